@@ -273,12 +273,12 @@ int check_zone(const std::string& name, const std::string& path, Output output,
                SignatureFaults verify) {
   const auto apex = dns::Name::from_text(name);
   if (!apex) {
-    output.err << "pandoctl: " << apex.error().text << '\n';
+    print_error(output, apex.error().text);
     return kUsage;
   }
   auto store = scratch_store();
   if (!store) {
-    output.err << "pandoctl: " << store.error().text << '\n';
+    print_error(output, store.error().text);
     return kFailed;
   }
   ZoneCheck checked = check(*apex, path, *store, output, verify);

@@ -164,7 +164,7 @@ int load_dump(const std::string& path, const std::string& config, Output output)
   ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : bytes);
   const auto counts = place_dump(path, loaded.settings, bar);
   if (!counts) {
-    output.err << "pandoctl: " << counts.error().text << '\n';
+    print_error(output, counts.error().text);
     return kFailed;
   }
   if (output.json)

@@ -29,6 +29,8 @@ struct Arguments {
   std::string zone;
   std::string file;
   std::uint32_t count = 1;
+  std::uint32_t interval = 1;
+  std::uint32_t times = 0;
   std::string label;
   bool remove = false;
   bool all = false;
@@ -66,12 +68,12 @@ Result<std::string> run_directory(const Arguments& arguments) {
 int with_session(const Arguments& arguments, const std::function<int(ctl::Session&)>& command) {
   const auto folder = run_directory(arguments);
   if (!folder) {
-    std::cerr << "pandoctl: " << folder.error().text << '\n';
+    ctl::print_error(output_for(arguments), folder.error().text);
     return ctl::kFailed;
   }
   auto fd = ipc::connect_control(*folder);
   if (!fd) {
-    std::cerr << "pandoctl: " << fd.error().text << '\n';
+    ctl::print_error(output_for(arguments), fd.error().text);
     return ctl::kUnreachable;
   }
   ctl::Session session(std::move(*fd), output_for(arguments),
@@ -164,6 +166,16 @@ class CommandLine {
     add_session(&app_, "ready", "whether queries are answered, as exit code", [this](auto& s) {
       return s.ready(arguments_.all);
     })->add_flag("--zones", arguments_.all, "only if all zones are loaded");
+    CLI::App* top = add_session(&app_, "top", "rates of queries and updates, every second",
+                                [this](auto& s) {
+                                  const bool on_screen = !arguments_.json && ::isatty(STDOUT_FILENO);
+                                  return s.top(std::chrono::seconds(arguments_.interval),
+                                               arguments_.times, on_screen);
+                                });
+    top->add_option("--interval", arguments_.interval, "seconds between two prints")
+        ->check(CLI::Range(1, 3600))
+        ->capture_default_str();
+    top->add_option("--times", arguments_.times, "prints; without: until Ctrl-C");
     add_session(&app_, "reload", "read the configuration and changed zone files again",
                 [](auto& s) { return s.reload(); });
     add_session(&app_, "stop", "stop the manager and its workers",
@@ -381,6 +393,8 @@ class CommandLine {
                            [this](auto& s) { return s.worker_add(arguments_.count); }));
     with_count(add_session(worker, "remove", "end workers, highest slots first",
                            [this](auto& s) { return s.worker_remove(arguments_.count); }));
+    add_session(worker, "restart", "replace all workers, one after the other",
+                [](auto& s) { return s.worker_restart(); });
   }
 
   void add_config_commands() {

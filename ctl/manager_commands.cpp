@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "ctl/json_text.h"
 #include "ctl/status_view.h"
@@ -197,7 +198,7 @@ struct ZoneCounts {
 }  // namespace
 
 int Session::fail(const Error& error) const {
-  output_.err << "pandoctl: " << error.text << '\n';
+  print_error(output_, error.text);
   return connected_ ? kFailed : kUnreachable;
 }
 
@@ -229,6 +230,44 @@ int Session::status(bool all) {
     print_status(*status, all, output_.out);
     return {};
   });
+}
+
+Result<ServerCounts> Session::server_counts() {
+  ServerCounts counts;
+  auto workers = exchange(request_for(ipc::verb::kWorkerList));
+  if (!workers) return pass(workers);
+  auto rows = ipc::read_json<ipc::WorkerListResult>(*workers);
+  if (!rows) return pass(rows);
+  counts.workers = std::move(*rows);
+  auto reply = exchange(request_for(ipc::verb::kStatus));
+  if (!reply) return pass(reply);
+  auto status = ipc::read_json<ipc::StatusResult>(*reply);
+  if (!status) return pass(status);
+  counts.status = std::move(*status);
+  return counts;
+}
+
+int Session::top(std::chrono::milliseconds interval, std::uint32_t times, bool on_screen) {
+  using Clock = std::chrono::steady_clock;
+  auto before = server_counts();
+  if (!before) return fail(before.error());
+  auto looked = Clock::now();
+  for (std::uint32_t shown = 0; times == 0 || shown < times; ++shown) {
+    std::this_thread::sleep_until(looked + interval);
+    auto now = server_counts();
+    if (!now) return fail(now.error());
+    const auto time = Clock::now();
+    const auto rates =
+        make_rates(*before, *now, std::chrono::duration<double>(time - looked).count());
+    if (output_.json)
+      output_.out << rates_json(rates) << std::endl;
+    else
+      output_.out << (on_screen ? "\x1b[H\x1b[2J" : "") << rates_text(rates) << std::flush;
+    if (!output_.out) return kFailed;  // the reader has gone
+    before = std::move(now);
+    looked = time;
+  }
+  return kDone;
 }
 
 int Session::ready(bool all_zones) {
@@ -402,8 +441,8 @@ int Session::store_stats(const std::string& zone) {
   if (!found) return fail(found.error());
   if (!output_.json) print_usage(*found, output_.out);
   if (found->faults_found == 0) return kDone;
-  output_.err << fmt::format("pandoctl: the store has {} faults: pandoctl store check tells them\n",
-                             found->faults_found);
+  print_error(output_, fmt::format("the store has {} faults: pandoctl store check tells them",
+                                   found->faults_found));
   return kFailed;
 }
 
@@ -452,6 +491,10 @@ int Session::worker_add(std::uint32_t count) {
 
 int Session::worker_remove(std::uint32_t count) {
   return change_workers(ipc::verb::kWorkerRemove, count);
+}
+
+int Session::worker_restart() {
+  return ask(request_for(ipc::verb::kWorkerRestart), shown_by<ipc::WorkerListResult>(output_));
 }
 
 int Session::reload() {

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "ctl/output.h"
+#include "ctl/top_view.h"
 #include "ipc/control.h"
 
 /// Commands that ask the running manager. Each prints its answer and returns an ExitCode.
@@ -19,6 +20,9 @@ class Session {
 
   /// `all`: with every counter.
   int status(bool all = false);
+  /// Prints rates every `interval`, `times` times (0: until the process is ended). `on_screen`: each
+  /// print replaces the one before on the terminal.
+  int top(std::chrono::milliseconds interval, std::uint32_t times, bool on_screen);
   /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones.
   int ready(bool all_zones);
   int zone_list();
@@ -48,6 +52,7 @@ class Session {
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);
+  int worker_restart();
   int reload();
   /// stop() and hand_over() return when the manager has gone, or the timeout has passed.
   int stop();
@@ -62,6 +67,7 @@ class Session {
   [[nodiscard]] const Output& output() const noexcept { return output_; }
 
  private:
+  Result<ServerCounts> server_counts();
   Result<ipc::StoreAudit> audit(const std::string& zone);
   int end_manager(std::string_view verb, std::string_view done);
   int change_workers(std::string_view verb, std::uint32_t count);

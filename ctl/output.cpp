@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ctl/json_text.h"
+
 namespace pando::ctl {
 
 namespace {
@@ -13,6 +15,13 @@ namespace {
 constexpr std::string_view kGap = "  ";
 
 }  // namespace
+
+void print_error(const Output& output, std::string_view reason) {
+  if (output.json)
+    output.err << json_text({{"error", reason}}) << '\n';
+  else
+    output.err << "pandoctl: " << reason << '\n';
+}
 
 std::vector<std::string> Table::titles() const {
   std::vector<std::string> row;

@@ -24,6 +24,9 @@ struct Output {
   bool json = false;  ///< output for programs
 };
 
+/// Prints an error on the stream for errors: "pandoctl: REASON", or {"error": REASON} for programs.
+void print_error(const Output& output, std::string_view reason);
+
 /// Rows of words in columns; each column as wide as its widest word, numbers to the right.
 class Table {
  public:

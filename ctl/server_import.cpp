@@ -81,7 +81,7 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
 }
 
 int refuse(const Error& error, const Output& output) {
-  output.err << "pandoctl: " << error.text << '\n';
+  print_error(output, error.text);
   return kFailed;
 }
 

@@ -39,7 +39,7 @@ zone::Audit audit_version(const shm::Window& window, shm::Ref<> root, Output out
 }
 
 int tell(const Error& error, Output output) {
-  output.err << "pandoctl: " << error.text << '\n';
+  print_error(output, error.text);
   return kFailed;
 }
 

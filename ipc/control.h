@@ -69,6 +69,7 @@
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
+/// | worker-restart |                   | WorkerListResult once all workers have been replaced    |
 /// | reload        |                    | ReloadResult, or an error with one problem per line     |
 /// | hand-over     |                    | DumpResult; sent before the manager ends, without its   |
 /// |               |                    | workers                                                 |
@@ -127,6 +128,7 @@ inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";
+inline constexpr std::string_view kWorkerRestart = "worker-restart";
 inline constexpr std::string_view kReload = "reload";
 inline constexpr std::string_view kHandOver = "hand-over";
 inline constexpr std::string_view kStop = "stop";

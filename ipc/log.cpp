@@ -4,9 +4,11 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 
@@ -16,6 +18,30 @@ namespace {
 
 std::atomic<std::uint64_t> dropped_lines{0};
 std::atomic<bool> as_json{false};
+std::atomic<bool> to_journal{false};
+
+/// The level as systemd-journald reads it at the beginning of a line (sd-daemon(3)).
+std::string_view journal_prefix(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::err:
+      return "<3>";
+    case spdlog::level::warn:
+      return "<4>";
+    case spdlog::level::debug:
+      return "<7>";
+    default:
+      return "<6>";
+  }
+}
+
+/// Whether standard error is the journal's stream, which $JOURNAL_STREAM names by device and inode
+/// (systemd.exec(5)). A redirected stream is another one.
+bool writes_to_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat status {};
+  return stream != nullptr && ::fstat(STDERR_FILENO, &status) == 0 &&
+         fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
+}
 
 /// Standard error may be a pipe shared with other processes. The sink does not make it
 /// non-blocking, since that flag would be theirs, too; it writes a line only when poll() reports
@@ -24,6 +50,10 @@ class PatientlessSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
+    if (to_journal) {
+      const std::string_view prefix = journal_prefix(message.level);
+      line.append(prefix.data(), prefix.data() + prefix.size());
+    }
     formatter_->format(message, line);
     constexpr std::size_t kMost = 4096;
     std::size_t size = line.size();
@@ -57,6 +87,7 @@ spdlog::level::level_enum level_from_text(const std::string& text) {
   if (text == "debug") return spdlog::level::debug;
   if (text == "warning") return spdlog::level::warn;
   if (text == "error") return spdlog::level::err;
+  if (text == "off") return spdlog::level::off;
   return spdlog::level::info;
 }
 
@@ -93,6 +124,7 @@ bool needs_quotes(std::string_view value) {
 
 void start(const Options& options) {
   as_json = options.format == "json";
+  to_journal = writes_to_journal();
   logger()->set_level(level_from_text(options.level));
   const std::string pattern = as_json
                                   ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","process":")" +
@@ -130,6 +162,10 @@ void Line::add(std::string_view name, std::string_view value) {
   text_ += '"';
   append_escaped(text_, value);
   text_ += '"';
+}
+
+void Line::add_literal(std::string_view name, std::string_view text) {
+  text_ += as_json ? fmt::format(",\"{}\":{}", name, text) : fmt::format(" {}={}", name, text);
 }
 
 void Line::write(Level level) const { logger()->log(spdlog_level(level), std::string_view(text_)); }

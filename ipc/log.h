@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 /// Logs are events with fields: `worker_started slot=0 pid=4711`. Each process makes one logger
 /// after exec. The logger is synchronous and writes to standard error without ever blocking.
@@ -15,7 +16,7 @@ namespace pando::log {
 enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
 struct Options {
-  std::string level = "info";   ///< debug | info | warning | error
+  std::string level = "info";   ///< debug | info | warning | error | off
   std::string format = "text";  ///< text | json
   std::string process = "pando";
 };
@@ -31,6 +32,8 @@ class Line {
  public:
   explicit Line(std::string_view event);
   void add(std::string_view name, std::string_view value);
+  /// A number or a truth value: without quotes in JSON.
+  void add_literal(std::string_view name, std::string_view text);
   void write(Level level) const;
 
  private:
@@ -41,7 +44,10 @@ namespace detail {
 inline void add_fields(Line&) {}
 template <class Value, class... Rest>
 void add_fields(Line& line, std::string_view name, const Value& value, const Rest&... rest) {
-  line.add(name, fmt::format("{}", value));
+  if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, char>)
+    line.add_literal(name, fmt::format("{}", value));
+  else
+    line.add(name, fmt::format("{}", value));
   add_fields(line, rest...);
 }
 template <class... Fields>

@@ -221,6 +221,16 @@ void get(Decoder& in, Finished& finished) {
 void put(Encoder& out, const Stop& stop) { out.u32(stop.grace_ms); }
 void get(Decoder& in, Stop& stop) { stop.grace_ms = in.u32(); }
 
+void put(Encoder& out, const Logging& logging) {
+  out.text(logging.level);
+  out.text(logging.format);
+}
+
+void get(Decoder& in, Logging& logging) {
+  logging.level = in.text();
+  logging.format = in.text();
+}
+
 template <class Variant>
 Bytes encode_any(const Variant& message) {
   Bytes packet;

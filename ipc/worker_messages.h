@@ -183,9 +183,16 @@ struct Stop {
   bool operator==(const Stop&) const = default;
 };
 
+/// What the worker logs, and how (server.log). Words that it does not know select the defaults.
+struct Logging {
+  std::string level;   ///< as in log::Options
+  std::string format;  ///< as in log::Options
+  bool operator==(const Logging&) const = default;
+};
+
 using FromWorker =
     std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye>;
-using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished>;
+using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -52,7 +53,11 @@ int run_manager(manager::Server::Options options) {
     std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
     return kBadConfiguration;
   }
-  log::start(manager::log_options(loaded.settings.server.log));
+  const log::Options logging = manager::log_options(loaded.settings.server.log);
+  log::start(logging);
+  // Workers inherit it for the lines before they hear of server.log from this process.
+  ::setenv("PANDO_LOG_LEVEL", logging.level.c_str(), 1);
+  ::setenv("PANDO_LOG_FORMAT", logging.format.c_str(), 1);
   auto runtime = manager::make_runtime(std::move(loaded.settings));
   if (!runtime) {
     log::error("configuration", "reason", runtime.error().text);

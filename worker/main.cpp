@@ -69,8 +69,10 @@ int main(int argc, char** argv) {
       ->required();
   app.add_option("--user", arguments.user, "user to become, by name or number");
   app.add_option("--cpu", arguments.cpu, "processor to run on");
-  app.add_option("--log-level", arguments.log_level, "debug, info, warning or error");
-  app.add_option("--log-format", arguments.log_format, "text or json");
+  app.add_option("--log-level", arguments.log_level, "debug, info, warning, error or off")
+      ->envname("PANDO_LOG_LEVEL");
+  app.add_option("--log-format", arguments.log_format, "text or json")
+      ->envname("PANDO_LOG_FORMAT");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

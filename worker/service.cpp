@@ -52,6 +52,9 @@ ManagerLink::Handlers Service::link_handlers() {
   };
   handlers.close = [this](const ipc::CloseSockets& message) { close(message); };
   handlers.stop = [this](const ipc::Stop& message) { stop(milliseconds(message.grace_ms)); };
+  handlers.logging = [](const ipc::Logging& logging) {
+    log::start({logging.level, logging.format, "worker"});
+  };
   return handlers;
 }
 

@@ -59,7 +59,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
       records_(io, pool,
                {parts.configuration, parts.data, parts.services, *parts.zones.frozen}),
-      workers_(parts.configuration, *parts.data.slots, parts.workers) {
+      workers_(io, parts.configuration, *parts.data.slots, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
   store_.add_to(table_);

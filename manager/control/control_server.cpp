@@ -1,7 +1,9 @@
 #include "manager/control/control_server.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/unix_time.h"
@@ -12,6 +14,10 @@ namespace pando::manager {
 
 namespace {
 constexpr std::size_t kMaxConnections = 64;
+/// Users other than root and the manager's own: whatever they do, these two get in.
+constexpr std::size_t kMaxOfOthers = 56;
+constexpr std::size_t kMaxOfOneUser = 32;
+constexpr std::size_t kMaxOfOneReader = 16;
 /// Together 1,600 connections a second: a flood must not keep the commit thread from its work.
 constexpr int kAcceptsPerTurn = 16;
 constexpr std::chrono::milliseconds kAcceptPause{10};
@@ -29,6 +35,7 @@ bool is_reading(std::string_view verb) {
 struct ControlServer::Connection {
   std::shared_ptr<ipc::Channel> channel;
   ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
+  std::uint32_t uid = 0;
   bool only_reads = false;
 };
 
@@ -97,12 +104,24 @@ void ControlServer::refuse(const Fd& socket, std::uint32_t uid) {
   }
 }
 
+bool ControlServer::has_room(std::uint32_t uid, Rights rights) const {
+  const auto is_other = [](std::uint32_t user) { return user != 0 && user != ::geteuid(); };
+  if (!is_other(uid)) return connections_.size() < kMaxConnections;
+  const auto count = [&](const auto& counts) {
+    return static_cast<std::size_t>(std::ranges::count_if(connections_, counts));
+  };
+  const std::size_t most = rights == Rights::kRead ? kMaxOfOneReader : kMaxOfOneUser;
+  return count([&](const auto& one) { return is_other(one->uid); }) < kMaxOfOthers &&
+         count([&](const auto& one) { return one->uid == uid; }) < most;
+}
+
 void ControlServer::admit(Fd socket) {
   const auto peer = ipc::peer_credentials(socket.get());
   const Rights rights = peer ? rights_of_(peer->uid) : Rights::kNone;
-  if (rights == Rights::kNone || connections_.size() >= kMaxConnections)
+  if (rights == Rights::kNone || !has_room(peer->uid, rights))
     return refuse(socket, peer ? peer->uid : 0xFFFFFFFFU);
   auto connection = std::make_shared<Connection>();
+  connection->uid = peer->uid;
   connection->only_reads = rights == Rights::kRead;
   connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
   connections_.insert(connection);

@@ -40,6 +40,8 @@ class ControlServer {
   ControlServer(asio::io_context& io, Guard rights_of, Handler handler);
   void accept_next();
   void accept_some();
+  /// Whether a connection of this user may be opened beside the open ones.
+  [[nodiscard]] bool has_room(std::uint32_t uid, Rights rights) const;
   void admit(Fd socket);
   void refuse(const Fd& socket, std::uint32_t uid);
   void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);

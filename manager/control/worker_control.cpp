@@ -35,10 +35,20 @@ ipc::Counters nonzero(const shm::SlotPage& page, std::size_t base, std::size_t c
 
 }  // namespace
 
+WorkerControl::WorkerControl(asio::io_context& io, const CurrentConfiguration& configuration,
+                             shm::SlotTable& slots, WorkerPool& workers)
+    : configuration_(configuration),
+      slots_(slots),
+      workers_(workers),
+      restart_(io, {[&workers] { return workers.status(); }, [&workers] { return workers.add(); },
+                    [&workers](std::uint32_t slot) { return workers.remove(slot); }}) {}
+
 void WorkerControl::add_to(CommandTable& table) {
   table.add_query(ipc::verb::kWorkerList, [this](const ipc::ControlRequest&) { return list(); });
   for (const std::string_view verb : {ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove})
     table.add_query(verb, [this](const ipc::ControlRequest& request) { return change(request); });
+  table.add(ipc::verb::kWorkerRestart,
+            [this](const ipc::ControlRequest&, const CommandTable::Reply& reply) { restart(reply); });
 }
 
 bool WorkerControl::is_external() const {
@@ -85,6 +95,17 @@ Result<json> WorkerControl::change(const ipc::ControlRequest& request) {
     }
   }
   return list();
+}
+
+void WorkerControl::restart(const CommandTable::Reply& reply) {
+  Status begun =
+      is_external()
+          ? fail(Errc::kUnsupported,
+                 "workers are external: restart their units, as in systemctl restart pando-worker@0")
+          : restart_.begin([this, reply](Status restarted) {
+              reply(restarted ? list() : Result<json>(pass(restarted)));
+            });
+  if (!begun) reply(pass(begun));
 }
 
 /// Drains the worker of the highest slot that is not draining yet.

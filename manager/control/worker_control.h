@@ -4,19 +4,19 @@
 
 #include "ipc/control_results.h"
 #include "manager/control/command_table.h"
+#include "manager/control/rolling_restart.h"
 #include "manager/start/server_parts.h"
 #include "manager/workers/worker_pool.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// The commands `worker-list`, `worker-add` and `worker-remove`.
+/// The commands `worker-list`, `worker-add`, `worker-remove` and `worker-restart`.
 class WorkerControl {
  public:
   /// References outlive the object.
-  WorkerControl(const CurrentConfiguration& configuration, shm::SlotTable& slots,
-                WorkerPool& workers)
-      : configuration_(configuration), slots_(slots), workers_(workers) {}
+  WorkerControl(asio::io_context& io, const CurrentConfiguration& configuration,
+                shm::SlotTable& slots, WorkerPool& workers);
 
   void add_to(CommandTable& table);
 
@@ -26,10 +26,12 @@ class WorkerControl {
   [[nodiscard]] Result<nlohmann::json> list() const;
   Result<nlohmann::json> change(const ipc::ControlRequest& request);
   Status remove_last();
+  void restart(const CommandTable::Reply& reply);
 
   const CurrentConfiguration& configuration_;
   shm::SlotTable& slots_;
   WorkerPool& workers_;
+  RollingRestart restart_;
 };
 
 }  // namespace pando::manager

@@ -13,12 +13,20 @@ std::string_view level_text(config::LogLevel level) {
       return "info";
     case config::LogLevel::kWarning:
       return "warning";
-    default:
+    case config::LogLevel::kError:
       return "error";
+    case config::LogLevel::kOff:
+      return "off";
   }
+  return "info";
 }
 
 }  // namespace
+
+ipc::Logging worker_logging(const config::Log& log) {
+  const log::Options options = log_options(log);
+  return {options.level, options.format};
+}
 
 log::Options log_options(const config::Log& log) {
   return {std::string(level_text(log.level)),

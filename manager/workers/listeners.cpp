@@ -139,17 +139,20 @@ void Listeners::drop_withdrawn(std::uint32_t slot) {
   std::erase_if(found->second, [](const Socket& socket) { return socket.withdrawn; });
 }
 
-std::size_t Listeners::drop_impaired(std::uint32_t slot) {
+std::vector<std::uint32_t> Listeners::drop_impaired(std::uint32_t slot) {
   const auto found = slots_.find(slot);
-  if (found == slots_.end()) return 0;
+  if (found == slots_.end()) return {};
   auto& sockets = found->second;
   const auto gone = std::stable_partition(sockets.begin(), sockets.end(), [](const Socket& socket) {
     return socket.withdrawn || !is_impaired(socket.fd.get(), socket.description);
   });
-  const auto count = static_cast<std::size_t>(sockets.end() - gone);
-  for (auto it = gone; it != sockets.end(); ++it) leave_group(slot, *it);
+  std::vector<std::uint32_t> numbers;
+  for (auto it = gone; it != sockets.end(); ++it) {
+    leave_group(slot, *it);
+    numbers.push_back(it->description.id);
+  }
   sockets.erase(gone, sockets.end());
-  return count;
+  return numbers;
 }
 
 void Listeners::close(std::uint32_t slot) {

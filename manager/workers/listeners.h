@@ -47,9 +47,9 @@ class Listeners {
   void withdraw(std::uint32_t slot);
   /// Closes the slot's withdrawn sockets.
   void drop_withdrawn(std::uint32_t slot);
-  /// Closes the slot's sockets that its worker has left impaired (is_impaired()); returns their
-  /// number. Queued packets are lost; open() makes new sockets.
-  std::size_t drop_impaired(std::uint32_t slot);
+  /// Closes the slot's sockets that a worker has impaired (is_impaired()); returns their numbers.
+  /// Queued packets are lost; open() makes new sockets.
+  std::vector<std::uint32_t> drop_impaired(std::uint32_t slot);
   /// Closes all sockets of a slot. Queued packets are lost, so steer, drain and withdraw first.
   void close(std::uint32_t slot);
 

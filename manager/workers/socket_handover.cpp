@@ -114,12 +114,32 @@ void SocketHandover::steer() {
     log::error("steering_failed", "error", steered.error().text);
 }
 
-void SocketHandover::replace_impaired(const WorkerSlot& slot) {
+void SocketHandover::replace_impaired() {
   if (table_.phase.stopping) return;
-  const std::size_t sockets = listeners_.drop_impaired(slot.number);
-  if (sockets == 0) return;
-  log::error("sockets_replaced", "slot", slot.number, "pid", slot.pid, "sockets", sockets);
+  for (auto& [number, slot] : table_.slots()) replace_impaired_of(slot);
+}
+
+void SocketHandover::replace_impaired_lent() {
+  if (table_.phase.stopping) return;
+  for (auto& [number, slot] : table_.slots()) {
+    const auto record = records_.find(number);
+    if (record != records_.end() && !record->second.lent.empty()) replace_impaired_of(slot);
+  }
+}
+
+void SocketHandover::replace_impaired_of(WorkerSlot& slot) {
+  const auto gone = listeners_.drop_impaired(slot.number);
+  if (gone.empty()) return;
+  log::error("sockets_replaced", "slot", slot.number, "pid", slot.pid, "sockets", gone.size());
+  Record& record = record_of(slot.number);
+  for (const std::uint32_t id : gone) {
+    record.known.erase(id);
+    record.lent.erase(id);
+  }
+  if (slot.link) slot.link->close_sockets(gone);
+  if (record.drain_worker) hand_over_again(slot.number);
   if (slot.state != WorkerSlot::State::kDraining) open(slot.number);
+  tell_positions();
 }
 
 void SocketHandover::await_worker(WorkerSlot& slot) {
@@ -176,7 +196,10 @@ void SocketHandover::give_to_drain_worker(std::uint32_t number) {
     record.drain_worker.reset();
     return sockets.empty() ? retire(*slot) : hand_over(*slot);
   }
-  for (const auto& socket : sockets) record.orphaned.insert(socket.description.id);
+  for (const auto& socket : sockets) {
+    record.orphaned.insert(socket.description.id);
+    record.lent.insert(socket.description.id);
+  }
   reader->link->send_sockets(sockets, true, true);
 }
 
@@ -249,6 +272,7 @@ void SocketHandover::retire(WorkerSlot& slot) {
   // The slot itself stays, without sockets, and gets new ones with its next worker.
   record.withdrawn = false;
   record.late_rounds = 0;
+  record.lent.clear();
   listeners_.close(slot.number);
   tell_positions();
 }

@@ -61,8 +61,12 @@ class SocketHandover {
   void worker_came(WorkerSlot& slot);
   /// The worker's connection has broken: it no longer says which queues of others are empty.
   void worker_lost(std::uint32_t number);
-  /// The slot's worker has ended. A hijacked one must not silence an address beyond its end.
-  void replace_impaired(const WorkerSlot& slot);
+  /// A worker has ended. A hijacked one must not silence an address beyond its end: neither with
+  /// sockets of its slot, nor with those of others that it was lent.
+  void replace_impaired();
+  /// The same for sockets that workers of other slots were lent, once a second: a hijacked one may
+  /// keep their descriptors, and impairs only those that it has.
+  void replace_impaired_lent();
   /// The slot's worker has ended: its queue goes to another worker at once, or to the first that
   /// serves.
   void await_worker(WorkerSlot& slot);
@@ -89,12 +93,15 @@ class SocketHandover {
     std::set<std::uint32_t> known;  ///< numbers of sockets whose descriptors the worker has
     /// Numbers of sockets that the drain worker reads to the end because the slot has no worker.
     std::set<std::uint32_t> orphaned;
+    /// Numbers of sockets whose descriptors workers of other slots were given.
+    std::set<std::uint32_t> lent;
     std::optional<std::uint32_t> drain_worker;
     bool withdrawn = false;         ///< its UDP sockets have left their groups: about to be closed
     std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read
   };
 
   Record& record_of(std::uint32_t number);
+  void replace_impaired_of(WorkerSlot& slot);
   [[nodiscard]] bool is_turned_away(const WorkerSlot& slot) const;
   void hand_over(WorkerSlot& slot);
   void give_to_drain_worker(std::uint32_t number);

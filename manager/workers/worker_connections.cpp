@@ -231,7 +231,8 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   handover_.open(slot.number);
   const bool leaving = slot.state == WorkerSlot::State::kDraining;
   if (!leaving) slot.state = WorkerSlot::State::kServing;
-  send_setup(slot, std::move(*files));
+  slot.link->send_logging(options_.logging);
+  if (slot.link) send_setup(slot, std::move(*files));
   if (slot.link) slot.link->send_keys(keys_);
   handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile
@@ -249,6 +250,11 @@ void WorkerConnections::send_setup(WorkerSlot& slot, shm::SlotLoan files) {
   if (!image) log::error("image_not_lent", "slot", slot.number, "error", image.error().text);
   slot.attached = true;
   slot.link->send_setup(slot.number, std::move(files), image ? std::move(image->fd) : Fd());
+}
+
+void WorkerConnections::send_logging() {
+  for (auto& [number, slot] : table_.slots())
+    if (table_.phase.started && slot.link) slot.link->send_logging(options_.logging);
 }
 
 void WorkerConnections::store_settled() {

@@ -173,6 +173,8 @@ void WorkerLink::send_keys(const WorkerKeys& keys) {
   for (auto& packet : in_packets(keys)) send(std::move(packet));
 }
 
+void WorkerLink::send_logging(const ipc::Logging& logging) { send(logging); }
+
 void WorkerLink::send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
                               bool orphaned) {
   const auto self = shared_from_this();

@@ -72,6 +72,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   /// `image`: of a store that borrows its chunks (shm/borrowing.h), or none.
   void send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image);
   void send_keys(const WorkerKeys& keys);
+  void send_logging(const ipc::Logging& logging);
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
   /// positions.
   void send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,

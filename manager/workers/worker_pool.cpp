@@ -91,6 +91,10 @@ void WorkerPool::sockets_changed(const Listeners::Change& change) {
 void WorkerPool::set_pin_time(std::chrono::milliseconds pin_time) {
   parts_->options.pin_time = pin_time;
 }
+void WorkerPool::set_logging(ipc::Logging logging) {
+  parts_->options.logging = std::move(logging);
+  parts_->connections.send_logging();
+}
 void WorkerPool::store_settled() { parts_->connections.store_settled(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }
 Status WorkerPool::start(std::uint32_t count) { return parts_->supervisor.start(count); }

@@ -32,6 +32,8 @@ class WorkerPool {
 
   /// Keys for present and future workers. Call before start() and on each reload.
   void set_keys(WorkerKeys keys);
+  /// What present and future workers log (server.log).
+  void set_logging(ipc::Logging logging);
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);

@@ -28,6 +28,7 @@ struct WorkerPoolOptions {
   std::chrono::milliseconds adopted_time{3'000};
   /// A killed process ends within this time, or its slot is given up.
   std::chrono::milliseconds kill_time{2'000};
+  ipc::Logging logging;
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< the user who may say Hello beside root and the manager's own
   std::optional<std::uint32_t> worker_group;  ///< may connect; none: all users may

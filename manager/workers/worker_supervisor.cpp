@@ -267,7 +267,7 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
   if (slot.link) slot.link->close();
   slot.link.reset();
   clear_page(slots_, slot.number);
-  handover_.replace_impaired(slot);
+  handover_.replace_impaired();
   handover_.worker_lost(slot.number);
   if (calls_.pins_cleared) calls_.pins_cleared();
   if (table_.phase.stopping) {
@@ -550,6 +550,7 @@ void WorkerSupervisor::tick() {
   }
   fill_vacant_slots();
   hasten_if_none_lives();
+  handover_.replace_impaired_lent();
   handover_.retry_openings();
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait(table_.guarded([this] { tick(); }));

@@ -1,6 +1,8 @@
 """Settings of the server that show in answers and processes."""
 
+import json
 import os
+import signal
 
 import dns.message
 import dns.query
@@ -60,3 +62,23 @@ def test_workers_are_bound_to_processors(pando, zone_file):
     server.extra = ""
     server.write_config()
     assert server.control("reload")["restart_needed"] == ["server.cpu-affinity"]
+
+
+def test_manager_and_workers_log_as_the_configuration_says_also_after_a_reload(pando, zone_file):
+    server = pando([{"name": "example", "file": str(zone_file)}], workers=2, extra="  log: {level: debug, format: json}")
+    server.start("example")
+    lines = [json.loads(line) for line in server.log_path.read_text().splitlines()]
+    assert {line["process"] for line in lines} == {"pando-manager", "worker"}
+    assert [type(line["slot"]) for line in lines if line["event"] == "worker_running"] == [int, int]
+
+    server.extra = "  log: {level: 'off', format: text}"
+    server.write_config()
+    server.control("reload")
+    size = server.log_path.stat().st_size
+    pids = {row["pid"] for row in server.workers().values()}
+    for pid in pids:  # with another level, the log tells of each end and start
+        os.kill(pid, signal.SIGTERM)
+    servers.wait_until("workers are replaced", lambda: all(
+        row["state"] == "serving" and row["pid"] not in pids for row in server.workers().values()))
+    lines = [json.loads(line) for line in server.log_path.read_text()[size:].splitlines()]
+    assert {line["event"] for line in lines} <= {"worker_running"}  # said before the worker knows better

@@ -99,6 +99,30 @@ def test_an_added_worker_takes_its_share_and_a_removed_one_takes_no_query_with_i
     nothing_lost(load)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_restart_replaces_all_workers_and_takes_no_query_with_it(server, load, count):
+    if count == 1:
+        server.control("worker", "remove")
+        await_serving(server, 1)
+    before = set(pids(server).values())
+    for _ in range(2):
+        rows = server.control("worker", "restart")["workers"]
+        after = {row["pid"] for row in rows}
+        assert [row["state"] for row in rows] == ["serving"] * count
+        assert len(after) == count and not after & before
+        before = after
+        await_share(server, sorted(row["slot"] for row in rows))
+    nothing_lost(load)
+
+
+def test_top_shows_the_load_of_each_worker(server, load):
+    await_share(server, [0, 1])
+    rates = server.control("top", "--times", "1")
+    assert [worker["slot"] for worker in rates["workers"]] == [0, 1]
+    assert all(worker["queries"] > 0 and worker["response_us"] > 0 for worker in rates["workers"])
+    assert rates["total"]["queries"] == pytest.approx(sum(worker["queries"] for worker in rates["workers"]))
+
+
 def test_the_list_tells_what_mapping_the_store_costs(server):
     for row in server.workers().values():
         with open(f"/proc/{row['pid']}/status") as status:

@@ -1,7 +1,9 @@
 """The programs of an optimised build are hardened, and those of users have no crash points."""
 
+import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -10,7 +12,8 @@ import pytest
 
 from tree import ROOT
 
-PROGRAMS = ("pando-manager", "pando-worker", "pandoctl")
+PROGRAMS = ("pando-manager", "pando-worker", "pandoctl", "pando-http")
+ENDBR64 = b"\xf3\x0f\x1e\xfa"
 
 
 def builds():
@@ -48,6 +51,8 @@ def test_programs_are_hardened(name):
         symbols = readelf("--dyn-syms", program)
         assert "__stack_chk_fail" in symbols, program
         assert re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")), f"{program}: _FORTIFY_SOURCE"
+        if platform.machine() == "x86_64":  # targets of indirect jumps are marked
+            assert program.read_bytes().count(ENDBR64) > 500, f"{program}: -fcf-protection"
 
 
 @pytest.mark.skipif(not BUILDS, reason="no optimised build")
@@ -55,6 +60,14 @@ def test_programs_are_hardened(name):
 def test_crash_points_are_in_builds_with_tests_alone(name):
     for folder, value in BUILDS:
         assert (b"PANDO_CRASH_AT" in (folder / name).read_bytes()) == (value["PANDO_CRASH_POINTS"] == "ON"), folder
+
+
+def test_the_default_build_is_the_one_that_ci_makes():
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+    release = next(preset for preset in presets if preset["name"] == "release")["cacheVariables"]
+    text = (ROOT / "CMakeLists.txt").read_text()
+    assert f"set(CMAKE_BUILD_TYPE {release['CMAKE_BUILD_TYPE']})" in text
+    assert f"set(CMAKE_CXX_FLAGS_RELWITHDEBINFO \"{release['CMAKE_CXX_FLAGS_RELWITHDEBINFO']}\")" in text
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")

@@ -210,6 +210,8 @@ void ManagerLink::take(ipc::Finished&& finished, ipc::Packet&) {
 
 void ManagerLink::take(ipc::Stop&& stop, ipc::Packet&) { handlers_.stop(stop); }
 
+void ManagerLink::take(ipc::Logging&& logging, ipc::Packet&) { handlers_.logging(logging); }
+
 void ManagerLink::lost(const Error& error) {
   if (!connected_) return;
   connected_ = false;

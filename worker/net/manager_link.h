@@ -48,6 +48,7 @@ class ManagerLink {
     std::function<void(ipc::Sockets&&, std::vector<Fd>&&)> serve;
     std::function<void(const ipc::CloseSockets&)> close;
     std::function<void(const ipc::Stop&)> stop;
+    std::function<void(const ipc::Logging&)> logging;
   };
   struct Identity {
     std::uint32_t slot = 0;
@@ -104,6 +105,7 @@ class ManagerLink {
   void take(ipc::Reply&& reply, ipc::Packet& packet);
   void take(ipc::Finished&& finished, ipc::Packet& packet);
   void take(ipc::Stop&& stop, ipc::Packet& packet);
+  void take(ipc::Logging&& logging, ipc::Packet& packet);
   void ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending);
   void send_held();
   [[nodiscard]] std::size_t pending_queries() const noexcept;

@@ -147,3 +147,13 @@ def listening(pid, transport, port):
         if int(fields[1].split(":")[1], 16) == port and fields[3] in ("07", "0A"):
             inodes.add(f"socket:[{fields[9]}]")
     return next(number for number, link in descriptors(pid).items() if link in inodes)
+
+
+def connection(pid):
+    """The process's descriptor of its connection to the manager."""
+    inodes = set()
+    for line in pathlib.Path(f"/proc/{pid}/net/unix").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[4] == "0005":  # SOCK_SEQPACKET
+            inodes.add(f"socket:[{fields[6]}]")
+    return next(number for number, link in descriptors(pid).items() if link in inodes)

@@ -168,6 +168,39 @@ def test_what_it_silences_is_answered_after_its_end(server, worker):
     assert "sockets_replaced slot=0" in server.log_path.read_text()
 
 
+def received_descriptors(process, ipc):
+    """Descriptors that wait in the connection to the manager, taken before the worker's own code sees them."""
+    taken = []
+    while True:
+        data, control = process.put(b"\0" * 4096), process.put(b"\0" * 1024, 4096)
+        vector = process.put(struct.pack("QQ", data, 4096), 6000)
+        header = process.put(struct.pack("QIxxxxQQQQI4x", 0, 0, vector, 1, control, 1024, 0), 7000)
+        if process.call("recvmsg", ipc, header, 0x40) <= 0:  # MSG_DONTWAIT
+            return taken
+        length = struct.unpack("QIxxxxQQQQI4x", process.peek(header, 56))[5]
+        if length > 16:
+            size = struct.unpack("Q", process.peek(control, 8))[0]
+            taken += struct.unpack(f"{(size - 16) // 4}i", process.peek(control + 16, size - 16))
+
+
+def test_what_it_silences_of_another_slot_is_answered_within_seconds(server, worker):
+    """Its neighbour dies, and it gets the neighbour's sockets to read them to the end."""
+    neighbour = pids(server)[1]
+    ipc = injected.connection(worker)
+    with injected.into(worker) as process:
+        os.kill(neighbour, signal.SIGKILL)
+        time.sleep(0.5)
+        descriptors = received_descriptors(process, ipc)
+        shut = [process.call("shutdown", one, socket.SHUT_WR) for one in descriptors]
+    assert {0, -errno.ENOTCONN} & set(shut), shut  # the second shuts an unconnected socket, too
+    servers.wait_until("the neighbour's successor serves", lambda: pids(server).get(1) not in (None, neighbour))
+    servers.wait_until("its sockets are replaced", lambda: "sockets_replaced slot=1" in server.log_path.read_text())
+    everybody_is_answered(server)
+    os.kill(worker, signal.SIGKILL)
+    servers.wait_until("the next worker serves", lambda: pids(server).get(0) not in (None, worker))
+    everybody_is_answered(server)
+
+
 def test_its_slot_file_does_not_grow(server, worker):
     """The file lies in the run directory's memory: a worker must not fill that."""
     path = server.folder / "run/slots/0.slot"

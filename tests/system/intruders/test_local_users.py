@@ -64,6 +64,37 @@ def test_processes_that_look_like_workers_delay_no_start_and_block_no_stop(serve
         fake.unlink()
 
 
+HOLD = """
+import socket, sys, time
+held = []
+for _ in range(80):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(5)
+    connection.connect(sys.argv[1])
+    held.append(connection)
+    time.sleep(0.01)
+print(len(held), flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_user_of_pando_http_leaves_room_for_commands(server):
+    server.extra = f"  control-group: {STRANGER}"
+    server.write_config()
+    text = server.config.read_text().replace("  control-group: root\n", "")
+    server.config.write_text(text + f"http: {{user: {STRANGER}, listen: [127.0.0.1@{servers.free_port()}]}}\n")
+    server.start("two.test")
+    holder = as_stranger([sys.executable, "-c", HOLD, str(server.folder / "run/control.sock")])
+    try:
+        assert holder.stdout.readline() == "80\n"
+        for _ in range(5):
+            assert server.control("status")["pid"] == server.process.pid
+        assert "control_refused" in server.log_path.read_text()
+    finally:
+        holder.kill()
+        holder.wait()
+
+
 FLOOD = """
 import socket, sys, time
 end, refused, made = time.monotonic() + 2, 0, 0

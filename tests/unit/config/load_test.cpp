@@ -289,6 +289,19 @@ TEST(Configuration, RefusesReferencesToNothing) {
             "1: remotes[0].key: no key is named 'k.'");
 }
 
+TEST(Configuration, TakesABareAddressForARule) {
+  const Settings settings =
+      good("zones: [{name: a, file: f, allow-query: [192.0.2.0/24, '::1', "
+           "{address: 198.51.100.1, deny: true}]}]");
+  const zone::Acl& rules = settings.zones[0].options->allow_query;
+  ASSERT_EQ(rules.size(), 3U);
+  EXPECT_EQ(to_text(*rules[0].address), "192.0.2.0/24");
+  EXPECT_EQ(to_text(*rules[1].address), "::1/128");
+  EXPECT_TRUE(!rules[0].key && !rules[0].deny && rules[2].deny);
+  EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: [everybody]}]"),
+            "1: zones[0].allow-query[0]: 'everybody' is not an IP address");
+}
+
 TEST(Configuration, RefusesRulesThatCannotBeMeant) {
   EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: [{deny: true}]}]"),
             "1: zones[0].allow-query[0]: a rule needs 'key', 'address' or both");

@@ -298,19 +298,41 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
       {"worker-list", [](Session& session) { return session.worker_list(); }},
       {"worker-add", [](Session& session) { return session.worker_add(3); }},
       {"worker-remove", [](Session& session) { return session.worker_remove(3); }},
+      {"worker-restart", [](Session& session) { return session.worker_restart(); }},
   };
   for (const auto& [verb, command] : cases) {
     const Outcome outcome = run(always(json(list)), command);
     EXPECT_EQ(outcome.code, kDone);
     ASSERT_EQ(outcome.requests.size(), 1U);
     EXPECT_EQ(outcome.requests[0].verb, verb);
-    EXPECT_EQ(outcome.requests[0].count, verb == std::string("worker-list") ? 1U : 3U);
+    const bool counts = verb == std::string("worker-add") || verb == std::string("worker-remove");
+    EXPECT_EQ(outcome.requests[0].count, counts ? 3U : 1U);
     EXPECT_EQ(
         outcome.out,
         "SLOT  PID  STATE    STARTED               RESTARTS  TRANSFERS  PAGE TABLES  QUERIES\n"
         "   0  100  serving  2026-08-04T12:00:00Z         1          2     3.00 MiB       77\n"
         "   1    -  dead     -                            0          0          0 B        0\n");
   }
+}
+
+TEST(TopCommand, LooksOnceMoreThanItPrints) {
+  std::uint64_t queries = 0;
+  const Outcome outcome = run(
+      [&](const ControlRequest& request) -> Result<json> {
+        if (request.verb == ipc::verb::kStatus) return json(ipc::StatusResult{});
+        ipc::WorkerListResult list;
+        list.workers.push_back({.slot = 3, .pid = 7, .state = "serving"});
+        list.workers[0].counters["queries_udp"] = queries += 100;
+        return json(list);
+      },
+      [](Session& session) { return session.top(1ms, 2, false); }, true);
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.requests.size(), 6U);
+  std::istringstream lines(outcome.out);
+  int printed = 0;
+  for (std::string line; std::getline(lines, line); ++printed)
+    EXPECT_GT(json::parse(line)["workers"][0]["queries"].get<double>(), 0);
+  EXPECT_EQ(printed, 2);
 }
 
 TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {

@@ -7,6 +7,17 @@
 namespace pando::ctl {
 namespace {
 
+TEST(Errors, AreTextForPeopleAndJsonForPrograms) {
+  std::ostringstream out;
+  std::ostringstream err;
+  print_error({out, err, false}, "no \"zone\"");
+  EXPECT_EQ(err.str(), "pandoctl: no \"zone\"\n");
+  err.str("");
+  print_error({out, err, true}, "no \"zone\"");
+  EXPECT_EQ(err.str(), "{\"error\":\"no \\\"zone\\\"\"}\n");
+  EXPECT_EQ(out.str(), "");
+}
+
 TEST(TableOutput, AlignsWordsLeftAndNumbersRight) {
   std::ostringstream out;
   Table table({{"NAME"}, {"COUNT", true}, {"X"}});

@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <sstream>
 #include <string>
 
 namespace pando::log {
@@ -61,6 +64,48 @@ TEST(Log, JsonLinesCarryTheSameFields) {
   EXPECT_NE(line.find(R"("process":"test","event":"update_refused","zone":"exa\"mple"})"),
             std::string::npos)
       << line;
+  start({});
+}
+
+TEST(Log, NumbersAndTruthValuesOfJsonAreNoText) {
+  StandardErrorPipe pipe;
+  start({"info", "json", "test"});
+  info("worker_serving", "slot", std::uint8_t{7}, "pid", 4711, "share", 0.5, "adopted", true,
+       "sign", 'x', "text", "1");
+  const std::string line = pipe.read();
+  EXPECT_NE(line.find(R"("slot":7,"pid":4711,"share":0.5,"adopted":true,"sign":"x","text":"1"})"),
+            std::string::npos)
+      << line;
+  start({});
+}
+
+TEST(Log, LinesForTheJournalBeginWithTheirPriority) {
+  StandardErrorPipe pipe;
+  struct stat status {};
+  ASSERT_EQ(::fstat(STDERR_FILENO, &status), 0);
+  const auto stream = fmt::format("{}:{}", status.st_dev, status.st_ino);
+  ::setenv("JOURNAL_STREAM", stream.c_str(), 1);
+  start({"debug", "text", "test"});
+  debug("a");
+  info("b");
+  warning("c");
+  error("d");
+  std::istringstream lines(pipe.read());
+  std::string begins;
+  for (std::string line; std::getline(lines, line);) begins += line.substr(0, 3);
+  EXPECT_EQ(begins, "<7><6><4><3>");
+  ::setenv("JOURNAL_STREAM", "1:2", 1);  // inherited, but standard error is another file
+  start({});
+  info("e");
+  EXPECT_NE(pipe.read().substr(0, 1), "<");
+  ::unsetenv("JOURNAL_STREAM");
+}
+
+TEST(Log, OffWritesNothing) {
+  StandardErrorPipe pipe;
+  start({"off", "text", "test"});
+  error("loud");
+  EXPECT_EQ(pipe.read(), "");
   start({});
 }
 

@@ -54,6 +54,7 @@ std::vector<ToWorker> manager_messages() {
       CloseSockets{{1, 2, 3}},
       Reply{77, Bytes(512, 0xAB)},
       Stop{2000},
+      Logging{"debug", "json"},
   };
 }
 

@@ -1,7 +1,11 @@
 #include "manager/workers/socket_handover.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+
+#include "manager/workers/listening_socket.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/workers/worker_parts.h"
 
@@ -111,6 +115,37 @@ TEST_F(Handover, AWorkerThatComesTakesItsSocketsBack) {
             std::set(orphaned.begin(), orphaned.end()));
   for (const auto socket : orphaned) handover_.socket_drained(1, socket);  // too late: no effect
   EXPECT_EQ(listeners_.of(0).size(), 2U);
+}
+
+TEST_F(Handover, SocketsThatADrainWorkerImpairedAreReplaced) {
+  lose_worker(0);
+  handover_.await_worker(table_.at(0));
+  const auto lent = await_orphaned_sockets();
+  WorkerSlot& slot = table_.at(0);
+  slot.link = first_.link;
+  slot.state = State::kServing;
+  handover_.worker_came(slot);
+  handover_.replace_impaired_lent();
+  const auto udp_of_slot = [&] {
+    for (const auto& socket : listeners_.of(0))
+      if (socket.description.transport == ipc::Transport::kUdp)
+        return std::pair(socket.description, socket.fd.get());
+    return std::pair(ipc::SocketDescription{}, -1);
+  };
+  const auto [first, descriptor] = udp_of_slot();
+  const std::uint32_t before = first.id;
+  ASSERT_NE(std::ranges::find(lent, before), lent.end()) << "sound sockets stay";
+  // The worker of slot 1 kept its descriptor.
+  ::shutdown(descriptor, SHUT_WR);
+  handover_.replace_impaired_lent();
+  const auto [after, fresh] = udp_of_slot();
+  EXPECT_NE(after.id, before);
+  EXPECT_FALSE(is_impaired(fresh, after));
+  ASSERT_TRUE(run_until(io_, [&] {
+    for (const auto& message : first_.take<ipc::CloseSockets>())
+      if (message.sockets == std::vector{before}) return true;
+    return false;
+  }));
 }
 
 TEST_F(Handover, ALostDrainWorkerIsReplaced) {
