@@ -247,6 +247,12 @@ void read_names(const Value& value, std::vector<dns::Name>& out) {
   read_unique(value, out, read_one_name);
 }
 
+void read_zone_patterns(const Value& value, std::vector<dns::Name>& out) {
+  read_names(value, out);
+  // No pattern would mean all zones, which nobody means who writes an empty list.
+  if (out.empty()) value.fail("names no zone");
+}
+
 void read_types(const Value& value, std::vector<dns::RRType>& out) {
   read_unique(value, out, [](const Value& element, dns::RRType& type) {
     const auto text = element.scalar();

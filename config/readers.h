@@ -84,6 +84,7 @@ void read_text_secret_file(const Value& value, std::string& out);
 
 void read_name(const Value& value, dns::Name& out);
 void read_names(const Value& value, std::vector<dns::Name>& out);
+void read_zone_patterns(const Value& value, std::vector<dns::Name>& out);  ///< not empty
 void read_types(const Value& value, std::vector<dns::RRType>& out);
 
 /// References: the named object must exist when the reference is read.

@@ -32,7 +32,9 @@ inline constexpr std::pair<std::string_view, Catalog::Role> kCatalogRoles[] = {
     {"consumer", Catalog::Role::kConsumer}, {"producer", Catalog::Role::kProducer}};
 
 inline constexpr std::pair<std::string_view, HttpKey::Role> kHttpRoles[] = {
-    {"read", HttpKey::Role::kRead}, {"admin", HttpKey::Role::kAdmin}};
+    {"read", HttpKey::Role::kRead},
+    {"write", HttpKey::Role::kWrite},
+    {"admin", HttpKey::Role::kAdmin}};
 
 inline constexpr bool kRequired = true;
 
@@ -147,6 +149,7 @@ inline constexpr Field<HttpKey> kHttpKeyFields[] = {
     field<&HttpKey::secret, read_text_secret>("secret", Apply::kRestart),
     field<&HttpKey::secret, read_text_secret_file>("secret-file", Apply::kRestart),
     field<&HttpKey::role, read_word<kHttpRoles>>("role", Apply::kRestart),
+    field<&HttpKey::zones, read_zone_patterns>("zones", Apply::kRestart),
 };
 
 inline constexpr Field<HttpTls> kHttpTlsFields[] = {

@@ -24,13 +24,11 @@ using namespace pando;  // NOLINT: a program's main file
 /// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
 constexpr int kBadConfiguration = 78;
 
-http::Access make_access(const config::Http& settings) {
-  std::vector<http::AccessKey> keys;
-  for (const config::HttpKey& key : settings.keys) {
-    const bool admin = key.role == config::HttpKey::Role::kAdmin;
-    keys.push_back({key.name, key.secret, admin ? http::Role::kAdmin : http::Role::kRead});
-  }
-  return http::Access(std::move(keys));
+std::vector<http::TsigKeyName> names_of(const std::vector<config::Key>& keys) {
+  std::vector<http::TsigKeyName> names;
+  for (const config::Key& key : keys)
+    names.push_back({dns::to_text(key.name), std::string(dns::to_text(key.algorithm))});
+  return names;
 }
 
 http::CollectorOptions collector_options(const config::Settings& settings) {
@@ -43,8 +41,8 @@ http::CollectorOptions collector_options(const config::Settings& settings) {
   return options;
 }
 
-/// Gives up every right that reading does not need. The control socket is open to its group, and
-/// the manager knows by the user that this process only reads.
+/// Gives up every right of its own. The control socket is open to its group; the manager knows by
+/// the user that this process reads, and edits only what a key of `http.keys` may edit.
 Status give_up_rights(const config::Settings& settings) {
   if (::geteuid() == 0 && settings.http->user != "root") {
     std::vector<std::uint32_t> groups;
@@ -74,16 +72,20 @@ int give_up(const Error& error) {
   return error.code == Errc::kInvalid ? kBadConfiguration : 1;
 }
 
-int run(const config::Settings& settings) {
+int run(const config::Settings& settings, std::vector<http::TsigKeyName> keys) {
   start_log(settings.server.log);
   http::Collector collector(collector_options(settings));
-  const http::Routes routes(make_access(*settings.http), collector);
+  const http::Routes routes(
+      http::Access(settings.http->keys), collector,
+      {collector, http::ZoneWriter(settings.server.run_directory), std::move(keys)});
   std::optional<http::TlsFiles> tls;
   if (settings.http->tls)
     tls = http::TlsFiles{settings.http->tls->certificate, settings.http->tls->key};
-  const auto answer = [&routes](const http::Request& request) { return routes.answer(request); };
+  const http::Handlers handlers{
+      [&routes](const http::Request& request) { return routes.answer(request); },
+      [&routes](const http::Request& header) { return routes.may_send_much(header); }};
   // Ports below 1024 and the key's file may be root's alone.
-  auto server = http::HttpServer::open(settings.http->listen, tls, {}, answer);
+  auto server = http::HttpServer::open(settings.http->listen, tls, {}, handlers);
   if (!server) return give_up(server.error());
   if (auto given = give_up_rights(settings); !given) return give_up(given.error());
   if (auto guarded = shm::install_slot_guard(); !guarded) return give_up(guarded.error());
@@ -117,11 +119,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "pando-http: %s has no section 'http': nothing to serve\n", path.c_str());
     return 0;
   }
+  std::vector<http::TsigKeyName> keys = names_of(loaded.settings.keys);
   {
     // Secrets that this program has no use for do not stay in its memory.
     const WipeFreed wipe_freed;
     loaded.settings.keys = {};
     loaded.settings.server.cookies.secrets = {};
   }
-  return run(loaded.settings);
+  return run(loaded.settings, std::move(keys));
 }

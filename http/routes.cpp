@@ -19,8 +19,9 @@ Response api_versions() {
 
 Response Routes::answer(const Request& request) const {
   // The key comes first: a client without one does not learn what there is.
-  if (auto refused = access_.refuse(request, Role::kRead)) return *std::move(refused);
-  if (request.path.starts_with(kApiPrefix)) return api_.answer(request);
+  const AccessKey* client = access_.key_of(request);
+  if (client == nullptr) return Access::refusal(request);
+  if (request.path.starts_with(kApiPrefix)) return api_.answer(request, *client);
   if (request.path == "/api") return api_versions();
   const bool known = request.path == "/" || request.path == "/metrics";
   if (!known) return text_response(404, "nothing is here; metrics are at /metrics");
@@ -29,8 +30,16 @@ Response Routes::answer(const Request& request) const {
     response.fields.emplace_back("Allow", "GET, HEAD");  // RFC 9110 §15.5.6
     return response;
   }
+  // Metrics are of all zones.
+  if (request.path == "/metrics" && !client->zones.empty())
+    return text_response(403, "this key is for some zones only");
   return request.path == "/" ? text_response(200, "pando-http " PANDO_VERSION ": see /metrics")
                              : metrics(request);
+}
+
+bool Routes::may_send_much(const Request& header) const {
+  const AccessKey* client = access_.key_of(header);
+  return client != nullptr && client->role >= Role::kWrite && header.method == "PATCH";
 }
 
 Response Routes::metrics(const Request& request) const {

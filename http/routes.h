@@ -10,10 +10,12 @@ namespace pando::http {
 /// Answers requests: `/` tells what there is, `/metrics` has the metrics, `/api/v1/` the zones.
 class Routes {
  public:
-  Routes(Access access, Collector& collector)
-      : access_(std::move(access)), collector_(collector), api_(collector) {}
+  Routes(Access access, Collector& collector, ApiRoutes api)
+      : access_(std::move(access)), collector_(collector), api_(std::move(api)) {}
   /// Any thread.
   [[nodiscard]] Response answer(const Request& request) const;
+  /// Whether the client of a request, whose header alone is known, may send a large body.
+  [[nodiscard]] bool may_send_much(const Request& header) const;
 
  private:
   [[nodiscard]] Response metrics(const Request& request) const;

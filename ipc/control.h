@@ -159,6 +159,8 @@ struct ControlRequest {
   std::string from{};                   ///< args.from: address of a client
   std::string key{};                    ///< args.key: of a zone's settings; a TSIG key's name
   bool dnssec_ok = false;               ///< args.dnssec_ok: DO bit
+  /// No argument: the manager's number of a connection that owns its transactions; 0 = none.
+  std::uint64_t session = 0;
   bool operator==(const ControlRequest&) const = default;
 };
 

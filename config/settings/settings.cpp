@@ -14,6 +14,25 @@ std::vector<Endpoint> default_http_listen() {
   return {Endpoint{IpAddress::from_text("127.0.0.1").value(), 8053}};
 }
 
+bool HttpKey::sees(dns::NameView zone) const noexcept {
+  return zones.empty() || std::any_of(zones.begin(), zones.end(), [&](const dns::Name& pattern) {
+           if (!pattern.view().is_wildcard()) return zone == pattern;
+           const dns::NameView above = pattern.view().parent();
+           return zone.is_at_or_below(above) && !(zone == above);
+         });
+}
+
+bool Http::writes() const noexcept {
+  return std::any_of(keys.begin(), keys.end(),
+                     [](const HttpKey& key) { return key.role >= HttpKey::Role::kWrite; });
+}
+
+bool Http::writes(dns::NameView zone) const noexcept {
+  return std::any_of(keys.begin(), keys.end(), [&](const HttpKey& key) {
+    return key.role >= HttpKey::Role::kWrite && key.sees(zone);
+  });
+}
+
 const Key* Settings::find_key(dns::NameView name) const noexcept {
   const auto found =
       std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.name == name; });

@@ -185,10 +185,13 @@ struct Catalog {
 
 /// http.keys: a client of pando-http that shows this secret.
 struct HttpKey {
-  enum class Role : std::uint8_t { kRead, kAdmin };
+  enum class Role : std::uint8_t { kRead, kWrite, kAdmin };  ///< each may what those before it may
   std::string name;
   std::string secret;
   Role role = Role::kRead;
+  /// Zones that the client sees; empty = all. A first label "*" stands for one or more labels.
+  std::vector<dns::Name> zones;
+  [[nodiscard]] bool sees(dns::NameView zone) const noexcept;
   bool operator==(const HttpKey&) const = default;
 };
 
@@ -208,6 +211,9 @@ struct Http {
   std::optional<HttpTls> tls;
   std::string user = "pando-http";
   std::uint32_t metrics_zones = 0;  ///< zones with metrics of their own
+  /// Whether some key may change records of some zone, and of this zone.
+  [[nodiscard]] bool writes() const noexcept;
+  [[nodiscard]] bool writes(dns::NameView zone) const noexcept;
   bool operator==(const Http&) const = default;
 };
 

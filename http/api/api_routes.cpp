@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "http/api/json_response.h"
 #include "http/api/pdns_json.h"
+#include "http/api/search_data.h"
+#include "ipc/log.h"
 
 namespace pando::http {
 
@@ -17,30 +20,14 @@ namespace {
 constexpr std::size_t kMostZoneBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostListed = 100'000;
 
-Response json_response(unsigned status, const json& value) {
-  Response response;
-  response.status = status;
-  response.content_type = "application/json";
-  // Text of zones is printable ASCII; a stranger's octet in an error is replaced.
-  response.body = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  return response;
+constexpr std::string_view kConfigured = "zones are added and removed in the configuration file";
+
+bool is_reading(const Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
 }
 
-Response error_response(unsigned status, std::string_view text) {
-  return json_response(status, {{"error", text}});
-}
-
-/// PowerDNS tells a missing zone and a malformed name by these.
-Response error_response(const Error& error) {
-  switch (error.code) {
-    case Errc::kNotFound:
-      return error_response(404, "Not Found");
-    case Errc::kInvalid:
-      return error_response(422, error.text);
-    default:
-      return error_response(503, error.text);
-  }
-}
+Response denied() { return error_response(403, "this key's role does not allow it"); }
+Response not_found() { return error_response(404, "Not Found"); }
 
 /// "a/b" in front of the first '/', which is removed with it.
 std::string_view take_part(std::string_view& path) {
@@ -49,30 +36,62 @@ std::string_view take_part(std::string_view& path) {
   return part;
 }
 
-}  // namespace
-
-Response ApiRoutes::answer(const Request& request) const {
-  if (request.method != "GET" && request.method != "HEAD")
-    return error_response(405, "this server's API reads only: change zones by DNS UPDATE");
-  std::string_view path = std::string_view(request.path).substr(kApiPrefix.size());
-  if (take_part(path) != "servers") return error_response(404, "Not Found");
-  const std::string_view server = take_part(path);
-  if (server.empty()) return json_response(200, json::array({server_json()}));
-  if (server != kServerId) return error_response(404, "Not Found");
-  const std::string_view kind = take_part(path);
-  if (kind.empty()) return json_response(200, server_json());
-  if (kind == "config" && path.empty()) return json_response(200, json::array());
-  if (kind == "statistics" && path.empty())
-    return json_response(200, statistics_json(*collector_.observe()));
-  if (kind != "zones") return error_response(404, "Not Found");
-  return path.empty() ? zones(request) : zone(path, request);
+Response result_response(const Status& done, std::string_view text) {
+  return done ? json_response(200, {{"result", text}}) : error_response(done.error());
 }
 
-Response ApiRoutes::zones(const Request& request) const {
+json tsig_key_json(const TsigKeyName& key) {
+  return {{"id", zone_id(key.name)},
+          {"name", key.name.substr(0, key.name.size() - 1)},
+          {"algorithm", key.algorithm},
+          {"key", ""},
+          {"type", "TSIGKey"}};
+}
+
+/// Nothing is cached: clients flush after a change since a PowerDNS may serve an older answer.
+Response flushed_cache() {
+  return json_response(200, {{"count", 0}, {"result", "Flushed cache."}});
+}
+
+}  // namespace
+
+Response ApiRoutes::answer(const Request& request, const AccessKey& client) const {
+  std::string_view path = std::string_view(request.path).substr(kApiPrefix.size());
+  if (take_part(path) != "servers") return not_found();
+  const std::string_view id = take_part(path);
+  if (!id.empty() && id != kServerId) return not_found();
+  if (path.starts_with("zones/") && path != "zones/") return zone(path.substr(6), request, client);
+  if (is_reading(request))
+    return id.empty() ? json_response(200, json::array({server_json()}))
+                      : server(path, request, client);
+  if (client.role < Role::kWrite) return denied();
+  if (path == "cache/flush" && request.method == "PUT") return flushed_cache();
+  return not_allowed("GET, HEAD",
+                     path.starts_with("zones") ? kConfigured : "this can only be read");
+}
+
+Response ApiRoutes::server(std::string_view path, const Request& request,
+                           const AccessKey& client) const {
+  const std::string_view kind = take_part(path);
+  if (kind == "tsigkeys" || (kind == "statistics" && path.empty())) {
+    if (!client.zones.empty()) return denied();  // keys and numbers of other zones, too
+    return kind == "tsigkeys" ? tsig_keys(path)
+                              : json_response(200, statistics_json(*collector_.observe()));
+  }
+  if (!path.empty()) return not_found();
+  if (kind.empty()) return json_response(200, server_json());
+  if (kind == "zones") return zones(request, client);
+  if (kind == "search-data") return search(request, client);
+  if (kind == "config") return json_response(200, json::array());
+  return not_found();
+}
+
+Response ApiRoutes::zones(const Request& request, const AccessKey& client) const {
   const std::string only = query_value(request.query, "zone");
   if (!only.empty()) {
     const auto name = dns::Name::from_text(only);
     if (!name) return error_response(name.error());
+    if (!client.sees(*name)) return json_response(200, json::array());
     const auto content = collector_.read_zone(*name, kMostZoneBytes);
     if (!content && content.error().code == Errc::kNotFound)
       return json_response(200, json::array());
@@ -82,29 +101,103 @@ Response ApiRoutes::zones(const Request& request) const {
   const auto all = collector_.read_zones(kMostListed);
   if (!all) return error_response(all.error());
   json list = json::array();
-  for (const ZoneFacts& facts : *all) list.push_back(zone_json(facts));
+  for (const ZoneFacts& facts : *all) {
+    const auto name = dns::Name::from_text(facts.name);
+    if (name && client.sees(*name)) list.push_back(zone_json(facts));
+  }
   return json_response(200, list);
 }
 
-Response ApiRoutes::zone(std::string_view id, const Request& request) const {
-  const std::string_view first = take_part(id);
-  const bool as_text = id == "export";
-  if (!id.empty() && !as_text) return error_response(404, "Not Found");
-  const auto name = name_of_id(first);
+Response ApiRoutes::zone(std::string_view path, const Request& request,
+                         const AccessKey& client) const {
+  const auto name = name_of_id(take_part(path));
   if (!name) return error_response(name.error());
-  const auto content = collector_.read_zone(*name, kMostZoneBytes);
-  if (!content) return error_response(content.error());
-  if (as_text) {
+  // Before the zone is looked for: its absence is no business of this client either.
+  if (!client.sees(*name)) return denied();
+  const ZoneRequest wanted{request, *name, path};
+  if (is_reading(request)) return read(wanted);
+  if (client.role < Role::kWrite) return denied();
+  Response response = change(wanted);
+  if (response.status < 300)
+    log::info("http_change", "key", client.name, "zone", to_text(*name), "method", request.method,
+              "what", path.empty() ? "rrsets" : path);
+  return response;
+}
+
+Response ApiRoutes::read(const ZoneRequest& wanted) const {
+  const bool whole = wanted.rest.empty() || wanted.rest == "export";
+  const auto content = collector_.read_zone(wanted.zone, whole ? kMostZoneBytes : 0);
+  const bool too_large = !content && content.error().code == Errc::kFull;
+  if (!content && (whole || !too_large)) return error_response(content.error());
+  if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
+    return json_response(200, json::array());
+  std::string_view rest = wanted.rest;
+  if (take_part(rest) == "metadata")
+    return json_response(200,
+                         {{"kind", rest}, {"metadata", json::array()}, {"type", "Metadata"}});
+  if (!whole) return not_found();
+  if (wanted.rest == "export") {
     Response response;
     response.body = zone_text(*content);
     return response;
   }
   RRsetFilter filter;
-  filter.without = query_value(request.query, "rrsets") == "false";
-  filter.name = query_value(request.query, "rrset_name");
-  filter.type = query_value(request.query, "rrset_type");
+  filter.without = query_value(wanted.request.query, "rrsets") == "false";
+  filter.name = query_value(wanted.request.query, "rrset_name");
+  filter.type = query_value(wanted.request.query, "rrset_type");
   if (!filter.name.empty() && !filter.name.ends_with('.')) filter.name += '.';
   return json_response(200, zone_json(*content, filter));
+}
+
+Response ApiRoutes::change(const ZoneRequest& wanted) const {
+  const std::string& method = wanted.request.method;
+  if (wanted.rest.empty())
+    return method == "PATCH" ? patch(wanted) : not_allowed("GET, HEAD, PATCH", kConfigured);
+  if (wanted.rest == "export") return not_allowed("GET, HEAD", "an export is read");
+  if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
+    return not_allowed("GET, HEAD", "zones have none of these here");
+  if (wanted.rest != "notify" && wanted.rest != "axfr-retrieve") return not_found();
+  if (method != "PUT") return not_allowed("PUT", "this is done by PUT");
+  if (wanted.rest == "notify")
+    return result_response(writer_.notify(wanted.zone), "Notification queued");
+  return result_response(
+      writer_.retransfer(wanted.zone),
+      fmt::format("Added retrieval request for '{}'", to_text(wanted.zone)));
+}
+
+Response ApiRoutes::patch(const ZoneRequest& wanted) const {
+  const auto changes = read_patch(wanted.request.body, wanted.zone);
+  if (!changes && changes.error().code == Errc::kFull)
+    return error_response(413, changes.error().text);
+  if (!changes) return error_response(changes.error());
+  const auto done = writer_.apply(wanted.zone, *changes);
+  if (!done && done.error().code == Errc::kFull) return error_response(507, done.error().text);
+  if (!done) return error_response(done.error());
+  Response response;
+  response.status = 204;
+  response.fields.emplace_back("X-PDNS-Old-Serial", fmt::format("{}", done->from));
+  response.fields.emplace_back("X-PDNS-New-Serial", fmt::format("{}", done->to));
+  return response;
+}
+
+Response ApiRoutes::search(const Request& request, const AccessKey& client) const {
+  const auto query = read_search(request.query);
+  if (!query) return error_response(query.error());
+  const auto found = search_data(collector_, *query, client);
+  return found ? json_response(200, *found) : error_response(found.error());
+}
+
+Response ApiRoutes::tsig_keys(std::string_view id) const {
+  if (!id.empty()) {
+    const auto name = name_of_id(id);
+    if (!name) return error_response(name.error());
+    for (const TsigKeyName& key : tsig_keys_)
+      if (dns::Name::from_text(key.name) == *name) return json_response(200, tsig_key_json(key));
+    return not_found();
+  }
+  json list = json::array();
+  for (const TsigKeyName& key : tsig_keys_) list.push_back(tsig_key_json(key));
+  return json_response(200, list);
 }
 
 }  // namespace pando::http

@@ -1,26 +1,56 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "http/api/zone_writer.h"
 #include "http/observe/collector.h"
+#include "http/serve/access.h"
 #include "http/serve/http_message.h"
 
 namespace pando::http {
 
 inline constexpr std::string_view kApiPrefix = "/api/v1/";
 
-/// The reading part of the PowerDNS Authoritative HTTP API. Errors are {"error": "..."}.
+/// A TSIG key of the server, without its secret.
+struct TsigKeyName {
+  std::string name;  ///< with final dot
+  std::string algorithm;
+};
+
+/// The PowerDNS Authoritative HTTP API. Errors are {"error": "..."}.
 class ApiRoutes {
  public:
-  explicit ApiRoutes(Collector& collector) : collector_(collector) {}
-  /// For paths below kApiPrefix, by a client that may read. Any thread.
-  [[nodiscard]] Response answer(const Request& request) const;
+  ApiRoutes(Collector& collector, ZoneWriter writer, std::vector<TsigKeyName> keys)
+      : collector_(collector), writer_(std::move(writer)), tsig_keys_(std::move(keys)) {}
+  /// For paths below kApiPrefix, by a client with this key. Any thread, but requests that change
+  /// something one after the other.
+  [[nodiscard]] Response answer(const Request& request, const AccessKey& client) const;
 
  private:
-  [[nodiscard]] Response zones(const Request& request) const;
-  [[nodiscard]] Response zone(std::string_view id, const Request& request) const;
+  /// A request for one zone: `rest` is the path behind its id.
+  struct ZoneRequest {
+    const Request& request;
+    dns::Name zone;
+    std::string_view rest;
+  };
+
+  /// A request for what the server has: `path` is the part behind its id.
+  [[nodiscard]] Response server(std::string_view path, const Request& request,
+                                const AccessKey& client) const;
+  [[nodiscard]] Response zones(const Request& request, const AccessKey& client) const;
+  [[nodiscard]] Response zone(std::string_view path, const Request& request,
+                              const AccessKey& client) const;
+  [[nodiscard]] Response read(const ZoneRequest& wanted) const;
+  [[nodiscard]] Response change(const ZoneRequest& wanted) const;
+  [[nodiscard]] Response patch(const ZoneRequest& wanted) const;
+  [[nodiscard]] Response search(const Request& request, const AccessKey& client) const;
+  [[nodiscard]] Response tsig_keys(std::string_view id) const;
 
   Collector& collector_;
+  ZoneWriter writer_;
+  std::vector<TsigKeyName> tsig_keys_;
 };
 
 }  // namespace pando::http

@@ -18,6 +18,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::string_view kBase = "/api/v1/servers/localhost";
+/// The PowerDNS that clients may take this server for: octodns and others go by the number.
+constexpr std::string_view kApiVersion = "4.9.0";
 
 /// The octet that two hexadecimal digits say.
 std::optional<char> octet_of(std::string_view digits) {
@@ -110,7 +112,7 @@ json server_json() {
   return {{"type", "Server"},
           {"id", kServerId},
           {"daemon_type", "authoritative"},
-          {"version", PANDO_VERSION},
+          {"version", fmt::format("{}-pando-{}", kApiVersion, PANDO_VERSION)},
           {"url", kBase},
           {"config_url", fmt::format("{}/config{{/config_setting}}", kBase)},
           {"zones_url", fmt::format("{}/zones{{/zone}}", kBase)}};

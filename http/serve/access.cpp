@@ -34,25 +34,20 @@ bool same_secret(std::string_view a, std::string_view b) noexcept {
   return difference == 0;
 }
 
-std::optional<Role> Access::role_of(const Request& request) const {
-  if (keys_.empty()) return Role::kRead;
+const AccessKey* Access::key_of(const Request& request) const {
+  if (keys_.empty()) return &everybody_;
   const std::string_view shown = shown_key(request);
-  std::optional<Role> role;
+  const AccessKey* found = nullptr;
   for (const AccessKey& key : keys_)  // all of them, whichever fits
-    if (same_secret(shown, key.secret)) role = key.role;
-  return role;
+    if (same_secret(shown, key.secret)) found = &key;
+  return found;
 }
 
-std::optional<Response> Access::refuse(const Request& request, Role wanted) const {
-  const auto role = role_of(request);
-  if (!role) {
-    const bool shown = !shown_key(request).empty();
-    Response response = text_response(401, shown ? "unknown key" : "a key is needed");
-    response.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"pando\"");
-    return response;
-  }
-  if (*role < wanted) return text_response(403, "this key's role does not allow it");
-  return std::nullopt;
+Response Access::refusal(const Request& request) {
+  const bool shown = !shown_key(request).empty();
+  Response response = text_response(401, shown ? "unknown key" : "a key is needed");
+  response.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"pando\"");
+  return response;
 }
 
 }  // namespace pando::http

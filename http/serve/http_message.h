@@ -28,6 +28,13 @@ struct Response {
 /// Called on any of the server's threads; must not throw.
 using Handler = std::function<Response(const Request&)>;
 
+struct Handlers {
+  Handler answer;
+  /// Whether a body above ServerLimits::body_bytes is taken. It is asked before the body is read,
+  /// with a request without one; absent = never.
+  std::function<bool(const Request&)> may_send_much{};
+};
+
 /// A response of one line of text.
 [[nodiscard]] inline Response text_response(unsigned status, std::string line) {
   Response response;

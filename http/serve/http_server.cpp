@@ -40,7 +40,10 @@ class Connection {
   std::list<std::weak_ptr<Connection>>::iterator place;
 };
 
-Request request_of(wire::request<wire::string_body>&& message) {
+using Message = wire::request<wire::string_body>;
+
+/// All but the body.
+Request header_of(const Message& message) {
   const auto field = [&message](std::string_view name) {
     return std::string(message[beast::string_view(name.data(), name.size())]);
   };
@@ -53,8 +56,12 @@ Request request_of(wire::request<wire::string_body>&& message) {
   request.authorization = field("Authorization");
   request.api_key = field("X-API-Key");
   request.accept = field("Accept");
-  request.body = std::move(message.body());
   return request;
+}
+
+/// Methods that change nothing (RFC 9110 §9.2.1).
+bool is_safe(const Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
 }
 
 /// The answer to a request that could not be read; none when the connection is broken, or slow.
@@ -77,10 +84,11 @@ class HttpServer::Impl {
   std::list<std::weak_ptr<Connection>> connections_;
 
  public:
-  Impl(const ServerLimits& bounds, Handler handler)
+  std::size_t large_bodies = 0;  ///< read, or in work; outlives `io`, too
+  Impl(const ServerLimits& bounds, Handlers given)
       : limits(bounds),
         rate(bounds.requests_per_second, bounds.burst),
-        handler_(std::move(handler)) {}
+        handlers(std::move(given)) {}
 
   Status load_tls(const TlsFiles& files);
   Status listen(const Endpoint& at);
@@ -101,6 +109,7 @@ class HttpServer::Impl {
   asio::io_context io{1};
   const ServerLimits limits;
   RequestRate rate;
+  const Handlers handlers;
 
  private:
   struct Listener {
@@ -113,13 +122,19 @@ class HttpServer::Impl {
   bool make_room();
   void end();
 
-  Handler handler_;
+  /// Threads that call the handler. Made by run(): threads have the rights of the thread that makes
+  /// them.
+  struct Pool {
+    std::optional<asio::thread_pool> threads{};
+    std::size_t in_work = 0;
+  };
+
   std::optional<asio::ssl::context> tls_;
   std::list<Listener> listeners_;
-  std::size_t in_work_ = 0;
   asio::signal_set signals_{io, SIGTERM, SIGINT};
-  /// Ends first. Made by run(): threads have the rights of the thread that makes them.
-  std::optional<asio::thread_pool> pool_;
+  /// Both end first. A change may wait for the manager and a disk; reading goes on meanwhile.
+  Pool reading_;
+  Pool changing_;
 };
 
 namespace {
@@ -133,7 +148,10 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   template <class... Tls>
   Session(HttpServer::Impl& server, tcp::socket socket, Tls&... tls)
       : server_(server), stream_(std::move(socket), tls...) {}
-  ~Session() override { server_.forget(*this); }
+  ~Session() override {
+    release_large();
+    server_.forget(*this);
+  }
 
   void start() override {
     tcp_layer().expires_after(server_.limits.request_time);
@@ -156,11 +174,58 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     server_.waits(*this);
     parser_.emplace();
     parser_->header_limit(server_.limits.header_bytes);
-    parser_->body_limit(server_.limits.body_bytes);
+    parser_->body_limit(std::max(server_.limits.body_bytes, server_.limits.large_body_bytes));
+    wire::async_read_header(stream_, buffer_, *parser_,
+                            [self = this->shared_from_this()](const error_code& error,
+                                                              std::size_t) {
+                              error ? self->read_done(error) : self->header_done();
+                            });
+  }
+
+  /// The client's rights decide how much is read: a body is in memory before it is looked at.
+  void header_done() {
+    const auto& may_send_much = server_.handlers.may_send_much;
+    const bool large =
+        parser_->chunked() || parser_->content_length().value_or(0) > server_.limits.body_bytes;
+    if (large && may_send_much && may_send_much(header_of(parser_->get()))) {
+      if (server_.large_bodies >= server_.limits.large_bodies)
+        return refuse(text_response(503, "too many large requests are in work"));
+      ++server_.large_bodies;
+      has_large_ = true;
+    } else if (parser_->content_length().value_or(0) > server_.limits.body_bytes) {
+      return read_done(wire::error::body_limit);
+    } else {
+      parser_->body_limit(server_.limits.body_bytes);
+    }
+    // RFC 9110 §10.1.1: the client waits for a sign that its body is wanted.
+    if (beast::iequals(parser_->get()[wire::field::expect], "100-continue")) return go_on();
+    read_body();
+  }
+
+  void go_on() {
+    continue_ = wire::response<wire::empty_body>(wire::status::continue_, 11);
+    wire::async_write(stream_, continue_,
+                      [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                        error ? self->close() : self->read_body();
+                      });
+  }
+
+  void read_body() {
     wire::async_read(stream_, buffer_, *parser_,
                      [self = this->shared_from_this()](const error_code& error, std::size_t) {
                        self->read_done(error);
                      });
+  }
+
+  void release_large() noexcept {
+    if (std::exchange(has_large_, false)) --server_.large_bodies;
+  }
+
+  /// For a request whose body is not read: the connection cannot be used again.
+  void refuse(const Response& response) {
+    waits_for_client = false;
+    keep_alive_ = false;
+    send(response);
   }
 
   void read_done(const error_code& error) {
@@ -172,14 +237,16 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
       if (response) return send(*response);
       return finish();
     }
-    wire::request<wire::string_body> message = parser_->release();
+    Message message = parser_->release();
     keep_alive_ = message.keep_alive();
     version_ = message.version();
     without_body_ = message.method() == wire::verb::head;
     if (!server_.rate.take(RequestRate::Clock::now()))
       return send(text_response(429, "too many requests"));
+    Request request = header_of(message);
+    request.body = std::move(message.body());
     const bool taken = server_.handle(
-        request_of(std::move(message)),
+        std::move(request),
         [self = this->shared_from_this()](const Response& response) { self->send(response); });
     if (!taken) send(text_response(503, "too many requests are in work"));
   }
@@ -188,11 +255,13 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     response_ = wire::response<wire::string_body>(static_cast<wire::status>(response.status),
                                                   version_);
     response_.set(wire::field::server, "pando");
-    response_.set(wire::field::content_type, response.content_type);
     response_.set(wire::field::cache_control, "no-store");
     for (const auto& [name, value] : response.fields) response_.set(name, value);
     response_.keep_alive(keep_alive_);
-    response_.content_length(response.body.size());
+    if (response.status != 204) {  // RFC 9110 §8.6: no length where there is no content
+      response_.set(wire::field::content_type, response.content_type);
+      response_.content_length(response.body.size());
+    }
     if (!without_body_) response_.body() = response.body;
     tcp_layer().expires_after(server_.limits.send_time);
     // RFC 9110 §9.3.2: the response to HEAD has the fields of GET, and no content.
@@ -203,6 +272,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   }
 
   void sent(const error_code& error) {
+    release_large();
     if (error) return close();
     if (!keep_alive_) return finish();
     tcp_layer().expires_after(server_.limits.idle_time);
@@ -229,11 +299,13 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   Stream stream_;
   beast::flat_buffer buffer_{std::size_t{64} << 10};
   std::optional<wire::request_parser<wire::string_body>> parser_;
+  wire::response<wire::empty_body> continue_;
   wire::response<wire::string_body> response_;
   std::array<char, 1024> rest_{};
   unsigned version_ = 11;
   bool keep_alive_ = false;
   bool without_body_ = false;
+  bool has_large_ = false;
 };
 
 }  // namespace
@@ -283,10 +355,12 @@ void HttpServer::Impl::run() {
   signals_.async_wait([this](const error_code& error, int) {
     if (!error) end();
   });
-  pool_.emplace(limits.threads);
+  reading_.threads.emplace(limits.threads);
+  changing_.threads.emplace(1);
   for (Listener& listener : listeners_) accept(listener);
   io.run();
-  pool_->join();
+  reading_.threads->join();
+  changing_.threads->join();
 }
 
 void HttpServer::Impl::end() {
@@ -340,12 +414,14 @@ void HttpServer::Impl::admit(tcp::socket socket) {
 
 template <class Reply>
 bool HttpServer::Impl::handle(Request request, Reply reply) {
-  if (in_work_ >= limits.waiting) return false;
-  ++in_work_;
-  asio::post(*pool_, [this, request = std::move(request), reply = std::move(reply)]() mutable {
-    Response response = handler_(request);
-    asio::post(io, [this, response = std::move(response), reply = std::move(reply)] {
-      --in_work_;
+  Pool& pool = is_safe(request) ? reading_ : changing_;
+  if (pool.in_work >= limits.waiting) return false;
+  ++pool.in_work;
+  asio::post(*pool.threads, [this, &pool, request = std::move(request),
+                             reply = std::move(reply)]() mutable {
+    Response response = handlers.answer(request);
+    asio::post(io, [&pool, response = std::move(response), reply = std::move(reply)] {
+      --pool.in_work;
       reply(response);
     });
   });
@@ -357,8 +433,8 @@ HttpServer::~HttpServer() = default;
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(const std::vector<Endpoint>& listen,
                                                      const std::optional<TlsFiles>& tls,
-                                                     const ServerLimits& limits, Handler handler) {
-  auto impl = std::make_unique<Impl>(limits, std::move(handler));
+                                                     const ServerLimits& limits, Handlers handlers) {
+  auto impl = std::make_unique<Impl>(limits, std::move(handlers));
   if (tls) {
     if (auto loaded = impl->load_tls(*tls); !loaded) return pass(loaded);
   }

@@ -18,13 +18,16 @@ struct ServerLimits {
   std::size_t connections = 256;
   std::uint32_t header_bytes = 16 << 10;
   std::uint64_t body_bytes = 64 << 10;
+  /// Of clients that Handlers::may_send_much lets send more: 20,000 records have some 3 MB.
+  std::uint64_t large_body_bytes = 4 << 20;
+  std::size_t large_bodies = 8;  ///< at once: they are in memory until they are answered
   /// From the accept, or from the first request on, to the end of a whole request. No octet in
   /// between extends it, so that a client which sends one octet a second holds nothing for long.
   std::chrono::milliseconds request_time{10'000};
   std::chrono::milliseconds idle_time{60'000};  ///< the same for later requests
   std::chrono::milliseconds send_time{30'000};
-  std::size_t threads = 2;  ///< that run the handler
-  std::size_t waiting = 32;  ///< requests that are handled or wait for a thread
+  std::size_t threads = 2;   ///< that answer GET and HEAD
+  std::size_t waiting = 32;  ///< requests that are handled or wait for a thread, of each kind
   std::uint32_t requests_per_second = 100;
   std::uint32_t burst = 200;
 };
@@ -35,8 +38,8 @@ struct TlsFiles {
   std::string key;
 };
 
-/// An HTTP/1.1 server: one thread does all input and output, some threads run the handler. When all
-/// places are taken, a new connection takes the place of the one that has waited longest for its
+/// An HTTP/1.1 server: one thread does all input and output, some threads answer GET and HEAD, and
+/// one thread all other methods, in the order of their arrival. When all places are taken, a new connection takes the place of the one that has waited longest for its
 /// client. Boost.Beast reads and writes the messages.
 class HttpServer {
  public:
@@ -44,7 +47,7 @@ class HttpServer {
   /// Binds all addresses. kIo, kInvalid (certificate or key).
   static Result<std::unique_ptr<HttpServer>> open(const std::vector<Endpoint>& listen,
                                                   const std::optional<TlsFiles>& tls,
-                                                  const ServerLimits& limits, Handler handler);
+                                                  const ServerLimits& limits, Handlers handlers);
   ~HttpServer();
   /// Serves until SIGTERM, SIGINT or stop().
   void run();

@@ -42,6 +42,9 @@ class ControlCommands {
   /// Calls `reply` once, now or later.
   void run(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
+  /// A connection with a number is closed: its transactions are aborted.
+  void end_session(std::uint64_t session) { records_.end_session(session); }
+
   /// The process ends: a copy or dump under way is given up.
   void stop() {
     store_.stop();

@@ -17,7 +17,6 @@ constexpr std::size_t kMaxConnections = 64;
 /// Users other than root and the manager's own: whatever they do, these two get in.
 constexpr std::size_t kMaxOfOthers = 56;
 constexpr std::size_t kMaxOfOneUser = 32;
-constexpr std::size_t kMaxOfOneReader = 16;
 /// Together 1,600 connections a second: a flood must not keep the commit thread from its work.
 constexpr int kAcceptsPerTurn = 16;
 constexpr std::chrono::milliseconds kAcceptPause{10};
@@ -30,34 +29,38 @@ bool is_reading(std::string_view verb) {
          verb == ipc::verb::kWorkerList;
 }
 
+/// True for commands about records and copies of single zones: those of `name` and `names`.
+bool is_editing(std::string_view verb) {
+  return verb == ipc::verb::kZoneBegin || verb == ipc::verb::kZoneSet ||
+         verb == ipc::verb::kZoneUnset || verb == ipc::verb::kZoneCommit ||
+         verb == ipc::verb::kZoneAbort || verb == ipc::verb::kZoneNotify ||
+         verb == ipc::verb::kZoneRefresh || verb == ipc::verb::kZoneRetransfer;
+}
+
 }  // namespace
 
 struct ControlServer::Connection {
   std::shared_ptr<ipc::Channel> channel;
   ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
   std::uint32_t uid = 0;
-  bool only_reads = false;
+  Rights rights = Rights::kNone;
+  std::uint64_t session = 0;  ///< only of connections with kEdit
 };
 
-ControlServer::ControlServer(asio::io_context& io, Guard rights_of, Handler handler)
-    : io_(io),
-      rights_of_(std::move(rights_of)),
-      handler_(std::move(handler)),
-      listening_(io),
-      pause_(io) {}
+ControlServer::ControlServer(asio::io_context& io, Callbacks callbacks)
+    : io_(io), callbacks_(std::move(callbacks)), listening_(io), pause_(io) {}
 
 ControlServer::~ControlServer() = default;
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
                                                            const std::string& run_directory,
                                                            std::optional<std::uint32_t> group,
-                                                           Guard rights_of, Handler handler) {
+                                                           Callbacks callbacks) {
   const std::string path = run_directory + "/" + std::string(ipc::kControlSocketName);
   auto socket = ipc::listen_packets(path, group);
   if (!socket) return pass(socket);
   if (ipc::is_open_to_all(path)) log::info("socket_open_to_all", "path", path);
-  std::unique_ptr<ControlServer> server(
-      new ControlServer(io, std::move(rights_of), std::move(handler)));
+  std::unique_ptr<ControlServer> server(new ControlServer(io, std::move(callbacks)));
   asio::error_code error;
   server->listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(),
                             error);
@@ -104,25 +107,25 @@ void ControlServer::refuse(const Fd& socket, std::uint32_t uid) {
   }
 }
 
-bool ControlServer::has_room(std::uint32_t uid, Rights rights) const {
+bool ControlServer::has_room(std::uint32_t uid) const {
   const auto is_other = [](std::uint32_t user) { return user != 0 && user != ::geteuid(); };
   if (!is_other(uid)) return connections_.size() < kMaxConnections;
   const auto count = [&](const auto& counts) {
     return static_cast<std::size_t>(std::ranges::count_if(connections_, counts));
   };
-  const std::size_t most = rights == Rights::kRead ? kMaxOfOneReader : kMaxOfOneUser;
   return count([&](const auto& one) { return is_other(one->uid); }) < kMaxOfOthers &&
-         count([&](const auto& one) { return one->uid == uid; }) < most;
+         count([&](const auto& one) { return one->uid == uid; }) < kMaxOfOneUser;
 }
 
 void ControlServer::admit(Fd socket) {
   const auto peer = ipc::peer_credentials(socket.get());
-  const Rights rights = peer ? rights_of_(peer->uid) : Rights::kNone;
-  if (rights == Rights::kNone || !has_room(peer->uid, rights))
+  const Rights rights = peer ? callbacks_.rights_of(peer->uid) : Rights::kNone;
+  if (rights == Rights::kNone || !has_room(peer->uid))
     return refuse(socket, peer ? peer->uid : 0xFFFFFFFFU);
   auto connection = std::make_shared<Connection>();
   connection->uid = peer->uid;
-  connection->only_reads = rights == Rights::kRead;
+  connection->rights = rights;
+  if (rights == Rights::kEdit) connection->session = ++sessions_;
   connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
   connections_.insert(connection);
   ipc::Channel::Handlers handlers;
@@ -131,7 +134,7 @@ void ControlServer::admit(Fd socket) {
     if (const auto self = weak.lock()) packet(self, received.data);
   };
   handlers.closed = [this, weak](const Error&) {
-    if (const auto self = weak.lock()) connections_.erase(self);
+    if (const auto self = weak.lock()) end(self);
   };
   connection->channel->start(std::move(handlers));
 }
@@ -141,21 +144,40 @@ void ControlServer::packet(const std::shared_ptr<Connection>& connection, const 
       connection->assembler.feed({reinterpret_cast<const char*>(data.data()), data.size()});
   if (!message) {
     connection->channel->close();
-    connections_.erase(connection);
-    return;
+    return end(connection);
   }
   if (*message) answer(connection, **message);
+}
+
+void ControlServer::end(const std::shared_ptr<Connection>& connection) {
+  if (connections_.erase(connection) != 0 && connection->session != 0)
+    callbacks_.ended(connection->session);
+}
+
+/// A connection that only edits never reaches a zone that its user may not edit, whatever it says.
+Status ControlServer::check_rights(Rights rights, const ipc::ControlRequest& request) const {
+  if (rights == Rights::kAll || is_reading(request.verb)) return {};
+  if (rights != Rights::kEdit || !is_editing(request.verb))
+    return fail(Errc::kDenied, "this user may only read (http.user)");
+  std::vector<std::string> zones = request.names;
+  if (!request.name.empty()) zones.push_back(request.name);
+  for (const std::string& text : zones) {
+    auto zone = dns::Name::from_text(text);
+    if (!zone) return pass(zone);
+    if (!callbacks_.may_edit(*zone))
+      return fail(Errc::kDenied, "no key of http.keys may change {}", to_text(*zone));
+  }
+  return {};
 }
 
 void ControlServer::answer(const std::shared_ptr<Connection>& connection,
                            const nlohmann::json& message) {
   auto request = ipc::request_from_json(message);
   if (!request) return send(connection, ipc::error_reply(request.error()));
-  if (connection->only_reads && !is_reading(request->verb)) {
-    const Error why{Errc::kDenied, "this user may only read (http.user)"};
-    return send(connection, ipc::error_reply(why));
-  }
-  handler_(*request, [connection](Result<nlohmann::json> result) {
+  if (auto allowed = check_rights(connection->rights, *request); !allowed)
+    return send(connection, ipc::error_reply(allowed.error()));
+  request->session = connection->session;
+  callbacks_.handler(*request, [connection](Result<nlohmann::json> result) {
     send(connection, result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error()));
   });
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "dns/name.h"
 #include "ipc/channel.h"
 #include "ipc/control.h"
 #include "manager/support/rate_limited_log.h"
@@ -23,38 +24,48 @@ class ControlServer {
   using Reply = std::function<void(Result<nlohmann::json>)>;
   /// Answers one request: calls `reply` once, now or later.
   using Handler = std::function<void(const ipc::ControlRequest&, Reply reply)>;
-  enum class Rights : std::uint8_t { kNone, kRead, kAll };
-  using Guard = std::function<Rights(std::uint32_t uid)>;
+  /// kEdit: reads, and edits records in transactions that end with the connection.
+  enum class Rights : std::uint8_t { kNone, kRead, kEdit, kAll };
+  struct Callbacks {
+    std::function<Rights(std::uint32_t uid)> rights_of;
+    /// Whether connections with kEdit may edit this zone.
+    std::function<bool(dns::NameView zone)> may_edit;
+    Handler handler;
+    /// The connection with this number (ControlRequest::session) is closed.
+    std::function<void(std::uint64_t session)> ended;
+  };
 
   /// `group`: of pandoctl's users (ipc::listen_packets).
   static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io,
                                                      const std::string& run_directory,
                                                      std::optional<std::uint32_t> group,
-                                                     Guard rights_of, Handler handler);
+                                                     Callbacks callbacks);
   ~ControlServer();
   /// Takes no more requests; replies on their way still go out.
   void close();
 
  private:
   struct Connection;
-  ControlServer(asio::io_context& io, Guard rights_of, Handler handler);
+  ControlServer(asio::io_context& io, Callbacks callbacks);
   void accept_next();
   void accept_some();
   /// Whether a connection of this user may be opened beside the open ones.
-  [[nodiscard]] bool has_room(std::uint32_t uid, Rights rights) const;
+  [[nodiscard]] bool has_room(std::uint32_t uid) const;
   void admit(Fd socket);
   void refuse(const Fd& socket, std::uint32_t uid);
   void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);
   void answer(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
+  void end(const std::shared_ptr<Connection>& connection);
+  [[nodiscard]] Status check_rights(Rights rights, const ipc::ControlRequest& request) const;
   static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
 
   asio::io_context& io_;
-  Guard rights_of_;
-  Handler handler_;
+  Callbacks callbacks_;
   asio::generic::seq_packet_protocol::socket listening_;
   asio::steady_timer pause_;
   RateLimitedLog refused_;
   std::set<std::shared_ptr<Connection>> connections_;
+  std::uint64_t sessions_ = 0;  // numbers given
 };
 
 }  // namespace pando::manager

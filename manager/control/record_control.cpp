@@ -264,7 +264,7 @@ Result<json> RecordControl::begin(const Request& request) {
   if (!names) return pass(names);
   auto serial = if_serial_of(request);
   if (!serial) return pass(serial);
-  return as_json(transactions_.begin(*names, *serial));
+  return as_json(transactions_.begin(*names, *serial, request.session));
 }
 
 Result<json> RecordControl::set(const Request& request) {
@@ -275,14 +275,15 @@ Result<json> RecordControl::set(const Request& request) {
   if (!target->type || !target->rdata)
     return fail(Errc::kInvalid, "a record to set has a type and data");
   return as_json(transactions_.set(target->zone, target->owner, *target->type, *ttl,
-                                   *target->rdata));
+                                   *target->rdata, request.session));
 }
 
 Result<json> RecordControl::unset(const Request& request) {
   auto target = target_of(request);
   if (!target) return pass(target);
   const auto rdata = target->rdata ? std::optional<ByteView>(*target->rdata) : std::nullopt;
-  return as_json(transactions_.unset(target->zone, target->owner, target->type, rdata));
+  return as_json(transactions_.unset(target->zone, target->owner, target->type, rdata,
+                                     request.session));
 }
 
 void RecordControl::commit(const Request& request, const Reply& reply) {
@@ -293,13 +294,14 @@ void RecordControl::commit(const Request& request, const Reply& reply) {
   transactions_.commit(*names, *serial, parts_.configuration.runtime->limits,
                        [reply](Result<ipc::ZoneCommitResult> result) {
                          reply(as_json(std::move(result)));
-                       });
+                       },
+                       request.session);
 }
 
 Result<json> RecordControl::abort(const Request& request) {
   auto names = names_of(request);
   if (!names) return pass(names);
-  return empty_result(transactions_.abort(*names));
+  return empty_result(transactions_.abort(*names, request.session));
 }
 
 }  // namespace pando::manager

@@ -27,6 +27,7 @@ class RecordControl {
   RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts);
 
   void add_to(CommandTable& table);
+  void end_session(std::uint64_t session) { transactions_.end_session(session); }
 
  private:
   using Request = ipc::ControlRequest;

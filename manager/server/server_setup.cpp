@@ -20,12 +20,13 @@ std::uint64_t now_milliseconds() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-/// pando-http reads, and a fault in it must change nothing.
+/// pando-http reads. It edits what its keys may edit: a fault in it must change nothing else.
 ControlServer::Rights control_rights(std::uint32_t uid, const config::Settings& settings) {
   if (may_control(uid, settings.server.control_group)) return ControlServer::Rights::kAll;
   if (!settings.http) return ControlServer::Rights::kNone;
   const auto reader = ipc::user_id(settings.http->user);
-  return reader && *reader == uid ? ControlServer::Rights::kRead : ControlServer::Rights::kNone;
+  if (!reader || *reader != uid) return ControlServer::Rights::kNone;
+  return settings.http->writes() ? ControlServer::Rights::kEdit : ControlServer::Rights::kRead;
 }
 
 }  // namespace
@@ -250,12 +251,17 @@ Status Server::open_control() {
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(
       io_, configuration_.runtime->settings.server.run_directory, host_.control_group,
-      [this](std::uint32_t uid) {
-        return control_rights(uid, configuration_.runtime->settings);
-      },
-      [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
-        control_.commands->run(request, reply);
-      });
+      {[this](std::uint32_t uid) {
+         return control_rights(uid, configuration_.runtime->settings);
+       },
+       [this](dns::NameView zone) {
+         const auto& http = configuration_.runtime->settings.http;
+         return http && http->writes(zone);
+       },
+       [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
+         control_.commands->run(request, reply);
+       },
+       [this](std::uint64_t session) { control_.commands->end_session(session); }});
   if (!control) return pass(control);
   control_.socket = std::move(*control);
   return {};

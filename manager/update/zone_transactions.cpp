@@ -79,7 +79,8 @@ ZoneTransactions::ZoneTransactions(asio::io_context& io, Committer& committer,
       timer_(io) {}
 
 Result<ipc::TransactionList> ZoneTransactions::begin(const std::vector<dns::Name>& zones,
-                                                     std::optional<dns::Serial> if_serial) {
+                                                     std::optional<dns::Serial> if_serial,
+                                                     Session session) {
   if (auto fine = check_names(zones); !fine) return pass(fine);
   const zone::StoreView current = committer_.current();
   for (const dns::Name& zone : zones) {
@@ -96,7 +97,8 @@ Result<ipc::TransactionList> ZoneTransactions::begin(const std::vector<dns::Name
   for (const dns::Name& zone : zones) {
     auto transaction = std::make_shared<Transaction>(zone);
     transaction->if_serial = if_serial;
-    transaction->expires = Clock::now() + limits_.idle;
+    transaction->session = session;
+    transaction->expires = expiry(session);
     list.transactions.push_back(row(*transaction));
     open_.emplace(dns::folded_key(zone), std::move(transaction));
   }
@@ -104,20 +106,29 @@ Result<ipc::TransactionList> ZoneTransactions::begin(const std::vector<dns::Name
   return list;
 }
 
-Result<ZoneTransactions::TransactionPtr> ZoneTransactions::usable(const dns::Name& zone) const {
+Result<ZoneTransactions::TransactionPtr> ZoneTransactions::usable(const dns::Name& zone,
+                                                                  Session session) const {
   const auto found = open_.find(dns::folded_key(zone));
   if (found == open_.end())
     return fail(Errc::kNotFound, "{} has no open transaction (zone begin)", to_text(zone));
+  if (session != 0 && found->second->session != session)
+    return fail(Errc::kDenied, "the transaction of {} is another client's", to_text(zone));
   if (found->second->committing)
     return fail(Errc::kExists, "the transaction of {} is being committed", to_text(zone));
   return found->second;
 }
 
 /// The transaction is used now, so that its time begins anew.
-Result<ZoneTransactions::TransactionPtr> ZoneTransactions::touch(const dns::Name& zone) {
-  auto transaction = usable(zone);
-  if (transaction) (*transaction)->expires = Clock::now() + limits_.idle;
+Result<ZoneTransactions::TransactionPtr> ZoneTransactions::touch(const dns::Name& zone,
+                                                                 Session session) {
+  auto transaction = usable(zone, session);
+  if (transaction) (*transaction)->expires = expiry((*transaction)->session);
   return transaction;
+}
+
+/// A program's transaction lasts for one request of its own: nobody thinks meanwhile.
+ZoneTransactions::Clock::time_point ZoneTransactions::expiry(Session session) const {
+  return Clock::now() + (session == 0 ? limits_.idle : limits_.idle_of_session);
 }
 
 Status ZoneTransactions::check_limits(const Transaction& transaction) const {
@@ -141,8 +152,8 @@ ipc::TransactionRow ZoneTransactions::row(const Transaction& transaction) const 
 
 Result<ipc::TransactionRow> ZoneTransactions::set(const dns::Name& zone, dns::NameView owner,
                                                   dns::RRType type, std::optional<dns::Ttl> ttl,
-                                                  ByteView rdata) {
-  auto transaction = touch(zone);
+                                                  ByteView rdata, Session session) {
+  auto transaction = touch(zone, session);
   if (!transaction) return pass(transaction);
   if (auto fine = check_limits(**transaction); !fine) return pass(fine);
   if (auto set = (*transaction)->edits.set(owner, type, ttl, rdata); !set) return pass(set);
@@ -151,8 +162,9 @@ Result<ipc::TransactionRow> ZoneTransactions::set(const dns::Name& zone, dns::Na
 
 Result<ipc::TransactionRow> ZoneTransactions::unset(const dns::Name& zone, dns::NameView owner,
                                                     std::optional<dns::RRType> type,
-                                                    std::optional<ByteView> rdata) {
-  auto transaction = touch(zone);
+                                                    std::optional<ByteView> rdata,
+                                                    Session session) {
+  auto transaction = touch(zone, session);
   if (!transaction) return pass(transaction);
   if (auto fine = check_limits(**transaction); !fine) return pass(fine);
   const zone::ZoneView present = committer_.current().zone_at(zone);
@@ -162,7 +174,7 @@ Result<ipc::TransactionRow> ZoneTransactions::unset(const dns::Name& zone, dns::
 }
 
 Result<zone::Changeset> ZoneTransactions::changes(const dns::Name& zone) const {
-  auto transaction = usable(zone);
+  auto transaction = usable(zone, 0);
   if (!transaction) return pass(transaction);
   auto policy = policy_(zone);
   if (!policy) return pass(policy);
@@ -172,12 +184,12 @@ Result<zone::Changeset> ZoneTransactions::changes(const dns::Name& zone) const {
 }
 
 Result<std::shared_ptr<ZoneTransactions::Commit>> ZoneTransactions::prepare(
-    const std::vector<dns::Name>& zones, std::optional<dns::Serial> if_serial) {
+    const std::vector<dns::Name>& zones, std::optional<dns::Serial> if_serial, Session session) {
   if (auto fine = check_names(zones); !fine) return pass(fine);
   auto commit = std::make_shared<Commit>();
   std::uint64_t records = 0;
   for (const dns::Name& zone : zones) {
-    auto transaction = touch(zone);
+    auto transaction = touch(zone, session);
     if (!transaction) return pass(transaction);
     auto policy = policy_(zone);
     if (!policy) return pass(policy);
@@ -194,11 +206,12 @@ Result<std::shared_ptr<ZoneTransactions::Commit>> ZoneTransactions::prepare(
 
 void ZoneTransactions::commit(const std::vector<dns::Name>& zones,
                               std::optional<dns::Serial> if_serial, const zone::DataLimits& limits,
-                              const Committed& done) {
-  auto commit = prepare(zones, if_serial);
+                              const Committed& done, Session session) {
+  auto commit = prepare(zones, if_serial, session);
   if (!commit) return done(pass(commit));
-  // Records of the operator have no limits, as those of a zone file.
-  (*commit)->limits = limits.of_history();
+  // Records of the operator have no limits, as those of a zone file. Those of a session come from
+  // a program's clients, and have the limits of updates.
+  (*commit)->limits = session == 0 ? limits.of_history() : limits;
   (*commit)->done = done;
   for (const Commit::Zone& zone : (*commit)->zones) zone.transaction->committing = true;
   zones.size() == 1 ? commit_one(*commit) : commit_together(*commit);
@@ -255,12 +268,18 @@ void ZoneTransactions::finish(Commit& commit, const Result<std::uint64_t>& versi
   commit.done(std::move(result));
 }
 
-Status ZoneTransactions::abort(const std::vector<dns::Name>& zones) {
+Status ZoneTransactions::abort(const std::vector<dns::Name>& zones, Session session) {
   if (auto fine = check_names(zones); !fine) return fine;
   for (const dns::Name& zone : zones)
-    if (auto transaction = usable(zone); !transaction) return pass(transaction);
+    if (auto transaction = usable(zone, session); !transaction) return pass(transaction);
   for (const dns::Name& zone : zones) open_.erase(dns::folded_key(zone));
   return {};
+}
+
+void ZoneTransactions::end_session(Session session) {
+  std::erase_if(open_, [session](const auto& entry) {
+    return entry.second->session == session && !entry.second->committing;
+  });
 }
 
 std::optional<ipc::TransactionRow> ZoneTransactions::find(const dns::Name& zone) const {

@@ -19,7 +19,8 @@ namespace pando::manager {
 
 /// Transactions on records of primary zones, by commands: at most one for each zone. Transactions
 /// live here and not in a connection, so that a client may use several connections, and a client
-/// that dies leaves a transaction that anybody can abort. An unused one expires.
+/// that dies leaves a transaction that anybody can abort. An unused one expires. Only those of a
+/// session end with its connection.
 ///
 /// Updates go on meanwhile: the edits are applied to the version that is there at the commit. Lives
 /// on the commit thread.
@@ -33,7 +34,11 @@ class ZoneTransactions {
     /// ms. A single zone is worked out beside it.
     std::uint64_t together = 4000;
     std::chrono::seconds idle{600};
+    std::chrono::seconds idle_of_session{60};
   };
+  /// Number of the connection that a request came from; 0: of an operator, who may use all
+  /// transactions. Others use those that their connection opened.
+  using Session = std::uint64_t;
   /// The policy for a zone's serial; an error for a zone whose records cannot be edited.
   using Policy = std::function<Result<config::SerialPolicy>(const dns::Name&)>;
   using Committed = std::function<void(Result<ipc::ZoneCommitResult>)>;
@@ -45,21 +50,25 @@ class ZoneTransactions {
   /// Opens a transaction for each zone, or for none. kExists: one of them has a transaction, or
   /// another serial than `if_serial`.
   Result<ipc::TransactionList> begin(const std::vector<dns::Name>& zones,
-                                     std::optional<dns::Serial> if_serial);
+                                     std::optional<dns::Serial> if_serial, Session session = 0);
   /// See RecordEdits; kNotFound also without a transaction. kFull: the transaction's limits.
+  /// kDenied, here and below: the transaction is another session's.
   Result<ipc::TransactionRow> set(const dns::Name& zone, dns::NameView owner, dns::RRType type,
-                                  std::optional<dns::Ttl> ttl, ByteView rdata);
+                                  std::optional<dns::Ttl> ttl, ByteView rdata,
+                                  Session session = 0);
   Result<ipc::TransactionRow> unset(const dns::Name& zone, dns::NameView owner,
                                     std::optional<dns::RRType> type,
-                                    std::optional<ByteView> rdata);
+                                    std::optional<ByteView> rdata, Session session = 0);
   /// The changeset that a commit would publish now.
   [[nodiscard]] Result<zone::Changeset> changes(const dns::Name& zone) const;
   /// Publishes the edits of all zones as one version, durable before `done` is called, or none of
   /// them. After an error the transactions stay open.
   void commit(const std::vector<dns::Name>& zones, std::optional<dns::Serial> if_serial,
-              const zone::DataLimits& limits, const Committed& done);
+              const zone::DataLimits& limits, const Committed& done, Session session = 0);
   /// Forgets the transactions of all zones, or of none. kNotFound.
-  Status abort(const std::vector<dns::Name>& zones);
+  Status abort(const std::vector<dns::Name>& zones, Session session = 0);
+  /// Forgets the session's transactions. A commit on its way goes on.
+  void end_session(Session session);
 
   [[nodiscard]] std::size_t size() const noexcept { return open_.size(); }
   /// The open transaction of a zone, for its status.
@@ -72,18 +81,21 @@ class ZoneTransactions {
     dns::Name zone;
     RecordEdits edits;
     std::optional<dns::Serial> if_serial;
+    Session session = 0;
     Clock::time_point expires;
     bool committing = false;
   };
   using TransactionPtr = std::shared_ptr<Transaction>;
   struct Commit;
 
-  [[nodiscard]] Result<TransactionPtr> usable(const dns::Name& zone) const;
-  Result<TransactionPtr> touch(const dns::Name& zone);
+  [[nodiscard]] Result<TransactionPtr> usable(const dns::Name& zone, Session session) const;
+  Result<TransactionPtr> touch(const dns::Name& zone, Session session);
+  [[nodiscard]] Clock::time_point expiry(Session session) const;
   Status check_limits(const Transaction& transaction) const;
   [[nodiscard]] ipc::TransactionRow row(const Transaction& transaction) const;
   [[nodiscard]] Result<std::shared_ptr<Commit>> prepare(const std::vector<dns::Name>& zones,
-                                                        std::optional<dns::Serial> if_serial);
+                                                        std::optional<dns::Serial> if_serial,
+                                                        Session session);
   void commit_one(const std::shared_ptr<Commit>& commit);
   void commit_together(const std::shared_ptr<Commit>& commit);
   void finish(Commit& commit, const Result<std::uint64_t>& version);

@@ -53,7 +53,7 @@ def test_what_is_not_there_is_told(beside):
         assert status == expected and list(answer) == ["error"], path
     assert read(program, BASE + "/zones?zone=missing.test")[1] == []
     for method in ("POST", "PATCH", "PUT", "DELETE"):
-        assert program.get(BASE + "/zones/example.test.", method=method)[0] == 405
+        assert program.get(BASE + "/zones/example.test.", method=method)[0] == 403
 
 
 def test_the_key_comes_first(beside):

@@ -69,12 +69,44 @@ TEST(Http, KeysHaveOneSecretThatAHeaderCanHold) {
       {"{name: a}", "'secret' or 'secret-file' is missing"},
       {"{name: a, secret: \"a b\"}", "visible ASCII"},
       {"{name: a, secret: \"\"}", "visible ASCII"},
-      {"{name: a, secret: x, role: root}", "'root' is none of read, admin"},
+      {"{name: a, secret: x, role: root}", "'root' is none of read, write, admin"},
       {"{name: a, secret: 0123456789abcdef}, {name: a, secret: 1123456789abcdef}", "there already"},
       {"{name: a, secret-file: /nowhere}", "/nowhere"},
+      {"{name: a, secret: 0123456789abcdef, zones: []}", "names no zone"},
+      {"{name: a, secret: 0123456789abcdef, zones: [a..b]}", "a..b"},
+      {"{name: a, secret: 0123456789abcdef, zones: [a, A]}", "twice"},
   };
   for (const auto& [keys, expected] : cases)
     EXPECT_THAT(config::errors_of(fmt::format("http: {{keys: [{}]}}", keys)), HasSubstr(expected));
+}
+
+TEST(Http, AKeySeesItsZones) {
+  const auto key = [](std::string_view zones) {
+    return good(fmt::format("http: {{keys: [{{name: a, secret: 0123456789abcdef{}}}]}}", zones))
+        .http->keys[0];
+  };
+  EXPECT_TRUE(key("").sees(name("example.com")));
+  const HttpKey some = key(", zones: [example.com, \"*.Customers.example\"]");
+  for (const char* zone : {"example.com", "EXAMPLE.com", "a.customers.example", "b.a.customers.example"})
+    EXPECT_TRUE(some.sees(name(zone))) << zone;
+  for (const char* zone : {"www.example.com", "com", ".", "customers.example", "acustomers.example"})
+    EXPECT_FALSE(some.sees(name(zone))) << zone;
+  EXPECT_TRUE(key(", zones: [\"*\"]").sees(name("example.com")));
+}
+
+TEST(Http, OnlyAKeyWithARoleWrites) {
+  const auto http = [](std::string_view keys) {
+    return *good(fmt::format("http: {{keys: [{}]}}", keys)).http;
+  };
+  EXPECT_FALSE(http("").writes());
+  EXPECT_FALSE(http("{name: a, secret: 0123456789abcdef}").writes());
+  const Http some = http(
+      "{name: a, secret: 0123456789abcdef, role: write, zones: [a.test]}, "
+      "{name: b, secret: 1123456789abcdef, zones: [b.test]}, "
+      "{name: c, secret: 2123456789abcdef, role: admin, zones: [c.test]}");
+  EXPECT_TRUE(some.writes());
+  EXPECT_TRUE(some.writes(name("a.test")) && some.writes(name("c.test")));
+  EXPECT_FALSE(some.writes(name("b.test"))) << "it is only read";
 }
 
 TEST(Http, ASecretMayLieInAFileOfItsOwn) {

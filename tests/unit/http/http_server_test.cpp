@@ -1,5 +1,6 @@
 #include "http/serve/http_server.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 /// A server on a port of loopback, and clients that write octets.
@@ -28,7 +30,7 @@ class Http : public ::testing::Test {
         return text_response(200, request.method + " " + request.path + " [" + request.query +
                                       "] " + request.body);
       };
-    auto opened = HttpServer::open({any_port()}, {}, limits, handler);
+    auto opened = HttpServer::open({any_port()}, {}, limits, {handler, may_send_much});
     ASSERT_TRUE(opened) << opened.error().text;
     server_ = std::move(*opened);
     at_ = server_->addresses().at(0);
@@ -71,6 +73,7 @@ class Http : public ::testing::Test {
     return receive(fd);
   }
 
+  std::function<bool(const Request&)> may_send_much;
   std::unique_ptr<HttpServer> server_;
   Endpoint at_;
   std::thread thread_;
@@ -124,6 +127,82 @@ TEST_F(Http, RefusesMalformedAndLargeRequests) {
     EXPECT_THAT(receive(fd), StartsWith(expected)) << text.substr(0, 80);
   }
   EXPECT_THAT(ask("GET / HTTP/1.0\r\n\r\n"), HasSubstr(" 200 OK"));
+}
+
+/// The server asks before it reads, and for the header alone.
+TEST_F(Http, TakesLargeBodiesOfSomeClientsOnly) {
+  ServerLimits limits;
+  limits.body_bytes = 100;
+  limits.large_body_bytes = 10'000;
+  limits.large_bodies = 1;
+  may_send_much = [](const Request& header) {
+    EXPECT_EQ(header.body, "");
+    return header.api_key == "large";
+  };
+  serve(limits, [](const Request& request) {
+    return text_response(200, fmt::format("{} octets", request.body.size()));
+  });
+  const auto post = [](std::string_view key, std::size_t octets) {
+    return fmt::format("POST / HTTP/1.0\r\nX-API-Key: {}\r\nContent-Length: {}\r\n\r\n", key,
+                       octets);
+  };
+  EXPECT_THAT(ask(post("small", 100) + std::string(100, 'a')), EndsWith("100 octets\n"));
+  EXPECT_THAT(ask(post("small", 101)), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(ask(post("large", 10'001)), StartsWith("HTTP/1.1 413 "));
+  const Fd first = connect();
+  send(first, post("large", 10'000) + "a");
+  std::string second;
+  while (!second.starts_with("HTTP/1.1 503 ")) second = ask(post("large", 101) + std::string(101, 'a'));
+  send(first, std::string(9'999, 'a'));
+  EXPECT_THAT(receive(first), EndsWith("10000 octets\n"));
+  while (second.starts_with("HTTP/1.1 503 ")) second = ask(post("large", 101) + std::string(101, 'a'));
+  EXPECT_THAT(second, EndsWith("101 octets\n")) << "the place is free again";
+}
+
+TEST_F(Http, TellsAClientThatWaitsToGoOn) {
+  serve({});
+  const Fd fd = connect();
+  send(fd, "PUT / HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(receive(fd, 10).substr(0, 25), "HTTP/1.1 100 Continue\r\n\r\n");
+  send(fd, "ok");
+  EXPECT_THAT(receive(fd), EndsWith("PUT / [] ok\n"));
+}
+
+/// RFC 9110 §8.6.
+TEST_F(Http, ResponsesWithoutContentHaveNoLength) {
+  serve({}, [](const Request&) {
+    Response response;
+    response.status = 204;
+    return response;
+  });
+  const std::string answer = ask("PATCH / HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr(" 204 No Content\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("Content-")));
+}
+
+/// The manager may be slow, and metrics tell why.
+TEST_F(Http, AChangeThatWaitsHoldsNoReader) {
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  serve({}, [released](const Request& request) {
+    if (request.method != "GET") released.wait();
+    return text_response(200, request.method);
+  });
+  std::vector<Fd> changes;
+  for (int i = 0; i < 40; ++i) {
+    changes.push_back(connect());
+    send(changes.back(), "PATCH / HTTP/1.0\r\n\r\n");
+  }
+  EXPECT_THAT(ask("GET / HTTP/1.0\r\n\r\n"), EndsWith("GET\n"));
+  release.set_value();
+  std::size_t done = 0, refused = 0;
+  for (const Fd& fd : changes) {
+    const std::string answer = receive(fd);
+    done += answer.ends_with("PATCH\n") ? 1 : 0;
+    refused += answer.find(" 503 ") != answer.npos ? 1 : 0;
+  }
+  EXPECT_EQ(done + refused, 40U);
+  EXPECT_GE(done, ServerLimits().waiting);
 }
 
 /// A client that sends an octet now and then is no more patient than one that sends nothing.
@@ -197,10 +276,10 @@ TEST_F(Http, RefusesWhatFindsNoThread) {
 
 TEST_F(Http, SaysWhyItCannotListen) {
   serve({});
-  const auto second = HttpServer::open({at_}, {}, {}, nullptr);
+  const auto second = HttpServer::open({at_}, {}, {}, {});
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().text, HasSubstr("in use"));
-  const auto no_files = HttpServer::open({}, TlsFiles{"/nowhere.pem", "/nowhere.key"}, {}, nullptr);
+  const auto no_files = HttpServer::open({}, TlsFiles{"/nowhere.pem", "/nowhere.key"}, {}, {});
   ASSERT_FALSE(no_files);
   EXPECT_THAT(no_files.error().text, StartsWith("/nowhere.pem: "));
 }

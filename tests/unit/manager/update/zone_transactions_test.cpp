@@ -126,5 +126,70 @@ TEST_F(Transactions, AnUnusedOneExpires) {
   EXPECT_THAT(parts_.zone.at("n1"), IsEmpty());
 }
 
+/// A session is a connection of a program for clients of its own.
+TEST_F(Transactions, OneOfASessionIsItsOwn) {
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5));
+  const auto set = [this](std::uint64_t session) {
+    return transactions_.set(name("@"), name("n"), dns::RRType::kA, std::nullopt,
+                             Bytes{10, 0, 0, 1}, session);
+  };
+  EXPECT_TRUE(set(5));
+  EXPECT_EQ(set(6).error().code, Errc::kDenied);
+  EXPECT_EQ(transactions_.unset(name("@"), name("n"), std::nullopt, std::nullopt, 6).error().code,
+            Errc::kDenied);
+  EXPECT_EQ(transactions_.abort({name("@")}, 6).error().code, Errc::kDenied);
+  std::optional<Errc> refused;
+  transactions_.commit({name("@")}, std::nullopt, {},
+                       [&](const Result<ipc::ZoneCommitResult>& done) {
+                         refused = done.error().code;
+                       },
+                       6);
+  EXPECT_EQ(refused, Errc::kDenied);
+  EXPECT_TRUE(set(0)) << "an operator may use all";
+  ASSERT_TRUE(transactions_.abort({name("@")}));
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt));
+  EXPECT_EQ(set(5).error().code, Errc::kDenied) << "an operator's is no session's";
+}
+
+TEST_F(Transactions, TheEndOfASessionForgetsItsOwn) {
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5));
+  transactions_.end_session(6);
+  EXPECT_EQ(transactions_.size(), 1U);
+  transactions_.end_session(5);
+  EXPECT_EQ(transactions_.size(), 0U);
+}
+
+TEST_F(Transactions, ACommitOutlivesItsSession) {
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5));
+  ASSERT_TRUE(add(1));
+  bool done = false;
+  transactions_.commit({name("@")}, std::nullopt, {},
+                       [&](const Result<ipc::ZoneCommitResult>& result) { done = bool(result); },
+                       5);
+  transactions_.end_session(5);
+  EXPECT_TRUE(parts_.run_until([&] { return done; }));
+  EXPECT_THAT(parts_.zone.at("n1"), ElementsAre("3600 A 10.0.0.1"));
+  EXPECT_EQ(transactions_.size(), 0U);
+}
+
+/// Records of an operator have no limits, those of a session the limits of updates.
+TEST_F(Transactions, OneOfASessionHasTheLimitsOfUpdates) {
+  zone::DataLimits limits;
+  limits.rrset_records = 1;
+  for (const std::uint64_t session : {5, 0}) {
+    ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, session));
+    for (std::uint8_t i = 0; i < 2; ++i)
+      ASSERT_TRUE(transactions_.set(name("@"), name("n"), dns::RRType::kA, std::nullopt,
+                                    Bytes{10, 0, 0, i}, session));
+    std::optional<bool> taken;
+    transactions_.commit({name("@")}, std::nullopt, limits,
+                         [&](const Result<ipc::ZoneCommitResult>& done) { taken = bool(done); },
+                         session);
+    EXPECT_TRUE(parts_.run_until([&] { return taken.has_value(); }));
+    EXPECT_EQ(taken, session == 0);
+    if (session != 0) ASSERT_TRUE(transactions_.abort({name("@")}, session));
+  }
+}
+
 }  // namespace
 }  // namespace pando::manager

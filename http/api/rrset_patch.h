@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "dns/name.h"
+#include "dns/types.h"
+
+namespace pando::http {
+
+/// One element of `rrsets`: an RRset that is replaced or deleted, or a record of it that is added
+/// (EXTEND) or removed (PRUNE).
+struct RRsetChange {
+  enum class Kind : std::uint8_t { kReplace, kDelete, kExtend, kPrune };
+  Kind kind{};
+  dns::Name owner{};
+  dns::RRType type{};
+  std::optional<std::uint32_t> ttl{};  ///< seconds; of the whole set
+  std::vector<Bytes> rdatas{};         ///< wire format; none in a kReplace: as kDelete
+  bool operator==(const RRsetChange&) const = default;
+};
+
+/// RRsets and records of one request. It is the manager's limit for a transaction, too.
+inline constexpr std::size_t kMostChanges = 20'000;
+
+/// Reads the content of a PATCH of `zone`, by the rules of PowerDNS: names and names in data have a
+/// final dot, at most one REPLACE and one DELETE of an RRset. kCorrupt: no JSON, or JSON that is
+/// nested too deeply. kInvalid: a rule is broken; comments and disabled records, which have no
+/// place in a zone, too. kFull: more than kMostChanges.
+Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView zone);
+
+}  // namespace pando::http

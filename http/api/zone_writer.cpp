@@ -1,0 +1,152 @@
+#include "http/api/zone_writer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "dns/rdata/rdata.h"
+#include "dns/types.h"
+#include "ipc/control.h"
+#include "ipc/control_json.h"
+
+namespace pando::http {
+
+using nlohmann::json;
+namespace verb = ipc::verb;
+
+namespace {
+
+/// A connection that is used for one change.
+class Conversation {
+ public:
+  static Result<Conversation> open(const std::string& run_directory) {
+    auto socket = ipc::connect_control(run_directory);
+    if (!socket) return pass(socket);
+    return Conversation(std::move(*socket));
+  }
+
+  Result<json> call(const ipc::ControlRequest& request) {
+    // The manager ends a connection that sends more.
+    constexpr std::size_t kFrame = 1024;
+    if (request.rdata.size() > (ipc::kMaxRequestBytes - kFrame) / 2)  // escapes in JSON double it
+      return fail(Errc::kInvalid, "{} {}: a record of {} bytes is too large", request.owner,
+                  request.type, request.rdata.size());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now());
+    return ipc::call(socket_.get(), request, std::max(left, std::chrono::milliseconds(0)));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  explicit Conversation(Fd socket) : socket_(std::move(socket)) {}
+  Fd socket_;
+  Clock::time_point end_ = Clock::now() + ZoneWriter::kPatience;
+};
+
+ipc::ControlRequest request_for(std::string_view verb, const dns::Name& zone,
+                                const RRsetChange& change) {
+  ipc::ControlRequest request;
+  request.verb = std::string(verb);
+  request.name = to_text(zone);
+  request.owner = to_text(change.owner);
+  request.type = to_text(change.type);
+  return request;
+}
+
+/// Unknown types, and empty data, have a form of their own (RFC 3597 §5).
+std::string text_of(dns::RRType type, ByteView rdata) {
+  std::string text = dns::rdata_to_text(type, rdata);
+  return text.empty() ? "\\# 0" : text;
+}
+
+/// The absence of what is removed is no error: the client wants it to be gone.
+Status unset(Conversation& manager, ipc::ControlRequest request) {
+  const auto done = manager.call(request);
+  if (done || done.error().code == Errc::kNotFound) return {};
+  return tl::unexpected<Error>(done.error());
+}
+
+/// Clients repeat the serial that they have read, or an older one: the server counts.
+Bytes with_serial_ahead(Bytes soa, dns::Serial present) {
+  constexpr std::size_t kBehindNames = 20;  // RFC 1035 §3.3.13: five numbers of 32 bits
+  std::uint8_t* at = soa.data() + soa.size() - kBehindNames;
+  if (!dns::Serial{load_be32(at)}.ahead_of(present)) store_be32(at, present.value);
+  return soa;
+}
+
+Status send(Conversation& manager, const dns::Name& zone, const RRsetChange& change,
+            dns::Serial present) {
+  using Kind = RRsetChange::Kind;
+  const bool is_soa = change.type == dns::RRType::kSOA;
+  const bool clears = change.kind == Kind::kDelete || change.kind == Kind::kReplace;
+  // A zone always has its SOA, which another one replaces.
+  if (clears && !(is_soa && !change.rdatas.empty()))
+    if (auto done = unset(manager, request_for(verb::kZoneUnset, zone, change)); !done) return done;
+  for (const Bytes& rdata : change.rdatas) {
+    const bool removes = change.kind == Kind::kPrune;
+    auto request = request_for(removes ? verb::kZoneUnset : verb::kZoneSet, zone, change);
+    request.rdata = text_of(change.type, is_soa ? with_serial_ahead(rdata, present) : rdata);
+    if (removes) {
+      if (auto done = unset(manager, std::move(request)); !done) return done;
+      continue;
+    }
+    if (change.ttl) request.ttl = *change.ttl;
+    if (auto done = manager.call(request); !done) return pass(done);
+  }
+  return {};
+}
+
+Result<ipc::CommittedZone> make_changes(Conversation& manager, const dns::Name& zone,
+                                        std::span<const RRsetChange> changes,
+                                        dns::Serial present) {
+  for (const RRsetChange& change : changes)
+    if (auto sent = send(manager, zone, change, present); !sent) return pass(sent);
+  ipc::ControlRequest commit;
+  commit.verb = std::string(verb::kZoneCommit);
+  commit.names = {to_text(zone)};
+  auto result = manager.call(commit);
+  if (!result) return pass(result);
+  auto done = ipc::read_json<ipc::ZoneCommitResult>(*result);
+  if (!done) return pass(done);
+  if (done->committed.size() != 1) return fail(Errc::kIo, "the manager's reply has no zone");
+  return done->committed.front();
+}
+
+}  // namespace
+
+Result<ipc::CommittedZone> ZoneWriter::apply(const dns::Name& zone,
+                                             std::span<const RRsetChange> changes) const {
+  auto manager = Conversation::open(run_directory_);
+  if (!manager) return pass(manager);
+  ipc::ControlRequest request;
+  request.verb = std::string(verb::kZoneBegin);
+  request.names = {to_text(zone)};
+  auto begun = manager->call(request);
+  if (!begun) return pass(begun);
+  const auto list = ipc::read_json<ipc::TransactionList>(*begun);
+  const dns::Serial present{list && !list->transactions.empty() ? list->transactions[0].serial : 0};
+  auto done = make_changes(*manager, zone, changes, present);
+  if (done) return done;
+  // The end of the connection would do, but the next change may be there before it.
+  request.verb = std::string(verb::kZoneAbort);
+  [[maybe_unused]] const auto aborted = manager->call(request);
+  return done;
+}
+
+Status ZoneWriter::notify(const dns::Name& zone) const {
+  auto manager = Conversation::open(run_directory_);
+  if (!manager) return pass(manager);
+  const auto done = manager->call(
+      {.verb = std::string(verb::kZoneNotify), .name = to_text(zone)});
+  if (done || done.error().code == Errc::kInvalid) return {};
+  return tl::unexpected<Error>(done.error());
+}
+
+Status ZoneWriter::retransfer(const dns::Name& zone) const {
+  auto manager = Conversation::open(run_directory_);
+  if (!manager) return pass(manager);
+  const auto done = manager->call(
+      {.verb = std::string(verb::kZoneRetransfer), .name = to_text(zone)});
+  if (done) return {};
+  return tl::unexpected<Error>(done.error());
+}
+
+}  // namespace pando::http

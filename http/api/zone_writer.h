@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "dns/name.h"
+#include "http/api/rrset_patch.h"
+#include "ipc/control_results.h"
+
+namespace pando::http {
+
+/// Has the manager change zones, over its control socket (docs/reference/control-protocol.md). One
+/// call at a time: a zone has one transaction.
+class ZoneWriter {
+ public:
+  explicit ZoneWriter(std::string run_directory) : run_directory_(std::move(run_directory)) {}
+
+  /// Makes all changes as one version of the zone, or none. Durable and served when it returns. The
+  /// serial moves; a SOA among the changes may move it further, and its serial is not needed.
+  /// kExists: somebody else has a transaction. kIo: no manager, or no answer in time; the changes
+  /// may have been made then. Else the manager's reason.
+  [[nodiscard]] Result<ipc::CommittedZone> apply(const dns::Name& zone,
+                                                 std::span<const RRsetChange> changes) const;
+  /// Tells the zone's remotes its serial. A zone without remotes has nobody to tell, which is fine.
+  [[nodiscard]] Status notify(const dns::Name& zone) const;
+  /// Has a secondary zone transferred whole. kInvalid: a primary zone.
+  [[nodiscard]] Status retransfer(const dns::Name& zone) const;
+
+  /// For a whole change, the wait for a disk included.
+  static constexpr std::chrono::seconds kPatience{30};
+
+ private:
+  std::string run_directory_;
+};
+
+}  // namespace pando::http

@@ -1,0 +1,241 @@
+"""Clients that nobody here wrote, as they are: docs/howto/clients.md has the same recipes for people. Each skips when it
+is not installed, or cannot be had."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import servers
+from test_http import Http, beside  # noqa: F401: a fixture
+
+SECRET = "client-secret-of-a-test"
+TSIG = "Y2xpZW50IGtleSBvZiBhIHRlc3QsIDMyIG9jdGV0cyE="
+SECTION = f"keys: [{{name: client, secret: {SECRET}, role: write, zones: [example.test]}}]"
+PYTHON_CLIENTS = ("octodns==1.22.0", "octodns-powerdns==1.2.0", "octodns-bind==1.1.0", "dns-lexicon==3.25.2")
+
+
+def run(*words, seconds=120, **options):
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL,
+                          **options)
+
+
+def check(done):
+    assert done.returncode == 0, f"{' '.join(done.args)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout + done.stderr
+
+
+def needs(*programs):
+    missing = [program for program in programs if shutil.which(program) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+
+
+@pytest.fixture(scope="session")
+def python_clients(tmp_path_factory):
+    """Runs a program of a client from PyPI. pip keeps what it has fetched, so only the first time is slow."""
+    folder = tmp_path_factory.mktemp("clients")
+    try:
+        done = run(sys.executable, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--retries", "0",
+                   "--timeout", "10", "--target", folder, *PYTHON_CLIENTS)
+    except subprocess.TimeoutExpired:
+        pytest.skip("pip takes too long")
+    if done.returncode != 0:
+        pytest.skip(f"pip cannot install the clients: {done.stderr[-300:]}")
+    return lambda program, *words: run(folder / "bin" / program, *words, env=os.environ | {"PYTHONPATH": str(folder)})
+
+
+@pytest.fixture
+def served(beside):
+    """A server with an API for one key and its zone; and a TSIG key that may change the same zone."""
+    server, program = beside(zones=("example.test", "other.test"), section=SECTION)
+    server.keys = [{"name": "client", "algorithm": "hmac-sha256", "secret": TSIG}]
+    server.zones[0]["allow-update"] = server.zones[0]["allow-transfer"] = [{"key": "client"}]
+    section = server.config.read_text().splitlines()[-1]
+    server.write_config()
+    server.config.write_text(server.config.read_text() + section + "\n")
+    server.control("reload")
+    return server, program
+
+
+def texts(server, name, rdtype="TXT"):
+    return sorted(rdata.to_text() for rrset in server.ask(name, rdtype).answer for rdata in rrset)
+
+
+# octodns plans the difference between a file and the server, and sends it as one PATCH or UPDATE.
+
+RECORDS = """\
+'':
+  - {type: NS, ttl: 300, values: [ns.example.test.]}
+  - {type: MX, ttl: 300, values: [{preference: 10, exchange: mx.example.test.}]}
+  - {type: CAA, ttl: 300, values: [{flags: 0, tag: issue, value: ca.example}]}
+ns: {type: A, ttl: 300, value: 192.0.2.1}
+mx: [{type: A, ttl: 60, values: [192.0.2.25, 192.0.2.26]}, {type: AAAA, ttl: 60, value: '2001:db8::25'}]
+www: {type: CNAME, ttl: 60, value: mx.example.test.}
+'*.wild': {type: TXT, ttl: 60, values: ['v=DKIM1\\; k=rsa\\; p=%s', plain]}
+_sip._tcp: {type: SRV, ttl: 60, values: [{priority: 1, weight: 2, port: 3, target: mx.example.test.}]}
+""" % ("a" * 300)
+
+
+def octodns(python_clients, folder, provider, extra=""):
+    zones = folder / "zones"
+    zones.mkdir(exist_ok=True)
+    (folder / "octodns.yaml").write_text(
+        f"providers:\n  files: {{class: octodns.provider.yaml.YamlProvider, directory: {zones}, enforce_order: false}}\n"
+        f"  pando: {json.dumps(provider)}\n"
+        "zones: {example.test.: {sources: [files], targets: [pando]}}\n")
+
+    def sync(records, force=False):
+        (zones / "example.test.yaml").write_text("---\n" + records)
+        return check(python_clients("octodns-sync", "--config-file", folder / "octodns.yaml", "--doit",
+                                    *(["--force"] if force else [])))
+
+    return sync
+
+
+def try_octodns(server, sync):
+    serial = server.serial("example.test")
+    assert "No changes" not in sync(RECORDS, force=True)
+    assert texts(server, "mx.example.test", "A") == ["192.0.2.25", "192.0.2.26"]
+    strings = [text.replace('" "', "") for text in texts(server, "x.wild.example.test")]
+    assert strings == ['"plain"', '"v=DKIM1; k=rsa; p=' + "a" * 300 + '"']
+    assert texts(server, "www.example.test", "CNAME") == ["mx.example.test."]
+    assert texts(server, "_sip._tcp.example.test", "SRV") == ["1 2 3 mx.example.test."]
+    assert server.serial("example.test") == serial + 1, "one version"
+    assert "No changes were planned" in sync(RECORDS)
+    changed = RECORDS.replace("192.0.2.26", "192.0.2.27").replace("www: {type: CNAME, ttl: 60, value: mx.example.test.}\n",
+                                                                  "www: {type: A, ttl: 60, value: 192.0.2.80}\n")
+    sync(changed, force=True)
+    assert texts(server, "mx.example.test", "A") == ["192.0.2.25", "192.0.2.27"]
+    assert texts(server, "www.example.test", "A") == ["192.0.2.80"]
+    assert server.serial("example.test") == serial + 2
+
+
+def test_octodns_by_the_api(served, python_clients, tmp_path):
+    server, program = served
+    try_octodns(server, octodns(python_clients, tmp_path, {
+        "class": "octodns_powerdns.PowerDnsProvider", "host": "127.0.0.1", "port": program.port, "api_key": SECRET,
+        "notify": True}))
+
+
+def test_octodns_by_update(served, python_clients, tmp_path):
+    server, _ = served
+    try_octodns(server, octodns(python_clients, tmp_path, {
+        "class": "octodns_bind.Rfc2136Provider", "host": "127.0.0.1", "port": server.port, "key_name": "client",
+        "key_secret": TSIG, "key_algorithm": "hmac-sha256"}))
+
+
+LEXICON = """
+import sys
+from lexicon._private.providers.powerdns import Provider
+from lexicon.config import ConfigResolver
+
+server, key, action, content = sys.argv[1:]
+settings = {"domain": "example.test", "provider_name": "powerdns", "ttl": 60,
+            "powerdns": {"pdns_server": server, "auth_token": key}}
+provider = Provider(ConfigResolver().with_dict(settings))
+provider.authenticate()
+getattr(provider, action)(rtype="TXT", name="_acme-challenge.example.test", content=content)
+"""
+
+
+def test_lexicon_by_the_api(served, python_clients):
+    """Its provider, as certbot-dns-powerdns calls it: lexicon's own program would ask the system's resolver."""
+    server, program = served
+
+    def lexicon(*words):
+        check(python_clients(pathlib.Path(sys.executable), "-c", LEXICON, f"http://127.0.0.1:{program.port}", SECRET, *words))
+
+    for content in ("one", "two"):
+        lexicon("create_record", content)
+    assert texts(server, "_acme-challenge.example.test") == ['"one"', '"two"']
+    lexicon("delete_record", "one")
+    assert texts(server, "_acme-challenge.example.test") == ['"two"']
+    lexicon("delete_record", "two")
+    assert texts(server, "_acme-challenge.example.test") == []
+
+
+# ACME: pebble is a certificate authority for tests, and asks the server for the challenge.
+
+class Pebble(servers.Server):
+    name = "pebble"
+
+    def __init__(self, folder, dns_port):
+        super().__init__(folder)
+        self.dns_port, self.certificate = dns_port, self.folder / "ca.pem"
+        check(run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                  "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.folder / "key.pem", "-out", self.certificate))
+        (self.folder / "pebble.json").write_text(json.dumps({"pebble": {
+            "listenAddress": f"127.0.0.1:{self.port}", "managementListenAddress": f"127.0.0.1:{servers.free_port()}",
+            "certificate": str(self.certificate), "privateKey": str(self.folder / "key.pem"),
+            "httpPort": 5002, "tlsPort": 5001, "ocspResponderURL": ""}}))
+
+    @property
+    def directory(self):
+        return f"https://127.0.0.1:{self.port}/dir"
+
+    def command(self):
+        return ["pebble", "-config", str(self.folder / "pebble.json"), "-dnsserver", f"127.0.0.1:{self.dns_port}"]
+
+    def environment(self):
+        return os.environ | {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"}
+
+    def serves(self, zone):
+        assert self.process.poll() is None, self.log()
+        return run("openssl", "s_client", "-connect", f"127.0.0.1:{self.port}").returncode == 0
+
+
+@pytest.fixture
+def pebble(served, peers, tmp_path):
+    return peers(Pebble(tmp_path / "pebble", served[0].port))
+
+
+def names_in(certificate):
+    text = check(run("openssl", "x509", "-in", certificate, "-noout", "-ext", "subjectAltName"))
+    return sorted(part.strip() for part in text.splitlines()[-1].split(","))
+
+
+def try_lego(pebble, tmp_path, provider, **environment):
+    """The name and its wildcard: two challenges at one name. The propagation check asks port 53, so it is off."""
+    check(run("lego", "--server", pebble.directory, "--path", tmp_path / "lego", "--accept-tos", "--email", "a@example.test",
+              "--dns", provider, "--dns.disable-cp", "--dns.resolvers", f"127.0.0.1:{pebble.dns_port}",
+              "--domains", "example.test", "--domains", "*.example.test", "run",
+              env=os.environ | {"LEGO_CA_CERTIFICATES": str(pebble.certificate)} | environment))
+    assert names_in(tmp_path / "lego/certificates/example.test.crt") == ["DNS:*.example.test", "DNS:example.test"]
+
+
+@needs("lego", "pebble", "openssl")
+def test_lego_by_the_api(served, pebble, tmp_path):
+    server, program = served
+    try_lego(pebble, tmp_path, "pdns", PDNS_API_URL=f"http://127.0.0.1:{program.port}", PDNS_API_KEY=SECRET)
+    assert texts(server, "_acme-challenge.example.test") == [], "it cleans up"
+    assert server.serial("example.test") > 8
+
+
+@needs("lego", "pebble", "openssl")
+def test_lego_by_update(served, pebble, tmp_path):
+    server, _ = served
+    try_lego(pebble, tmp_path, "rfc2136", RFC2136_NAMESERVER=f"127.0.0.1:{server.port}", RFC2136_TSIG_KEY="client.",
+             RFC2136_TSIG_ALGORITHM="hmac-sha256.", RFC2136_TSIG_SECRET=TSIG,
+             RFC2136_SEQUENCE_INTERVAL="1")
+    assert texts(server, "_acme-challenge.example.test") == []
+
+
+@needs("certbot", "pebble", "openssl")
+@pytest.mark.skipif(not pathlib.Path("/usr/lib/python3/dist-packages/certbot_dns_rfc2136").exists(),
+                    reason="needs python3-certbot-dns-rfc2136")
+def test_certbot_by_update(served, pebble, tmp_path):
+    server, _ = served
+    credentials = tmp_path / "rfc2136.ini"
+    credentials.write_text(f"dns_rfc2136_server = 127.0.0.1\ndns_rfc2136_port = {server.port}\ndns_rfc2136_name = client\n"
+                           f"dns_rfc2136_secret = {TSIG}\ndns_rfc2136_algorithm = HMAC-SHA256\n")
+    credentials.chmod(0o600)
+    folders = [word for kind in ("config", "work", "logs") for word in (f"--{kind}-dir", tmp_path / kind)]
+    check(run("certbot", "certonly", "--non-interactive", "--agree-tos", "-m", "a@example.test", *folders, "--server",
+              pebble.directory, "--no-verify-ssl", "--dns-rfc2136", "--dns-rfc2136-credentials", credentials,
+              "--dns-rfc2136-propagation-seconds", "0", "-d", "example.test", "-d", "*.example.test"))
+    assert names_in(tmp_path / "config/live/example.test/cert.pem") == ["DNS:*.example.test", "DNS:example.test"]
+    assert texts(server, "_acme-challenge.example.test") == []

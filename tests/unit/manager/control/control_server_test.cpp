@@ -1,0 +1,143 @@
+#include "manager/control/control_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <asio/post.hpp>
+#include <filesystem>
+#include <fmt/format.h>
+#include <future>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace pando::manager {
+namespace {
+
+using Rights = ControlServer::Rights;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+constexpr auto kPatience = 30s;
+
+/// A control socket for clients with the same rights, which are this process.
+class Control : public ::testing::Test {
+ protected:
+  void serve(Rights rights) {
+    std::filesystem::create_directory(folder_);
+    const dns::Name own = dns::Name::from_text("own.test.").value();
+    ControlServer::Callbacks callbacks;
+    callbacks.rights_of = [rights](std::uint32_t uid) {
+      return uid == ::getuid() ? rights : Rights::kNone;
+    };
+    callbacks.may_edit = [own](dns::NameView zone) { return zone == own; };
+    callbacks.handler = [](const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
+      reply(nlohmann::json{{"session", request.session}});
+    };
+    callbacks.ended = [this](std::uint64_t session) { ended_.push_back(session); };
+    auto opened = ControlServer::open(io_, folder_, std::nullopt, std::move(callbacks));
+    ASSERT_TRUE(opened) << opened.error().text;
+    server_ = std::move(*opened);
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~Control() override {
+    asio::post(io_, [this] { io_.stop(); });
+    if (thread_.joinable()) thread_.join();
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  [[nodiscard]] Fd connect() const { return ipc::connect_control(folder_).value(); }
+  /// The session that the handler saw, or the error.
+  static std::string ask(const Fd& client, ipc::ControlRequest request) {
+    const auto result = ipc::call(client.get(), request, kPatience);
+    return result ? result->at("session").dump() : result.error().text;
+  }
+  static std::string ask(const Fd& client, std::string_view verb, std::string name = "") {
+    return ask(client, {.verb = std::string(verb), .name = std::move(name)});
+  }
+  /// Runs on the server's thread.
+  std::vector<std::uint64_t> ended() {
+    std::promise<std::vector<std::uint64_t>> result;
+    asio::post(io_, [&] { result.set_value(ended_); });
+    return result.get_future().get();
+  }
+
+  std::string folder_ = (std::filesystem::temp_directory_path() /
+                         fmt::format("pando-control-{}", ::getpid())).string();
+  asio::io_context io_;
+  std::vector<std::uint64_t> ended_;
+  std::unique_ptr<ControlServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(Control, AnEditorReachesTheRecordsOfItsZones) {
+  serve(Rights::kEdit);
+  const Fd client = connect();
+  for (const std::string_view verb :
+       {ipc::verb::kZoneSet, ipc::verb::kZoneUnset, ipc::verb::kZoneNotify,
+        ipc::verb::kZoneRefresh, ipc::verb::kZoneRetransfer, ipc::verb::kStatus})
+    EXPECT_EQ(ask(client, verb, "OWN.test"), "1") << verb;
+  for (const std::string_view verb :
+       {ipc::verb::kZoneBegin, ipc::verb::kZoneCommit, ipc::verb::kZoneAbort})
+    EXPECT_EQ(ask(client, {.verb = std::string(verb), .names = {"own.test."}}), "1") << verb;
+  EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "2");
+}
+
+TEST_F(Control, AnEditorReachesNothingElse) {
+  serve(Rights::kEdit);
+  const Fd client = connect();
+  EXPECT_THAT(ask(client, ipc::verb::kZoneSet, "other.test."),
+              HasSubstr("no key of http.keys may change other.test."));
+  EXPECT_THAT(ask(client, {.verb = std::string(ipc::verb::kZoneBegin),
+                           .names = {"own.test.", "other.test."}}),
+              HasSubstr("may change other.test."));
+  EXPECT_THAT(ask(client, {.verb = std::string(ipc::verb::kZoneCommit), .name = "other.test.",
+                           .names = {"own.test."}}),
+              HasSubstr("may change other.test."));
+  EXPECT_THAT(ask(client, ipc::verb::kZoneSet, "a..b"), HasSubstr("a..b"));
+  for (const std::string_view verb :
+       {ipc::verb::kStop, ipc::verb::kReload, ipc::verb::kHandOver, ipc::verb::kZoneExport,
+        ipc::verb::kZonePurge, ipc::verb::kZoneRollback, ipc::verb::kZoneSnapshot,
+        ipc::verb::kZoneSnapshotDelete, ipc::verb::kStoreCopy, ipc::verb::kStoreDump,
+        ipc::verb::kStoreCheckpoint, ipc::verb::kStoreAudit, ipc::verb::kWorkerAdd,
+        ipc::verb::kWorkerRemove, ipc::verb::kZoneRead, ipc::verb::kExplain})
+    EXPECT_THAT(ask(client, verb, "own.test."), HasSubstr("may only read")) << verb;
+}
+
+TEST_F(Control, AReaderEditsNothing) {
+  serve(Rights::kRead);
+  const Fd client = connect();
+  EXPECT_EQ(ask(client, ipc::verb::kStatus), "0");
+  EXPECT_THAT(ask(client, ipc::verb::kZoneSet, "own.test."), HasSubstr("may only read"));
+}
+
+TEST_F(Control, OnlyTheEndOfAnEditorIsTold) {
+  serve(Rights::kEdit);
+  Fd client = connect();
+  ASSERT_EQ(ask(client, ipc::verb::kStatus), "1");
+  EXPECT_EQ(ended(), std::vector<std::uint64_t>{});
+  client.reset();
+  while (ended().empty()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(ended(), std::vector<std::uint64_t>{1});
+  Fd rude = connect();
+  ASSERT_EQ(ask(rude, ipc::verb::kStatus), "2");
+  ASSERT_EQ(::write(rude.get(), "?", 1), 1) << "a malformed packet ends the connection, too";
+  while (ended().size() < 2) std::this_thread::sleep_for(1ms);
+  rude.reset();
+  ASSERT_EQ(ask(connect(), ipc::verb::kStatus), "3");
+  EXPECT_EQ(ended()[1], 2U);
+}
+
+TEST_F(Control, AnOperatorHasNoSession) {
+  serve(Rights::kAll);
+  Fd client = connect();
+  EXPECT_EQ(ask(client, ipc::verb::kZoneSet, "other.test."), "0");
+  EXPECT_EQ(ask(client, ipc::verb::kStop), "0");
+  client.reset();
+  EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "0");
+  EXPECT_TRUE(ended().empty());
+}
+
+}  // namespace
+}  // namespace pando::manager
