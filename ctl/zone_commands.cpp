@@ -24,9 +24,24 @@ std::string json_text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+/// Levels of a JSON array of zones: the array, a zone, and a value of eight levels, which is the
+/// most that the manager takes. Deeper values would make json_text() recurse as deep as they are.
+constexpr int kMostLevels = 10;
+
+/// Discarded: no JSON, or nested deeper than kMostLevels.
+json parse_shallow(const std::string& text) {
+  bool too_deep = false;
+  const auto look = [&](int depth, json::parse_event_t, const json&) {
+    too_deep = too_deep || depth > kMostLevels;
+    return !too_deep;
+  };
+  json value = json::parse(text, look, /*allow_exceptions=*/false);
+  return too_deep ? json(json::value_t::discarded) : value;
+}
+
 /// A value of a setting: JSON where the text is JSON, or else the text itself.
 json value_of(const std::string& text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json value = parse_shallow(text);
   return value.is_discarded() ? json(text) : value;
 }
 
@@ -113,7 +128,7 @@ int ZoneCommands::add(const NewZone& zone) {
 int ZoneCommands::add_from(std::istream& input) {
   const auto text = read_all(input);
   if (!text) return session_.fail(text.error());
-  const json zones = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const json zones = parse_shallow(*text);
   if (!zones.is_array() || zones.empty())
     return session_.fail({Errc::kInvalid, "standard input is no JSON array of zones"});
   ControlRequest request{.verb = std::string(ipc::verb::kZoneAdd)};

@@ -137,7 +137,13 @@ TEST_F(ZoneCommandsTest, StandardInputThatIsNoArrayIsRefused) {
   std::istringstream huge("[{\"name\":\"" + std::string(2'000'000, 'x') + "\"}]");
   EXPECT_EQ(run(done, [&](ZoneCommands& zones) { return zones.add_from(huge); }), kFailed);
   EXPECT_THAT(err_, HasSubstr("a zone of 2000"));
+  std::istringstream deep(std::string(1'000'000, '[') + std::string(1'000'000, ']'));
+  EXPECT_EQ(run(done, [&](ZoneCommands& zones) { return zones.add_from(deep); }), kFailed);
+  EXPECT_THAT(err_, HasSubstr("no JSON array"));
   EXPECT_TRUE(requests_.empty());
+  const std::string value = std::string(100'000, '[') + std::string(100'000, ']');
+  run(done, [&](ZoneCommands& zones) { return zones.configure("a", "notify", value); });
+  EXPECT_EQ(requests_.at(0).value, json(value).dump()) << "no value of a setting, so a text";
 }
 
 TEST_F(ZoneCommandsTest, ReloadTellsHowManyZonesChanged) {
