@@ -16,7 +16,6 @@ ipc::StatusResult StatusReport::make() const {
   result.configured = parts_.configuration.read_at;
   result.zone_lists = parts_.lists.state_text();
   result.problem = parts_.lists.problem();
-  if (result.problem.empty()) result.problem = parts_.data.journal->problem();
   if (result.problem.empty()) result.problem = parts_.services.journal_upkeep->problem();
   if (result.problem.empty()) result.problem = parts_.zones.loads->waiting();
   result.zones = current.zone_count();
