@@ -395,8 +395,9 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   if (!walked || !present.unreadable.empty())
     if (auto lost = replay.lose_all(may_be_concerned); !lost) return pass(lost);
   // A file that was left out for its header lies among the segments, which shows as a gap, or
-  // behind them.
-  if (present.damaged > std::max(position, journal.last_position())) replay.pass_gap(UINT64_MAX);
+  // behind them. In the second case it may have records behind the image, wherever it begins.
+  if (ends_in_damage(present) && position < present.damaged + kPositionsOfAFile)
+    replay.pass_gap(UINT64_MAX);
   if (auto raised = replay.raise_serials(); !raised) return pass(raised);
   // Every journal record is in the store now, or waits for a zone to be loaded. A version of an
   // older position would precede records that the journal no longer has.

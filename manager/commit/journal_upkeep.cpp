@@ -11,12 +11,12 @@
 namespace pando::manager {
 
 namespace {
-constexpr std::chrono::seconds kPauseAfterFailure{60};
-constexpr std::chrono::seconds kPauseBeforeHealing{10};
+constexpr std::chrono::milliseconds kPauseAfterFailure{60'000};
 }  // namespace
 
 /// One snapshot being made.
 struct JournalUpkeep::Round {
+  bool closes_gap = false;  // an unreadable part counts as damage: `version` has all zones
   zone::StoreView version;
   shm::SlotTable::OwnPin pin;
   std::uint64_t position = 0;
@@ -26,7 +26,8 @@ struct JournalUpkeep::Round {
 
 JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
                              JournalThread& journal_thread, Files& files, Journal& journal,
-                             Committer& committer, shm::SlotTable& slots, std::uint64_t limit)
+                             Committer& committer, shm::SlotTable& slots, std::uint64_t limit,
+                             std::chrono::milliseconds pause_before_healing)
     : io_(io),
       pool_(pool),
       journal_thread_(journal_thread),
@@ -34,17 +35,19 @@ JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
       journal_(journal),
       committer_(committer),
       slots_(slots),
-      limit_(limit) {}
+      limit_(limit),
+      pause_before_healing_(pause_before_healing) {}
 
 /// Begins past the limit, if the journal has grown by half since the last snapshot. Otherwise zones
 /// larger than the limit would be written again and again.
 void JournalUpkeep::check(bool blocked) {
   if (running_ || blocked || std::chrono::steady_clock::now() < pause_until_) return;
   const std::uint64_t bytes = journal_.total_bytes();
-  const bool closes_gap = journal_.has_gap_to_close();
-  if (closes_gap) log::warning("journal_gap", "reason", journal_.problem());
+  const bool closes_gap = can_close_gap(committer_.current());
+  if (closes_gap) log::warning("journal_gap", "reason", problem());
   const bool heals = closes_gap || !journal_.is_whole();
-  if (!heals && std::exchange(is_examination_due_, false)) {
+  if ((!heals || examines_first_) && std::exchange(is_examination_due_, false)) {
+    examines_first_ = false;
     running_ = true;
     return begin_examination();
   }
@@ -53,25 +56,40 @@ void JournalUpkeep::check(bool blocked) {
   begin();
 }
 
+/// A zone without data may have updates in the unread part alone. The store's zones are looked
+/// through once in a while, as there may be many.
+bool JournalUpkeep::can_close_gap(const zone::StoreView& version) {
+  waiting_.clear();
+  if (!journal_.has_gap_to_close()) return false;
+  const auto zone = zone_without_data(version);
+  if (!zone) return true;
+  waiting_ = to_text(*zone);
+  pause_until_ = std::chrono::steady_clock::now() + pause_before_healing_;
+  return false;
+}
+
 /// The files stay as they are meanwhile, since no round runs.
 void JournalUpkeep::begin_examination() {
   asio::post(pool_, [this] {
     auto faults = examine_journal(files_, journal_.files());
     asio::post(io_, [this, faults = std::move(faults)] {
       running_ = false;
-      unreadable_ = faults.unreadable;
       for (const std::string* text : {&faults.damage, &faults.unreadable})
         if (!text->empty()) log::error("journal", "text", *text);
-      if (!faults.damage.empty()) journal_.set_lack(faults.damage);
+      tell_faults(faults, journal_);
     });
   });
 }
 
 std::string JournalUpkeep::problem() const {
+  std::string text = journal_.problem();
   const std::string lack = journal_.files().lack;
-  return lack.empty() ? unreadable_
-                      : fmt::format("the journal lacks records, updates wait for its snapshot: {}",
-                                    lack);
+  if (text.empty() && !lack.empty())
+    text = fmt::format("the journal lacks records, updates wait for its snapshot: {}", lack);
+  if (!text.empty() && !waiting_.empty())
+    text += fmt::format("; the store's zones cannot take its place, as zone {} has no data",
+                        waiting_);
+  return text;
 }
 
 /// Between two groups the published version holds everything that the journal has. The seal
@@ -84,6 +102,7 @@ void JournalUpkeep::begin() {
     round->version = committer_.current();
     round->pin = slots_.pin_own(round->version.version());
     round->position = committer_.position();
+    round->closes_gap = can_close_gap(round->version);
     journal_thread_.post([this, round] {
       journal_.seal();
       round->sealed = journal_.sealed_files();
@@ -97,7 +116,7 @@ void JournalUpkeep::begin() {
 
 void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
   using Unreadable = JournalHistory::Unreadable;
-  const auto unreadable = journal_.has_gap_to_close() ? Unreadable::kDamage : Unreadable::kProblem;
+  const auto unreadable = round->closes_gap ? Unreadable::kDamage : Unreadable::kProblem;
   auto path = write_snapshot(files_, journal_.directory(), round->sealed, round->version,
                              round->position, unreadable);
   if (!path) {
@@ -113,7 +132,8 @@ void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
 
 void JournalUpkeep::drop(const std::shared_ptr<Round>& round, const std::string& path) {
   journal_thread_.post([this, round, path] {
-    auto status = journal_.replace_by_snapshot(path, round->position, round->sealed);
+    const auto old = round->closes_gap ? Journal::Replaced::kKept : Journal::Replaced::kRemoved;
+    auto status = journal_.replace_by_snapshot(path, round->position, round->sealed, old);
     asio::post(io_, [this, round, status] { end(round, status); });
   });
 }
@@ -126,14 +146,16 @@ void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& statu
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(spent).count();
   if (status) {
     ++snapshots_;
-    unreadable_.clear();
     log::info("journal_snapshot", "position", round->position, "bytes", last_size_, "ms", ms);
     return;
   }
   const bool is_whole = journal_.is_whole();
   pause_until_ = std::chrono::steady_clock::now() +
-                 (is_whole ? kPauseAfterFailure : kPauseBeforeHealing);
+                 (is_whole ? kPauseAfterFailure : pause_before_healing_);
   log::warning("journal_snapshot_failed", "reason", status.error().text, "bytes", last_size_);
+  // A part that cannot be read may be the reason, beside damage that was known before.
+  is_examination_due_ = is_examination_due_ || !is_whole;
+  examines_first_ = !is_whole;
 }
 
 }  // namespace pando::manager

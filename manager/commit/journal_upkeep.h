@@ -20,7 +20,8 @@ class JournalUpkeep {
  public:
   JournalUpkeep(asio::io_context& io, asio::thread_pool& pool, JournalThread& journal_thread,
                 Files& files, Journal& journal, Committer& committer, shm::SlotTable& slots,
-                std::uint64_t limit);
+                std::uint64_t limit,
+                std::chrono::milliseconds pause_before_healing = std::chrono::seconds(10));
 
   void set_limit(std::uint64_t bytes) noexcept { limit_ = bytes; }
   /// Begins a round if the journal is too large, or if a part of it could not be read for a while
@@ -35,14 +36,15 @@ class JournalUpkeep {
   /// Has the next check() read the whole journal in a pool thread, to find damage while the live
   /// store has everything.
   void examine() noexcept { is_examination_due_ = true; }
-  /// Why the journal lacks records or cannot be read, in one line for the operator; empty: it does
-  /// not, as far as is known.
+  /// Why the journal takes no updates or lacks records, in one line for the operator, with a zone
+  /// that keeps this so; empty: all is well, as far as is known.
   [[nodiscard]] std::string problem() const;
   [[nodiscard]] bool running() const noexcept { return running_; }
   [[nodiscard]] std::uint64_t snapshots() const noexcept { return snapshots_; }
 
  private:
   struct Round;
+  [[nodiscard]] bool can_close_gap(const zone::StoreView& version);
   void begin();
   void begin_examination();
   void write(const std::shared_ptr<Round>& round);
@@ -57,9 +59,11 @@ class JournalUpkeep {
   Committer& committer_;
   shm::SlotTable& slots_;
   std::uint64_t limit_;
+  std::chrono::milliseconds pause_before_healing_;
   std::function<void(std::function<void()>)> before_dropping_;
-  std::string unreadable_;  // why the journal could not be read when it was examined
+  std::string waiting_;  // the zone without data that keeps a gap open
   bool is_examination_due_ = false;
+  bool examines_first_ = false;  // even if the journal is known to lack records
   bool running_ = false;
   std::uint64_t last_size_ = 0;  ///< after the last snapshot: the journal cannot be smaller
   std::uint64_t snapshots_ = 0;

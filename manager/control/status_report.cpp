@@ -17,7 +17,6 @@ ipc::StatusResult StatusReport::make() const {
   result.zone_lists = parts_.lists.state_text();
   result.problem = parts_.lists.problem();
   if (result.problem.empty()) result.problem = parts_.configuration.list_problem;
-  if (result.problem.empty()) result.problem = parts_.data.journal->problem();
   if (result.problem.empty()) result.problem = parts_.services.journal_upkeep->problem();
   if (result.problem.empty()) result.problem = parts_.zones.loads->waiting();
   result.zones = current.zone_count();

@@ -32,6 +32,11 @@ bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
   });
 }
 
+bool ends_in_damage(const JournalFiles& journal) noexcept {
+  return journal.damaged > journal.snapshot_position &&
+         (journal.segments.empty() || journal.segments.back().header.first <= journal.damaged);
+}
+
 std::uint64_t synced_end(const JournalFiles& journal, std::size_t index) noexcept {
   if (index + 1 >= journal.segments.size()) return 0;
   const SegmentHeader& next = journal.segments[index + 1].header;
@@ -41,8 +46,6 @@ std::uint64_t synced_end(const JournalFiles& journal, std::size_t index) noexcep
 namespace {
 /// A passing error ends within these; after that the records are taken for lost.
 constexpr int kTriesBeforeSnapshot = 3;
-/// More positions than a file can use: a record has 40 bytes or more.
-constexpr std::uint64_t kPassedOver = std::uint64_t{1} << 32;
 }  // namespace
 
 struct Journal::Impl {
@@ -51,10 +54,11 @@ struct Journal::Impl {
 
   NoteSink note;
 
-  mutable std::mutex mutex;  // guards the five members that follow
+  mutable std::mutex mutex;  // guards the six members that follow
   JournalFiles listing;
   std::string problem;  // why groups are refused
   std::optional<std::uint64_t> in_store;
+  bool lack_is_unread = false;  // listing.lack may be read later
   std::chrono::steady_clock::time_point unreadable_since{};
   std::chrono::steady_clock::time_point next_try{};
 
@@ -86,6 +90,8 @@ struct Journal::Impl {
                                            std::uint64_t segment_nonce) const;
   void poison(std::uint64_t group_first) noexcept;
   void void_now();
+  Status mark_keeping();
+  Status drop(const std::string& file, Replaced old);
 };
 
 /// Sizes as they are on disk; the segment being written counts as far as it is written.
@@ -255,6 +261,21 @@ void Journal::Impl::void_now() {
   if (file) static_cast<void>((*file)->truncate(written).has_value());
 }
 
+Status Journal::Impl::mark_keeping() {
+  auto made = disk.open(options.directory + "/" + std::string(kKeepName), OpenMode::kCreate);
+  return made ? disk.sync_directory(options.directory) : Status(pass(made));
+}
+
+/// For a file that a snapshot has replaced.
+Status Journal::Impl::drop(const std::string& file, Replaced old) {
+  if (old == Replaced::kRemoved) return disk.remove(file);
+  auto kept = keep_unread(disk, file, note);
+  if (!kept) return pass(kept);
+  const std::lock_guard lock(mutex);
+  listing.unread = std::move(*kept);
+  return {};
+}
+
 /// Upper bound of a group's bytes.
 static std::uint64_t room_for(std::span<const JournalEntry> group) {
   std::uint64_t need = 0;
@@ -308,7 +329,9 @@ void Journal::cannot_be_read(const std::string& reason) {
 
 bool Journal::has_gap_to_close() const {
   const std::lock_guard lock(impl_->mutex);
-  return !impl_->listing.unreadable.empty() && impl_->in_store &&
+  const bool is_unread =
+      impl_->lack_is_unread || (!impl_->listing.unreadable.empty() && impl_->in_store);
+  return is_unread &&
          std::chrono::steady_clock::now() - impl_->unreadable_since >=
              kTriesBeforeSnapshot * impl_->options.retry;
 }
@@ -364,8 +387,20 @@ void Journal::set_lack(const std::string& why) {
   impl_->whole = false;
 }
 
+void Journal::set_unread(const std::string& why) {
+  set_lack(why);
+  const std::lock_guard lock(impl_->mutex);
+  if (std::exchange(impl_->lack_is_unread, true) || !impl_->listing.unreadable.empty()) return;
+  impl_->unreadable_since = std::chrono::steady_clock::now();
+}
+
 void Journal::skip_to(std::uint64_t position) noexcept {
   if (position > impl_->last) impl_->last = position;
+}
+
+void Journal::pass_over_damaged_end() noexcept {
+  const JournalFiles present = files();
+  if (ends_in_damage(present)) skip_to(present.damaged + kPositionsOfAFile);
 }
 
 void Journal::begin_behind(std::uint64_t position) noexcept {
@@ -393,9 +428,12 @@ void Journal::seal() noexcept {
 }
 
 Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
-                                    const JournalFiles& sealed) {
+                                    const JournalFiles& sealed, Replaced treatment) {
   Impl& journal = *impl_;
   const std::string file = journal.path(position, kSnapshotSuffix);
+  // The next process has to know it, too, if this one is killed before the last file is renamed.
+  if (treatment == Replaced::kKept)
+    if (auto marked = journal.mark_keeping(); !marked) return marked;
   if (auto renamed = journal.disk.rename(partial_path, file); !renamed) return renamed;
   crash_point("journal-snapshot-renamed");
   if (auto synced = journal.disk.sync_directory(journal.options.directory); !synced) return synced;
@@ -406,6 +444,7 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     journal.listing.snapshot_position = position;
     if (journal.listing.lack == sealed.lack) {
       journal.listing.lack.clear();
+      journal.lack_is_unread = false;
       journal.whole = true;
     }
     std::erase_if(journal.listing.segments, [&](const JournalFiles::Segment& segment) {
@@ -420,7 +459,7 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
       journal.listing.unreadable.clear();
       journal.listing.damaged = 0;
       journal.listing.void_from = position + 1;
-      journal.last = std::max(journal.last.load(), position) + kPassedOver;
+      journal.last = std::max(journal.last.load(), position) + kPositionsOfAFile;
     }
     const auto& left = journal.listing.segments;
     if (std::none_of(left.begin(), left.end(),
@@ -428,14 +467,17 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
       journal.tail.forget();  // the snapshot has the tail
   }
   for (const JournalFiles::Segment& segment : sealed.segments) {
-    if (auto removed = journal.disk.remove(segment.path); !removed) return removed;
+    if (auto dropped = journal.drop(segment.path, treatment); !dropped) return dropped;
     crash_point("journal-segment-dropped");
   }
   if (!sealed.snapshot.empty() && sealed.snapshot != file) {
-    if (auto removed = journal.disk.remove(sealed.snapshot); !removed) return removed;
+    if (auto dropped = journal.drop(sealed.snapshot, treatment); !dropped) return dropped;
   }
   journal.recount();
-  return journal.disk.sync_directory(journal.options.directory);
+  auto done = journal.disk.sync_directory(journal.options.directory);
+  if (done && treatment == Replaced::kKept)
+    done = journal.disk.remove(journal.options.directory + "/" + std::string(kKeepName));
+  return done;
 }
 
 JournalFiles Journal::files() const {
@@ -471,7 +513,8 @@ Status visit_segment(SegmentReader& reader, const JournalFiles& journal,
   last = segment.header.first - 1;
   for (;;) {
     auto record = reader.next();
-    if (!record) return pass(record);
+    if (!record)
+      return fail(record.error().code, "{}: {}", segment.path, record.error().text);
     if (!*record) return {};
     const std::uint64_t position = (*record)->position;
     if (position > last + 1)

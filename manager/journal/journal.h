@@ -55,6 +55,9 @@ struct JournalFiles {
   /// First position of the last file that was renamed for its damaged header; 0 = none. Its records
   /// are missing until a journal snapshot holds that position.
   std::uint64_t damaged = 0;
+  /// Name of a file that a snapshot replaced although it could not be read (*.unread); empty: there
+  /// is none. Zones that are not in the snapshot may have records there.
+  std::string unread{};
   /// Positions from here on never took place; a failed group may have left them in the last
   /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
@@ -99,8 +102,8 @@ class Journal {
   /// A part of the journal turned out to be unreadable after open(). No effect on a journal that is
   /// known as unreadable.
   void cannot_be_read(const std::string& reason);
-  /// True: replace all files by a snapshot of the store, which covers a part that could not be read
-  /// for a while. Any thread.
+  /// True: a part could not be read for a while, and a snapshot of the store may take the place of
+  /// all files, if the store has each zone's data. Any thread.
   [[nodiscard]] bool has_gap_to_close() const;
   /// False while the journal is known to lack records that the store has: damage, or a journal that
   /// was restored from a backup. Until a snapshot has all zones, an update would exist in one copy
@@ -108,6 +111,9 @@ class Journal {
   [[nodiscard]] bool is_whole() const noexcept;
   /// Tells what the journal lacks.
   void set_lack(const std::string& why);
+  /// The same for a part that cannot be read, although open() could read all that it needs. Call
+  /// when the store was found to have all zones: see has_gap_to_close().
+  void set_unread(const std::string& why);
   /// Appends a group and syncs it once. On success each entry is durable and the last one's
   /// position is returned. On error no entry counts. An empty group makes is_secured() true, or
   /// fails.
@@ -118,7 +124,10 @@ class Journal {
   /// Positions up to `position` count as used (the live store may be ahead of an emptied
   /// directory).
   void skip_to(std::uint64_t position) noexcept;
-  /// The same for a journal without records: there never were any up to that position, so none is
+  /// For a start without the live store: the positions that a damaged last file may have used count
+  /// as used, and their records as missing. See ends_in_damage().
+  void pass_over_damaged_end() noexcept;
+  /// The same as skip_to() for a journal without records: there never were any up to that position, so none is
   /// missing.
   void begin_behind(std::uint64_t position) noexcept;
   /// The same with first records: the segment gets its name with `notes` in it, or not at all.
@@ -130,10 +139,17 @@ class Journal {
   Status begin_segment();
   /// Ends the current segment, so that all segments so far can be dropped by a snapshot.
   void seal() noexcept;
-  /// Takes over a finished snapshot file (journal_snapshot.h) and removes the segments and the
-  /// older snapshot that it replaces. `sealed` = sealed_files() as the snapshot was made from.
+  /// The treatment of files that a snapshot replaces.
+  enum class Replaced : std::uint8_t {
+    kRemoved,  ///< the snapshot has all that they have
+    kKept,     ///< a part could not be read: they are renamed, and reported as severe
+  };
+  /// Takes over a finished snapshot file (journal_snapshot.h), and removes or keeps the segments
+  /// and the older snapshot that it replaces. `sealed` = sealed_files() as the snapshot was made
+  /// from.
   Status replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
-                             const JournalFiles& sealed);
+                             const JournalFiles& sealed,
+                             Replaced treatment = Replaced::kRemoved);
 
   [[nodiscard]] JournalFiles files() const;
   /// After seal(): the files that can be read by name while the journal goes on. A last segment
@@ -153,6 +169,13 @@ class Journal {
 
 /// Whether the directory, which may be missing, has files with records.
 [[nodiscard]] bool has_segments(Files& files, const std::string& directory);
+
+/// More positions than a file can use: a record has 40 bytes or more.
+inline constexpr std::uint64_t kPositionsOfAFile = std::uint64_t{1} << 32;
+
+/// Whether the file that was left out for its damaged header is the journal's last one, so that
+/// nobody knows how many records it has. False once a snapshot has the file's first position.
+[[nodiscard]] bool ends_in_damage(const JournalFiles& journal) noexcept;
 
 /// True when a later segment says that the record at `position` never took place.
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;

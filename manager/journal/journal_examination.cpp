@@ -28,7 +28,7 @@ class Examination {
       if (told.severe) faults_.damage = told.text;
     };
     const auto read = for_each_record(files_, journal, 0, skip, take);
-    if (!read) note("", read.error());
+    if (!read) note("", read.error());  // which has the file's name
   }
 
   JournalFaults take() { return std::move(faults_); }
@@ -50,6 +50,11 @@ JournalFaults examine_journal(Files& files, const JournalFiles& journal) {
   if (!journal.snapshot.empty()) examination.read_snapshot(journal.snapshot);
   examination.read_segments(journal);
   return examination.take();
+}
+
+void tell_faults(const JournalFaults& faults, Journal& journal) {
+  if (!faults.unreadable.empty()) return journal.set_unread(faults.unreadable);
+  if (!faults.damage.empty()) journal.set_lack(faults.damage);
 }
 
 }  // namespace pando::manager

@@ -15,5 +15,7 @@ struct JournalFaults {
 /// Reads every record of the journal, and keeps none. For a pool thread; the files must not be
 /// replaced meanwhile.
 JournalFaults examine_journal(Files& files, const JournalFiles& journal);
+/// Has the journal know of the faults, so that updates wait until it is whole again.
+void tell_faults(const JournalFaults& faults, Journal& journal);
 
 }  // namespace pando::manager

@@ -36,6 +36,7 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
   raise(places.highest, record.from);
   raise(places.highest, record.to);
   if (!says_all) return;
+  places.was_not_served = false;
   places.is_lost = false;
   places.unreadable.clear();
 }
@@ -85,6 +86,7 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   });
   if (sound) {
     places.whole = whole;
+    places.was_not_served = has_unread_ && !whole;
     places.snapshot = std::move(place);
     return;
   }
@@ -161,6 +163,7 @@ std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
                                                            Unreadable unreadable) {
   auto history = std::make_shared<JournalHistory>();
   history->unread_is_ = unreadable;
+  history->has_unread_ = !journal.unread.empty();
   history->read_snapshot(files, journal, note);
   history->read_segments(files, journal, note);
   return history;
@@ -185,8 +188,8 @@ std::string JournalHistory::unreadable(dns::NameView zone, bool may_have_updates
 }
 
 bool JournalHistory::may_have_lost(dns::NameView zone) const {
-  if (!damaged()) return false;
   const ZonePlaces* places = find(zone);
+  if (may_be_unread(places)) return true;
   return damages_ > passed(zone).damages || (places != nullptr && places->is_lost);
 }
 
@@ -194,7 +197,8 @@ dns::Serial JournalHistory::unused_serial(dns::NameView zone, dns::Serial presen
   std::optional<dns::Serial> highest = present;
   const ZonePlaces* places = find(zone);
   if (places != nullptr && places->highest) raise(highest, *places->highest);
-  const auto step = static_cast<std::uint32_t>(std::min(missing_, kUnknownNumber));
+  const std::uint64_t lost = may_be_unread(places) ? kUnknownNumber : missing_;
+  const auto step = static_cast<std::uint32_t>(std::min(lost, kUnknownNumber));
   return dns::Serial{highest->value + step}.next();
 }
 

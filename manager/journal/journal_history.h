@@ -89,6 +89,7 @@ class JournalHistory {
   struct ZonePlaces {
     std::optional<SnapshotFile::Place> snapshot;  // the zone in the journal snapshot
     std::optional<dns::Serial> whole;             // of its data there
+    bool was_not_served = false;                  // it has no data there, beside an unread file
     bool is_lost = false;                         // in the snapshot, which is damaged there
     std::string unreadable;                       // the same; why it cannot be read
     std::vector<Place> records;                   // in the segments, in order
@@ -118,7 +119,13 @@ class JournalHistory {
   Status for_each_zone_record(const ZonePlaces& places, dns::NameView zone, std::uint64_t up_to,
                               const ZoneRecordVisit& visit) const;
 
+  /// Whether the zone may have records in a file that the journal snapshot replaced unread.
+  [[nodiscard]] bool may_be_unread(const ZonePlaces* places) const noexcept {
+    return has_unread_ && (places == nullptr || places->was_not_served);
+  }
+
   Unreadable unread_is_ = Unreadable::kProblem;
+  bool has_unread_ = false;  // a snapshot replaced files that could not be read
   std::string problem_;
   std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
   std::map<std::string, Passed> passed_;     // the same; only after a fault

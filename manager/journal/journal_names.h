@@ -15,6 +15,11 @@ inline constexpr std::string_view kPartialSuffix = ".partial";
 /// Suffix of a segment that is kept for its damaged header, behind its name.
 inline constexpr std::string_view kDamagedSuffix = ".damaged";
 
+/// Suffix of a replaced file that is kept, since a part of it could not be read.
+inline constexpr std::string_view kUnreadSuffix = ".unread";
+/// While a file of this name is there, replaced files are kept.
+inline constexpr std::string_view kKeepName = "keep-replaced";
+
 /// 0xa1 and kSegmentSuffix → "00000000000000a1.journal".
 [[nodiscard]] std::string journal_file_name(std::uint64_t number, std::string_view suffix);
 

@@ -14,20 +14,17 @@ namespace {
 
 /// Records begin at multiples of this.
 constexpr std::size_t kRecordPadding = 8;
-/// Damaged files kept under one name, before an operator has to remove some.
-constexpr unsigned kMostDamaged = 1000;
+/// Files kept under one name, before an operator has to remove some.
+constexpr unsigned kMostKept = 1000;
 
-/// The name under which a damaged segment is kept. A file that has this name already is the only
-/// trace of an earlier loss, so the new one gets a number.
-Result<std::string> damaged_name(Files& disk, const std::string& file) {
-  const std::string first = file + std::string(kDamagedSuffix);
+Result<std::string> name_to_keep(Files& disk, const std::string& first) {
   std::string name = first;
-  for (unsigned i = 1; i < kMostDamaged; name = fmt::format("{}.{}", first, i++)) {
+  for (unsigned i = 1; i < kMostKept; name = fmt::format("{}.{}", first, i++)) {
     const auto there = disk.open(name, OpenMode::kRead);
     if (!there && there.error().code == Errc::kNotFound) return name;
   }
   return fail(Errc::kExists, "{} files of the name {} are kept: look into them, and remove them",
-              kMostDamaged, first);
+              kMostKept, first);
 }
 
 /// For an intact file of another format. The file has data that another build can read, so nothing
@@ -43,6 +40,7 @@ class Recovery {
   Status scan_directory();
   void drop_replaced();
   void recover_last_segment();
+  void end_keeping();
   RecoveredJournal take() {
     if (files_.lack.empty() && files_.damaged > files_.snapshot_position)
       files_.lack = fmt::format("a damaged journal file, from position {} on, was left out",
@@ -71,6 +69,8 @@ class Recovery {
   JournalFiles files_;
   std::uint64_t last_ = 0;
   bool names_synced_ = false;
+  bool keeps_replaced_ = false;  // replaced files may have a part that nobody could read
+  bool all_replaced_ = true;     // removed, or kept under another name
 };
 
 /// A segment gets its name after its header was synced, so a header unlike the name is damage. A
@@ -95,11 +95,11 @@ Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
 /// Renames a damaged segment: the next segment may need the name, and an operator may want to
 /// examine the file.
 Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
-  auto name = damaged_name(disk_, file);
-  if (!name) return pass(name);
   files_.damaged = std::max(files_.damaged, first);
-  if (auto renamed = disk_.rename(file, *name); !renamed) {
-    cannot_read(file, renamed.error());
+  auto name = keep_file(disk_, file, kDamagedSuffix);
+  if (!name && name.error().code == Errc::kExists) return pass(name);
+  if (!name) {
+    cannot_read(file, name.error());
     return {};
   }
   crash_point("journal-put-aside");
@@ -122,6 +122,7 @@ Status Recovery::take_name(const std::string& name) {
       note_({false, removed.error().text});
     return {};
   }
+  if (name.find(kUnreadSuffix) != std::string::npos) files_.unread = directory_ + "/" + name;
   if (const auto first = journal_file_number(name, kSegmentSuffix))
     return take_segment(name, *first);
   if (const auto first = damaged_file_number(name))
@@ -151,7 +152,24 @@ void Recovery::remove_replaced(const std::string& file) {
   Status done;
   if (!names_synced_) done = disk_.sync_directory(directory_);
   names_synced_ = names_synced_ || done;
-  if (done) done = disk_.remove(file);
+  if (done && keeps_replaced_) {
+    auto kept = keep_unread(disk_, file, note_);
+    if (kept)
+      files_.unread = std::move(*kept);
+    else
+      done = pass(kept);
+  } else if (done) {
+    done = disk_.remove(file);
+  }
+  if (!done) note_({false, done.error().text});
+  all_replaced_ = all_replaced_ && done;
+}
+
+/// The last process may have been killed behind a snapshot that took the place of unread files.
+void Recovery::end_keeping() {
+  if (!keeps_replaced_ || !all_replaced_ || !files_.unreadable.empty()) return;
+  Status done = disk_.sync_directory(directory_);
+  if (done) done = disk_.remove(directory_ + "/" + std::string(kKeepName));
   if (!done) note_({false, done.error().text});
 }
 
@@ -161,6 +179,7 @@ Status Recovery::scan_directory() {
     cannot_read(directory_, names.error());
     return {};
   }
+  keeps_replaced_ = std::find(names->begin(), names->end(), kKeepName) != names->end();
   for (const std::string& name : *names) {
     if (auto taken = take_name(name); !taken) return taken;
   }
@@ -245,12 +264,29 @@ Status Recovery::read_last_segment() {
 
 }  // namespace
 
+Result<std::string> keep_file(Files& disk, const std::string& file, std::string_view suffix) {
+  auto name = name_to_keep(disk, file + std::string(suffix));
+  if (!name) return name;
+  if (auto renamed = disk.rename(file, *name); !renamed) return pass(renamed);
+  return name;
+}
+
+Result<std::string> keep_unread(Files& disk, const std::string& file, const NoteSink& note) {
+  auto name = keep_file(disk, file, kUnreadSuffix);
+  if (name)
+    note({true, fmt::format("journal file {} could not be read and was replaced by the live store: "
+                            "kept as {}, for updates of zones that were not served",
+                            file, *name)});
+  return name;
+}
+
 Result<RecoveredJournal> recover_journal(Files& disk, const std::string& directory,
                                          JournalTail& tail, const NoteSink& note) {
   Recovery recovery(disk, directory, tail, note);
   if (auto scanned = recovery.scan_directory(); !scanned) return pass(scanned);
   recovery.drop_replaced();
   recovery.recover_last_segment();
+  recovery.end_keeping();
   return recovery.take();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_tail.h"
@@ -13,6 +14,14 @@ struct RecoveredJournal {
   JournalFiles files;        ///< with `unreadable`, if not everything could be read
   std::uint64_t last = 0;  ///< the last used position; 0 = none
 };
+
+/// Renames a file that must not be lost to its name with `suffix`, and a number if a file has that
+/// name already, which may be the only trace of an earlier loss. Returns the new name. The folder is
+/// not synced.
+Result<std::string> keep_file(Files& disk, const std::string& file, std::string_view suffix);
+/// The same for a file that a snapshot has replaced and that could not be read. The operator is
+/// told.
+Result<std::string> keep_unread(Files& disk, const std::string& file, const NoteSink& note);
 
 /// Scans the folder. Files with damaged headers are renamed, and segments replaced by a journal
 /// snapshot are removed. A torn end of the last segment is left out. All of this is reported to

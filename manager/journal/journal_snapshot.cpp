@@ -77,6 +77,14 @@ std::vector<zone::DumpNote> notes_of(const dns::Name& zone, dns::Serial serial,
   return notes;
 }
 
+std::optional<dns::Name> zone_without_data(const zone::StoreView& version) {
+  std::optional<dns::Name> found;
+  version.for_each_zone([&](const zone::ZoneView& zone) {
+    if (!found && !zone.loaded() && !is_secondary(zone)) found.emplace(zone.apex());
+  });
+  return found;
+}
+
 MergeBase served_merge_base(const JournalHistory& history, const zone::ZoneView& zone,
                             std::uint64_t position) {
   if (!history.knows(zone.apex()) && !may_have_updates(zone)) return {};

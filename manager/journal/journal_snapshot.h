@@ -25,6 +25,10 @@ Result<std::string> write_snapshot(
     const zone::StoreView& version, std::uint64_t position,
     JournalHistory::Unreadable unreadable = JournalHistory::Unreadable::kProblem);
 
+/// The first zone without data that is no secondary; nullopt: each has data, so that a snapshot of
+/// `version` may take the place of a part that cannot be read.
+[[nodiscard]] std::optional<dns::Name> zone_without_data(const zone::StoreView& version);
+
 /// The records of the zone's dynamic changes at `serial`, which stand behind a whole zone.
 [[nodiscard]] std::vector<zone::DumpNote> notes_of(const dns::Name& zone, dns::Serial serial,
                                                    const MergeBase& state);

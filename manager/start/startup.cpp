@@ -10,6 +10,7 @@
 #include "manager/checkpoint/journal_beginning.h"
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_identity.h"
+#include "manager/journal/journal_snapshot.h"
 #include "shm/live_file.h"
 
 namespace pando::manager {
@@ -68,15 +69,6 @@ zone::StoreView version_of(const shm::Store& store) {
 /// False: the store was new, and the process ended before the store had the list of zones.
 bool knows_zones(const shm::Store& store) {
   return !version_of(store).server_settings_bytes().empty();
-}
-
-/// Whether each zone has data, but for secondaries, whose primaries have them.
-bool has_all_zones(const shm::Store& store) {
-  bool all = true;
-  version_of(store).for_each_zone([&](const zone::ZoneView& zone) {
-    all = all && (zone.loaded() || is_secondary(zone));
-  });
-  return all;
 }
 
 /// A store that cannot reach its limit looks far from full to the operator until it is full.
@@ -155,6 +147,7 @@ Result<OpenedStore> Startup::open_store_from_seeds(const config::Settings& setti
   seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
   seeds.copy_first = settings.store.verify == config::Verify::kAlways;
   seeds.not_live = [this] {
+    data_->journal->pass_over_damaged_end();
     data_->serves_first = image_is_in_line() && !dump_;
     return data_->serves_first ? Status() : read_lists_first();
   };
@@ -311,7 +304,7 @@ Status Startup::replay_onto_live_store() {
 /// that could not be read: zones that wait have their updates in the unread part alone. Neither may
 /// that part be voided then, nor may a snapshot of the store take its place.
 void Startup::tell_what_store_has() {
-  if (has_all_zones(*data_->store))
+  if (!zone_without_data(version_of(*data_->store)))
     data_->journal->store_has_all_up_to(data_->store->current().journal_position);
 }
 

@@ -22,7 +22,6 @@ constexpr std::uint64_t kNamesForVerifiers = 500;
 
 /// Whether the zone may have records that the history lacks.
 bool may_lack_records(const JournalHistory& journal, const zone::ZoneView& zone) {
-  if (journal.problem().empty() && !journal.damaged()) return false;
   const bool may = may_have_updates(zone);
   return !journal.unreadable(zone.apex(), may).empty() ||
          (may && journal.may_have_lost(zone.apex()));

@@ -144,13 +144,15 @@ class MediaHost {
     for (const std::string& zone : kZones)
       if (!zone_of(zone).loaded()) return;
     const bool heals = journal().has_gap_to_close() || !journal().is_whole();
-    if (heals) {
+    if (heals && !examines_first_) {
       counts[journal().is_whole() ? "gaps to be closed" : "journals to be healed"] += 1;
       return compact();
     }
+    examines_first_ = false;
     if (!std::exchange(is_examination_due_, false)) return;
     const JournalFaults faults = examine_journal(disk_, journal().files());
-    if (!faults.damage.empty()) journal().set_lack(faults.damage);
+    counts["unreadable places found beside a live store"] += faults.unreadable.empty() ? 0 : 1;
+    tell_faults(faults, journal());
   }
 
   /// As JournalUpkeep makes a snapshot.
@@ -159,16 +161,21 @@ class MediaHost {
     const shm::VersionInfo now = store().current();
     journal().seal();
     const JournalFiles sealed = journal().sealed_files();
-    const auto unreadable =
-        journal().has_gap_to_close() ? Unreadable::kDamage : Unreadable::kProblem;
+    const bool closes_gap = journal().has_gap_to_close() && !zone_without_data(version());
+    const auto unreadable = closes_gap ? Unreadable::kDamage : Unreadable::kProblem;
     const auto path =
         write_snapshot(disk_, kJournal, sealed, version(), now.journal_position, unreadable);
-    if (!path) return;
+    if (!path) {
+      examines_first_ = is_examination_due_ = !journal().is_whole();
+      return;
+    }
     forget_destroyed();
     // Without it, as on a full disk, the image is older than what the journal still tells.
     if (random_() % 3 < checkpoints_of_12_) checkpoint();
     steps_ += fmt::format("; snapshot at {}", now.journal_position);
-    must(journal().replace_by_snapshot(*path, now.journal_position, sealed));
+    must(journal().replace_by_snapshot(
+        *path, now.journal_position, sealed,
+        closes_gap ? Journal::Replaced::kKept : Journal::Replaced::kRemoved));
     faults_.replaced(now.journal_position);
     ++counts["journal snapshots"];
   }
@@ -275,6 +282,7 @@ class MediaHost {
     note_start(live);
     make_zones();
     is_examination_due_ = true;
+    examines_first_ = false;
   }
 
   bool open(bool live) {
@@ -486,6 +494,7 @@ class MediaHost {
   MediaFaults faults_{disk_, random_, counts, kImage};
   std::unique_ptr<OpenedData> data_;
   bool is_examination_due_ = false;
+  bool examines_first_ = false;  // as JournalUpkeep
   std::map<std::string, std::vector<JournalEntry>> pending_;  // of zones
   WrittenImage image_;
   WrittenImage image_at_start_;
@@ -524,7 +533,8 @@ TEST(MediaStates, LoseNothingThatAnIntactCopyHas) {
   for (const char* what :
        {"starts beside a live store", "starts from the image", "starts from files and journal",
         "gaps to be closed", "journals to be healed", "loads that wait for the journal",
-        "updates lost with their last copy", "serials raised for a doubt"})
+        "updates lost with their last copy", "serials raised for a doubt",
+        "unreadable places found beside a live store"})
     EXPECT_GT(MediaHost::counts[what], 0U) << what;
 }
 

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "shm/image_state.h"
-#include "tests/unit/manager/commit/parts.h"
+#include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/journal/snapshot_maker.h"
 
 namespace pando::manager {
@@ -141,6 +141,37 @@ TEST_F(ReplayOntoImage, AZoneWhoseLastRecordMayBeLostGetsAnotherSerial) {
   EXPECT_THAT(replay_with_gap(), IsEmpty());
   EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({12}));
   EXPECT_THAT(parts_.zone.at("t10"), SizeIs(1));
+}
+
+/// The segment's records behind the image are lost, although the image has its first ones.
+TEST_F(ReplayOntoImage, ALastSegmentWithADamagedHeaderTakesRecordsBehindTheImage) {
+  must(parts_.edit([](zone::Draft& draft) {
+    zone::ZoneSettings settings;
+    settings.allow_update.emplace_back();
+    return draft.put_zone_settings(name("@"), settings, 0);
+  }));
+  journalled({text(10), text(11)});
+  replay(parts_.zone.store());
+  journalled({text(12)});
+  const JournalFiles files = parts_.journal.files();
+  ASSERT_THAT(files.segments, SizeIs(1));
+  std::ofstream(files.segments.front().path, std::ios::binary | std::ios::in) << "not a journal";
+  for (int start = 0; start < 2; ++start) {
+    testing::open_journal_again(parts_);
+    ASSERT_TRUE(ends_in_damage(parts_.journal.files()));
+    parts_.journal.pass_over_damaged_end();
+    EXPECT_THAT(replay_with_gap(), IsEmpty());
+    EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({13}));
+    EXPECT_THAT(parts_.zone.at("t11"), SizeIs(1));
+    // The store has the positions now, and an image of it would.
+    EXPECT_GT(parts_.zone.store().current().journal_position, 3U);
+  }
+  // What comes next is behind the lost records for every later start, too.
+  const std::uint32_t serial = parts_.zone.zone().serial().value;
+  EXPECT_LT(serial, 13 + (3U << 20)) << "raised once";
+  journalled({text(serial)});
+  EXPECT_FALSE(ends_in_damage(parts_.journal.files()));
+  EXPECT_GT(parts_.journal.files().segments.back().header.first, std::uint64_t{1} << 32);
 }
 
 /// Another server's line of positions: what the image has up to 2 is not what those were there.

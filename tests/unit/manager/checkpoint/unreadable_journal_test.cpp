@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "manager/commit/journal_upkeep.h"
 #include "manager/journal/journal_payload.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
@@ -158,6 +160,120 @@ TEST_F(UnreadableJournal, ASnapshotOfTheLiveStoreTakesItsPlaceInTheEnd) {
   EXPECT_TRUE(history()->has_whole(name("@")));
   EXPECT_EQ(must(history()->merge_base(name("@"), UINT64_MAX)).serial,
             parts_.zone.zone().serial());
+}
+
+/// A sector of an older segment is bad, which a start beside a live store does not read.
+class UnreadOlderSegment : public UnreadableJournal {
+ protected:
+  UnreadOlderSegment() {
+    parts_.journal.seal();
+    must(testing::update(parts_, {}, {"three 60 A 192.0.2.3"}));
+    break_older_segment();
+    start(true, std::chrono::milliseconds(20));
+    EXPECT_TRUE(parts_.journal.is_secured()) << "the last segment is sound";
+    upkeep_.examine();
+    check();
+  }
+  void break_older_segment() {
+    disk_.unreadable = [path = parts_.journal.files().segments.front().path](
+                           const std::string& read, std::uint64_t, std::uint64_t to) {
+      return read == path && to > kSegmentHeaderBytes;
+    };
+  }
+  /// As the timer.
+  void check() {
+    upkeep_.check(false);
+    ASSERT_TRUE(parts_.run_until([&] { return !upkeep_.running(); }));
+  }
+  bool has_unread_file() {
+    const std::vector<std::string> names = must(disk_.list(parts_.journal.directory()));
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+      return name.find(".unread") != std::string::npos;
+    });
+  }
+  JournalUpkeep upkeep_{parts_.io,      parts_.pool,      parts_.journal_thread, disk_,
+                        parts_.journal, parts_.committer, parts_.slots,          UINT64_MAX,
+                        std::chrono::milliseconds(0)};
+};
+
+TEST_F(UnreadOlderSegment, IsReplacedByTheLiveStoreAndKept) {
+  EXPECT_FALSE(update("no 60 A 192.0.2.4").has_value()) << "it would be behind the gap";
+  EXPECT_THAT(upkeep_.problem(), HasSubstr(parts_.journal.files().segments.front().path));
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  check();
+  ASSERT_EQ(upkeep_.snapshots(), 1U);
+  EXPECT_EQ(upkeep_.problem(), "");
+  ASSERT_TRUE(update("four 60 A 192.0.2.4").has_value());
+  EXPECT_TRUE(has_unread_file());
+  start(true);
+  EXPECT_TRUE(has_unread_file());
+  EXPECT_FALSE(parts_.journal.files().unread.empty());
+  EXPECT_EQ(history()->problem(), "");
+  EXPECT_FALSE(history()->damaged());
+  EXPECT_FALSE(history()->may_have_lost(name("@")));
+  // A zone that was not served then may have updates in the file, and had serials by them.
+  EXPECT_TRUE(history()->may_have_lost(name("other.")));
+  EXPECT_TRUE(history()->unused_serial(name("other."), {1}).ahead_of({1 << 20}));
+}
+
+TEST_F(UnreadOlderSegment, IsHealedWithoutLossIfItWasAPassingError) {
+  mend();
+  check();
+  ASSERT_EQ(upkeep_.snapshots(), 1U);
+  EXPECT_FALSE(has_unread_file());
+  EXPECT_TRUE(must(history()->merge_base(name("@"), UINT64_MAX)).dynamic_changes.known());
+}
+
+TEST_F(UnreadOlderSegment, StaysWhileAZoneHasNoDataAndTheOperatorIsTold) {
+  must(parts_.edit([](zone::Draft& draft) {
+    return draft.put_zone_settings(name("broken.example."), {}, 1);
+  }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  check();
+  EXPECT_EQ(upkeep_.snapshots(), 0U);
+  EXPECT_THAT(upkeep_.problem(), HasSubstr("broken.example."));
+  must(parts_.edit([](zone::Draft& draft) { return draft.remove_zone(name("broken.example.")); }));
+  check();
+  EXPECT_EQ(upkeep_.snapshots(), 1U);
+  EXPECT_EQ(upkeep_.problem(), "");
+}
+
+/// Damage that was known before must not hide it.
+TEST_F(UnreadOlderSegment, IsFoundBesideDamage) {
+  start(true, std::chrono::milliseconds(20));
+  parts_.journal.set_lack("damage of another place");
+  check();  // the snapshot fails
+  check();  // the examination
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  check();
+  EXPECT_EQ(upkeep_.snapshots(), 1U);
+}
+
+/// The process is killed at each point of it: nothing that could not be read is gone.
+TEST_F(UnreadOlderSegment, IsKeptByTheNextProcessToo) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  const std::string path = parts_.journal.files().segments.front().path;
+  const Bytes before = disk_.contents(path);
+  for (int calls = 0; upkeep_.snapshots() == 0; ++calls) {
+    ASSERT_LT(calls, 200);
+    int left = calls;
+    disk_.fail = [&](Call call, const std::string&) -> Status {
+      const bool writes = call == Call::kRename || call == Call::kRemove ||
+                          call == Call::kSyncDirectory || call == Call::kSync;
+      return writes && left-- <= 0 ? fail(Errc::kIo, "killed") : Status();
+    };
+    check();
+    disk_.fail = [](Call, const std::string&) { return Status(); };
+    start(true, std::chrono::milliseconds(0));
+    if (!parts_.journal.files().unread.empty() || upkeep_.snapshots() != 0) break;
+    ASSERT_TRUE(disk_.has(path)) << calls;
+    parts_.journal.set_unread("again");
+  }
+  start(true);
+  const std::vector<std::string> paths = disk_.paths();
+  EXPECT_TRUE(std::any_of(paths.begin(), paths.end(), [&](const std::string& kept) {
+    return kept.starts_with(path + ".unread") && disk_.contents(kept) == before;
+  }));
 }
 
 TEST_F(UnreadableJournal, WithoutALiveStoreNothingTakesItsPlace) {
