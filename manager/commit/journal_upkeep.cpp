@@ -46,7 +46,8 @@ void JournalUpkeep::check(bool blocked) {
   const bool closes_gap = can_close_gap(committer_.current());
   if (closes_gap) log::warning("journal_gap", "reason", problem());
   const bool heals = closes_gap || !journal_.is_whole();
-  if ((!heals || examines_first_) && std::exchange(is_examination_due_, false)) {
+  const bool examines = !heals || (examines_first_ && !closes_gap);
+  if (examines && std::exchange(is_examination_due_, false)) {
     examines_first_ = false;
     running_ = true;
     return begin_examination();
