@@ -15,8 +15,8 @@ class BackgroundThreads {
   /// Added to the nice value of the creating thread: leaves a third of its share.
   static constexpr int kNice = 5;
 
-  /// Added instead for work that may take hours: leaves a seventieth of its share.
-  static constexpr int kIdleNice = 19;
+  /// Added instead for work that may take hours: leaves a tenth of its share.
+  static constexpr int kIdleNice = 10;
 
   explicit BackgroundThreads(std::size_t count, int nice = kNice);
 

@@ -67,7 +67,7 @@ def is_known_to_be_wrong(server, says):
     def known():
         zone = status(server)
         return zone["signature_faults"] > 0 and zone["problem"].startswith("not valid: ") and says in zone["problem"]
-    servers.wait_until("the fault is known", known)
+    servers.wait_until("the fault is known", known, seconds=200)
 
 
 def is_valid(server, serial):
@@ -75,7 +75,7 @@ def is_valid(server, serial):
     def verified():
         zone = status(server)
         return zone["serial"] == serial and zone["signatures_end"] > time.time() and zone["signature_faults"] == 0
-    servers.wait_until("the zone is verified", verified)
+    servers.wait_until("the zone is verified", verified, seconds=200)
     assert status(server)["problem"] == ""
 
 
