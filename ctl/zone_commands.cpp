@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"
 
@@ -30,13 +31,8 @@ constexpr int kMostLevels = 10;
 
 /// Discarded: no JSON, or nested deeper than kMostLevels.
 json parse_shallow(const std::string& text) {
-  bool too_deep = false;
-  const auto look = [&](int depth, json::parse_event_t, const json&) {
-    too_deep = too_deep || depth > kMostLevels;
-    return !too_deep;
-  };
-  json value = json::parse(text, look, /*allow_exceptions=*/false);
-  return too_deep ? json(json::value_t::discarded) : value;
+  if (!is_json_shallow(text, kMostLevels)) return json(json::value_t::discarded);
+  return json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 /// A value of a setting: JSON where the text is JSON, or else the text itself.

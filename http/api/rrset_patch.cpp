@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/json_depth.h"
 #include "dns/folded_key.h"
 #include "dns/rdata/rdata.h"
 
@@ -28,23 +29,8 @@ constexpr std::array<std::pair<std::string_view, Kind>, 4> kKinds{{{"REPLACE", K
                                                                    {"EXTEND", Kind::kExtend},
                                                                    {"PRUNE", Kind::kPrune}}};
 
-/// The library's own callback for this takes quadratic time for long lists.
-bool is_shallow(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') in_string = !in_string;
-    if (in_string && c == '\\') ++at;
-    if (in_string) continue;
-    if ((c == '[' || c == '{') && ++depth > kMostDepth) return false;
-    if (c == ']' || c == '}') --depth;
-  }
-  return true;
-}
-
 Result<json> read_document(std::string_view body) {
-  if (!is_shallow(body)) return fail(Errc::kCorrupt, "JSON is nested too deeply");
+  if (!is_json_shallow(body, kMostDepth)) return fail(Errc::kCorrupt, "JSON is nested too deeply");
   json document = json::parse(body, nullptr, false);
   if (document.is_discarded()) return fail(Errc::kCorrupt, "malformed JSON");
   return document;

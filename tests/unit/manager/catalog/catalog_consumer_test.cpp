@@ -176,19 +176,24 @@ TEST_F(Consumer, AMemberMayMoveIfItsCatalogSaysSo) {
       "remotes: [{name: up, address: [192.0.2.1]}]\n"
       "catalogs: [{zone: next.test, role: consumer, primaries: [up]}, "
       "{zone: example, role: consumer, primaries: [up]}]\n");
-  const auto put_next = [](zone::Draft& draft) -> Status {
-    zone::Changeset changes{dns::Name::from_text("next.test.").value(), {}, {}};
+  const dns::Name next = dns::Name::from_text("next.test.").value();
+  {
+    shm::Store& store = parts_.zone.store();
+    shm::Transaction transaction = store.begin();
+    zone::ZoneBuilder builder(next, transaction);
     for (const char* line :
          {"next.test. 0 SOA invalid. invalid. 1 3600 600 2147483646 0", "next.test. 0 NS invalid.",
-          "version.next.test. 0 TXT 2", "x.zones.next.test. 0 PTR a.test."})
-      changes.added.push_back(testing::record(line));
-    auto applied = draft.apply(changes, {});
-    return applied ? Status() : Status(pass(applied));
-  };
-  ASSERT_TRUE(parts_.edit([](zone::Draft& draft) {
-    return draft.put_zone_settings(dns::Name::from_text("next.test.").value(), {}, 1);
-  }));
-  ASSERT_TRUE(parts_.edit(put_next));
+          "version.next.test. 0 TXT 2", "x.zones.next.test. 0 PTR a.test."}) {
+      const zone::Record one = testing::record(line);
+      ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value()) << line;
+    }
+    auto built = builder.finish();
+    ASSERT_TRUE(built.has_value());
+    zone::Draft draft(transaction, store.current().root, store.current().number + 1);
+    ASSERT_TRUE(draft.put_zone_settings(next, {}, 1).has_value());
+    ASSERT_TRUE(draft.put_zone(next, **built, {}).has_value());
+    ASSERT_TRUE(store.publish(std::move(transaction), draft.root(), 0).has_value());
+  }
   change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test.", "coo.a.zones 0 PTR next.test."});
   answer_ = [](CatalogUpdate& update) {
     if (update.yielded.empty()) update.refused.push_back({name("a.test."), "catalog has it"});
@@ -199,9 +204,9 @@ TEST_F(Consumer, AMemberMayMoveIfItsCatalogSaysSo) {
   look();  // example.
   look();  // next.test. again
   ASSERT_EQ(updates_.size(), 3U);
-  EXPECT_EQ(updates_[2]->catalog, dns::Name::from_text("next.test.").value());
+  EXPECT_EQ(updates_[2]->catalog, next);
   EXPECT_EQ(updates_[2]->yielded.size(), 1U);
-  EXPECT_EQ(consumer_.problem(dns::Name::from_text("next.test.").value()), "");
+  EXPECT_EQ(consumer_.problem(next), "");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(CatalogZone, IsBrokenWhereAMemberIsNotOneZone) {
   EXPECT_EQ(fault_of({"version 0 TXT 2", "a.zones 0 PTR a.test.", "a.zones 0 PTR b.test."}),
             "a.zones.example. has 2 PTR records");
   EXPECT_EQ(fault_of({"version 0 TXT 2", "a.zones 0 PTR a.test.", "b.zones 0 PTR A.test."}),
-            "b.zones.example. has zone a.test., which another member is already");
+            "b.zones.example. has zone A.test., which another member is already");
   EXPECT_THAT(fault_of({"version 0 TXT 2", "a.zones 0 PTR a.test.", "coo.a.zones 0 PTR x.",
                         "coo.a.zones 0 PTR y."}),
               HasSubstr("coo.a.zones.example. has 2 PTR records"));
