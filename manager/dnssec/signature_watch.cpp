@@ -2,6 +2,7 @@
 
 #include <asio/post.hpp>
 #include <chrono>
+#include <ctime>
 #include <span>
 #include <utility>
 
@@ -24,11 +25,9 @@ constexpr std::uint64_t kWarnBefore = 72 * kHour;
 constexpr std::uint64_t kRepeatAfter = 24 * kHour;
 /// After a verification was given up for its memory.
 constexpr std::uint64_t kAfterGivingUp = kHour;
-/// A zone that changes all the time is verified again after this many times the duration of its
-/// verification: a twentieth of the processors at most.
-constexpr std::uint64_t kPauseFactor = 20;
-
 constexpr std::chrono::minutes kSweepInterval{10};
+/// Between two looks at the zones whose pause is not over.
+constexpr std::chrono::seconds kLookInterval{1};
 /// Zones looked at in one turn of the event loop.
 constexpr std::size_t kSweepSlice = 1000;
 /// Zones with fewer names are verified faster than threads are started.
@@ -46,6 +45,13 @@ bool has_signatures(const zone::ZoneView& zone) {
   const zone::RecordView apex = zone.apex_record();
   return apex.find(dns::RRType::kDNSKEY).count() != 0 || zone.soa().signature_count() != 0 ||
          apex.find(dns::RRType::kZONEMD).count() != 0;
+}
+
+std::chrono::milliseconds thread_time() noexcept {
+  ::timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec));
 }
 
 }  // namespace
@@ -87,14 +93,19 @@ struct SignatureWatch::Task {
   Progress progress;  // to give up
   Verdict verdict;
   std::chrono::milliseconds duration{};
+  /// Of this thread's processor time: a busy host makes the work longer, not dearer. With more
+  /// threads it is the duration.
+  std::chrono::milliseconds cost{};
 
   void run() {
     const auto begun = std::chrono::steady_clock::now();
+    const auto cost_before = thread_time();
     const Progress::Scope scope(&progress);
     verdict.whole = !verify_changes_alone();
     if (verdict.whole) verdict.found = zone::verify_zone(zone, {now, threads});
     duration = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now() - begun);
+    cost = threads == 0 ? thread_time() - cost_before : duration;
   }
 
  private:
@@ -122,7 +133,8 @@ SignatureWatch::SignatureWatch(asio::io_context& io, shm::Store& store, shm::Slo
       committer_(committer),
       policy_of_(std::move(policy_of)),
       options_(std::move(options)),
-      timer_(io) {}
+      timer_(io),
+      waiting_timer_(io) {}
 
 SignatureWatch::~SignatureWatch() { stop(); }
 
@@ -136,6 +148,7 @@ void SignatureWatch::release() {
 void SignatureWatch::stop() {
   stopped_ = true;
   timer_.cancel();
+  waiting_timer_.cancel();
   queue_.clear();
   if (under_way_) under_way_->progress.give_up();
 }
@@ -189,11 +202,32 @@ void SignatureWatch::next() {
       forget(at);
       continue;
     }
-    // Before that time the sweep leaves it to a later one.
-    if (!needs_verdict(state, live) || options_.now() < state.not_before) continue;
+    if (!needs_verdict(state, live)) continue;
+    if (options_.now() < state.not_before) {
+      wait(key, state.not_before);
+      continue;
+    }
     state.wanted = false;
     begin(make_task(key, state));
   }
+}
+
+void SignatureWatch::wait(const std::string& key, std::uint64_t until) {
+  if (waiting_.empty()) look_at_waiting();
+  waiting_.emplace(until, key);
+}
+
+void SignatureWatch::look_at_waiting() {
+  waiting_timer_.expires_after(kLookInterval);
+  waiting_timer_.async_wait([this](const asio::error_code& error) {
+    if (error || stopped_) return;
+    const std::uint64_t now = options_.now();
+    while (!waiting_.empty() && waiting_.begin()->first <= now) {
+      const auto at = states_.find(waiting_.extract(waiting_.begin()).value().second);
+      if (at != states_.end()) enqueue(at->first, at->second);
+    }
+    if (!waiting_.empty()) look_at_waiting();
+  });
 }
 
 /// Other data than the verified ones; or the first signature has ended, which verifies no more; or
@@ -286,8 +320,8 @@ void SignatureWatch::take(const dns::Name& zone, State& state, const Task& task)
   set_faults(state, result.fault_count);
   state.first_fault = fault;
   state.verified_at = task.now;
-  const auto duration = static_cast<std::uint64_t>(task.duration.count());
-  state.not_before = options_.now() + kPauseFactor * duration / 1000;
+  const auto cost = static_cast<std::uint64_t>(task.cost.count());
+  state.not_before = options_.now() + options_.pause_factor * cost / 1000;
   const std::uint64_t end = result.first_end ? result.first_end->at : 0;
   if (task.verdict.whole || state.end == 0 || (end != 0 && end < state.end)) {
     state.end = end;

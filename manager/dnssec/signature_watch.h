@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "config/settings/zone_table.h"
 #include "manager/commit/committer.h"
@@ -41,6 +43,9 @@ class SignatureWatch {
   struct Options {
     unsigned threads = 1;  ///< for a large zone
     Clock now{};
+    /// A zone that changes all the time is verified again after this many times what its
+    /// verification cost: a twentieth of the processors at most.
+    std::uint64_t pause_factor = 20;
   };
 
   /// References outlive the object.
@@ -84,6 +89,8 @@ class SignatureWatch {
 
   void enqueue(const std::string& key, State& state);
   void next();
+  void wait(const std::string& key, std::uint64_t until);
+  void look_at_waiting();
   [[nodiscard]] bool needs_verdict(const State& state, const zone::ZoneView& live) const;
   [[nodiscard]] std::shared_ptr<Task> make_task(const std::string& key, const State& state);
   void begin(const std::shared_ptr<Task>& task);
@@ -110,6 +117,9 @@ class SignatureWatch {
   asio::steady_timer timer_;
   States states_;
   std::deque<std::string> queue_;  // keys of states_, or of zones that left
+  // Time and key: zones whose pause after a verification is not over.
+  std::set<std::pair<std::uint64_t, std::string>> waiting_;
+  asio::steady_timer waiting_timer_;
   std::shared_ptr<Task> under_way_;
   std::uint64_t zones_with_faults_ = 0;
   Counters counters_;

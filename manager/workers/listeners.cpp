@@ -139,6 +139,14 @@ void Listeners::drop_withdrawn(std::uint32_t slot) {
   std::erase_if(found->second, [](const Socket& socket) { return socket.withdrawn; });
 }
 
+std::vector<std::uint32_t> Listeners::impaired(std::uint32_t slot) const {
+  std::vector<std::uint32_t> numbers;
+  for (const Socket& socket : of(slot))
+    if (!socket.withdrawn && is_impaired(socket.fd.get(), socket.description))
+      numbers.push_back(socket.description.id);
+  return numbers;
+}
+
 std::vector<std::uint32_t> Listeners::drop_impaired(std::uint32_t slot) {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return {};

@@ -47,6 +47,8 @@ class Listeners {
   void withdraw(std::uint32_t slot);
   /// Closes the slot's withdrawn sockets.
   void drop_withdrawn(std::uint32_t slot);
+  /// Numbers of the slot's sockets that a worker has impaired (is_impaired()).
+  [[nodiscard]] std::vector<std::uint32_t> impaired(std::uint32_t slot) const;
   /// Closes the slot's sockets that a worker has impaired (is_impaired()); returns their numbers.
   /// Queued packets are lost; open() makes new sockets.
   std::vector<std::uint32_t> drop_impaired(std::uint32_t slot);

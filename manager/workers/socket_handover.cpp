@@ -114,17 +114,24 @@ void SocketHandover::steer() {
     log::error("steering_failed", "error", steered.error().text);
 }
 
-void SocketHandover::replace_impaired() {
+void SocketHandover::replace_impaired(std::uint32_t ended) {
   if (table_.phase.stopping) return;
   for (auto& [number, slot] : table_.slots()) replace_impaired_of(slot);
+  for (auto& [number, record] : records_)
+    std::erase_if(record.lent, [&](const auto& lent) { return lent.second == ended; });
 }
 
-void SocketHandover::replace_impaired_lent() {
-  if (table_.phase.stopping) return;
-  for (auto& [number, slot] : table_.slots()) {
-    const auto record = records_.find(number);
-    if (record != records_.end() && !record->second.lent.empty()) replace_impaired_of(slot);
+std::set<std::uint32_t> SocketHandover::find_impairing() {
+  std::set<std::uint32_t> slots;
+  if (table_.phase.stopping) return slots;
+  for (const auto& [number, record] : records_) {
+    if (record.lent.empty()) continue;
+    for (const std::uint32_t id : listeners_.impaired(number)) {
+      const auto lent = record.lent.find(id);
+      if (lent != record.lent.end()) slots.insert({number, lent->second});
+    }
   }
+  return slots;
 }
 
 void SocketHandover::replace_impaired_of(WorkerSlot& slot) {
@@ -198,7 +205,7 @@ void SocketHandover::give_to_drain_worker(std::uint32_t number) {
   }
   for (const auto& socket : sockets) {
     record.orphaned.insert(socket.description.id);
-    record.lent.insert(socket.description.id);
+    record.lent[socket.description.id] = reader->number;
   }
   reader->link->send_sockets(sockets, true, true);
 }

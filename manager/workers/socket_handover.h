@@ -61,12 +61,13 @@ class SocketHandover {
   void worker_came(WorkerSlot& slot);
   /// The worker's connection has broken: it no longer says which queues of others are empty.
   void worker_lost(std::uint32_t number);
-  /// A worker has ended. A hijacked one must not silence an address beyond its end: neither with
-  /// sockets of its slot, nor with those of others that it was lent.
-  void replace_impaired();
-  /// The same for sockets that workers of other slots were lent, once a second: a hijacked one may
-  /// keep their descriptors, and impairs only those that it has.
-  void replace_impaired_lent();
+  /// The slot's worker has ended. A hijacked one must not silence an address beyond its end: neither
+  /// with sockets of its slot, nor with those of others that it was lent.
+  void replace_impaired(std::uint32_t ended);
+  /// Slots whose workers have impaired sockets of which they were lent the descriptors, or may have:
+  /// the borrower of each, and the owner. No sound worker does that. The sockets stay in their
+  /// groups, without a reader, until both have ended.
+  [[nodiscard]] std::set<std::uint32_t> find_impairing();
   /// The slot's worker has ended: its queue goes to another worker at once, or to the first that
   /// serves.
   void await_worker(WorkerSlot& slot);
@@ -93,8 +94,8 @@ class SocketHandover {
     std::set<std::uint32_t> known;  ///< numbers of sockets whose descriptors the worker has
     /// Numbers of sockets that the drain worker reads to the end because the slot has no worker.
     std::set<std::uint32_t> orphaned;
-    /// Numbers of sockets whose descriptors workers of other slots were given.
-    std::set<std::uint32_t> lent;
+    /// Sockets whose descriptors workers of other slots were given: number → slot of the borrower.
+    std::map<std::uint32_t, std::uint32_t> lent;
     std::optional<std::uint32_t> drain_worker;
     bool withdrawn = false;         ///< its UDP sockets have left their groups: about to be closed
     std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read

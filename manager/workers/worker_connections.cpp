@@ -231,8 +231,8 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   handover_.open(slot.number);
   const bool leaving = slot.state == WorkerSlot::State::kDraining;
   if (!leaving) slot.state = WorkerSlot::State::kServing;
-  slot.link->send_logging(options_.logging);
-  if (slot.link) send_setup(slot, std::move(*files));
+  send_setup(slot, std::move(*files));
+  if (slot.link) slot.link->send_logging(options_.logging);
   if (slot.link) slot.link->send_keys(keys_);
   handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile

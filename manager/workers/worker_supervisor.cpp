@@ -267,7 +267,7 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
   if (slot.link) slot.link->close();
   slot.link.reset();
   clear_page(slots_, slot.number);
-  handover_.replace_impaired();
+  handover_.replace_impaired(slot.number);
   handover_.worker_lost(slot.number);
   if (calls_.pins_cleared) calls_.pins_cleared();
   if (table_.phase.stopping) {
@@ -550,7 +550,11 @@ void WorkerSupervisor::tick() {
   }
   fill_vacant_slots();
   hasten_if_none_lives();
-  handover_.replace_impaired_lent();
+  for (const std::uint32_t number : handover_.find_impairing())
+    if (WorkerSlot* slot = table_.find(number)) {
+      log::error("worker_impairs_sockets", "slot", number, "pid", slot->pid);
+      kill(*slot);
+    }
   handover_.retry_openings();
   tick_timer_.expires_after(kTick);
   tick_timer_.async_wait(table_.guarded([this] { tick(); }));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/progress.h"
 #include "dns/encoding.h"
 
 namespace pando::zone {
@@ -208,8 +209,10 @@ void find_surplus_nsec3(const ZoneView& zone, std::vector<dns::Nsec3Hash> found,
   if (found.size() == in_chain) return;
   const dns::Nsec3Fields chain = chain_of(zone);
   Bytes memory;
+  ProgressCount progress(Progress::Phase::kChecking, in_chain);
   RecordView record = zone.record_after(ZoneView::Tree::kNsec3, zone.apex());
-  while (record) {
+  while (record && !progress.is_given_up()) {
+    progress.add();
     const dns::Name owner = zone.owner_of(record);
     const Bytes hash = hash_of(owner);
     dns::Nsec3Hash sought{};

@@ -76,8 +76,11 @@ class RecordStream {
         put(owner, {record});
       }
     }
-    while (hashed) put_hashed(hashed, hashed_owner);
-    return true;
+    while (hashed && !progress.is_given_up()) {
+      progress.add();
+      put_hashed(hashed, hashed_owner);
+    }
+    return !progress.is_given_up();
   }
 
  private:

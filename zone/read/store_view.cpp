@@ -370,7 +370,8 @@ RecordView ZoneView::nsec3_record_at(dns::NameView owner) const noexcept {
 RecordView ZoneView::record_before(Tree tree, dns::NameView name) const noexcept {
   if (!loaded()) return {};
   const LeafBlock leaf = trie_of(tree).before(TrieKey(relative_labels(name, apex())));
-  return leaf ? record(leaf.ref.units) : RecordView{};
+  const RecordView found = leaf ? record(leaf.ref.units) : RecordView{};
+  return found && compare_canonical(owner_of(found), name) < 0 ? found : RecordView{};
 }
 
 RecordView ZoneView::record_after(Tree tree, dns::NameView name) const {
@@ -378,7 +379,8 @@ RecordView ZoneView::record_after(Tree tree, dns::NameView name) const {
   TrieWalk walk(trie_of(tree));
   walk.seek(TrieKey(relative_labels(name, apex())), false);
   const LeafBlock leaf = walk.next();
-  return leaf ? record(leaf.ref.units) : RecordView{};
+  const RecordView found = leaf ? record(leaf.ref.units) : RecordView{};
+  return found && compare_canonical(owner_of(found), name) > 0 ? found : RecordView{};
 }
 
 RecordView ZoneView::last_record(Tree tree) const noexcept {

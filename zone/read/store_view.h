@@ -194,7 +194,8 @@ class ZoneView {
   /// The record with exactly this owner among the NSEC3 records, of any chain.
   [[nodiscard]] RecordView nsec3_record_at(dns::NameView owner) const noexcept;
   /// The nearest record before or behind `name` in canonical order, or the last record; none at the
-  /// end. For the manager: record_after() uses the heap.
+  /// end. A loop over them ends in a damaged tree too: a record out of order counts as the end. For
+  /// the manager: record_after() uses the heap.
   [[nodiscard]] RecordView record_before(Tree tree, dns::NameView name) const noexcept;
   [[nodiscard]] RecordView record_after(Tree tree, dns::NameView name) const;
   [[nodiscard]] RecordView last_record(Tree tree) const noexcept;

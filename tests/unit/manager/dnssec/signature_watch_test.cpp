@@ -234,6 +234,27 @@ TEST_P(Watch, AVerificationUnderWayIsGivenUpWhenItIsNotWantedAnyMore) {
   EXPECT_EQ(watch_.problem(name("@")), "") << "no verdict, or of a zone that is not wanted";
 }
 
+/// What changes within the pause waits for its end, and not for the next sweep.
+TEST_P(Watch, AChangeWithinThePauseIsVerifiedBehindIt) {
+  put(signed_zone(kZone));
+  SignatureWatch watch{parts_.io,
+                       parts_.zone.store(),
+                       parts_.slots,
+                       parts_.committer,
+                       [](const dns::Name&) { return config::SignaturePolicy::kWarn; },
+                       {2, [this] { return now_; }, 1'000'000}};
+  watch.served(name("@"));
+  EXPECT_TRUE(parts_.run_until([&] { return watch.counters().whole == 1; }));
+  put(with_a_changed_record());
+  watch.served(name("@"));
+  settle();
+  EXPECT_EQ(watch.counters().begun, 1U);
+  now_ += 10U * 365 * kDay;
+  EXPECT_TRUE(parts_.run_until([&] { return watch.counters().whole == 2; }));
+  EXPECT_NE(watch.faults(name("@")), 0U);
+  watch.stop();
+}
+
 TEST_P(Watch, AtTheEndOfTheProcessNothingBegins) {
   put(signed_zone(kZone));
   watch_.served(name("@"));

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <set>
 
 #include "manager/workers/listening_socket.h"
 #include "tests/unit/manager/run_until.h"
@@ -117,7 +118,7 @@ TEST_F(Handover, AWorkerThatComesTakesItsSocketsBack) {
   EXPECT_EQ(listeners_.of(0).size(), 2U);
 }
 
-TEST_F(Handover, SocketsThatADrainWorkerImpairedAreReplaced) {
+TEST_F(Handover, WorkersThatImpairLentSocketsAreFoundAndTheSocketsReplaced) {
   lose_worker(0);
   handover_.await_worker(table_.at(0));
   const auto lent = await_orphaned_sockets();
@@ -125,7 +126,7 @@ TEST_F(Handover, SocketsThatADrainWorkerImpairedAreReplaced) {
   slot.link = first_.link;
   slot.state = State::kServing;
   handover_.worker_came(slot);
-  handover_.replace_impaired_lent();
+  EXPECT_TRUE(handover_.find_impairing().empty());
   const auto udp_of_slot = [&] {
     for (const auto& socket : listeners_.of(0))
       if (socket.description.transport == ipc::Transport::kUdp)
@@ -134,10 +135,12 @@ TEST_F(Handover, SocketsThatADrainWorkerImpairedAreReplaced) {
   };
   const auto [first, descriptor] = udp_of_slot();
   const std::uint32_t before = first.id;
-  ASSERT_NE(std::ranges::find(lent, before), lent.end()) << "sound sockets stay";
+  ASSERT_NE(std::ranges::find(lent, before), lent.end());
   // The worker of slot 1 kept its descriptor.
   ::shutdown(descriptor, SHUT_WR);
-  handover_.replace_impaired_lent();
+  EXPECT_EQ(handover_.find_impairing(), (std::set<std::uint32_t>{0, 1}));
+  handover_.replace_impaired(1);
+  EXPECT_TRUE(handover_.find_impairing().empty());
   const auto [after, fresh] = udp_of_slot();
   EXPECT_NE(after.id, before);
   EXPECT_FALSE(is_impaired(fresh, after));

@@ -270,5 +270,26 @@ TEST_F(SnapshotTest, Nsec3RecordsHaveNeighboursOfTheirOwn) {
   EXPECT_EQ(hashed.owner_of(hashed.last_record(Tree::kNsec3)), name(high + ".example."));
 }
 
+/// A loop over neighbours would run for ever if one led back.
+TEST_F(SnapshotTest, ARecordOutOfOrderIsNoNeighbour) {
+  using Tree = ZoneView::Tree;
+  auto lines = kSmallZone;
+  for (const char hash : {'1', '2', '3'})
+    lines.push_back(std::string(32, hash) + ".example. 300 NSEC3 1 0 2 AB " +
+                    std::string(32, '1') + " A");
+  ASSERT_TRUE(load("example.", lines));
+  const ZoneView hashed = zone("example.");
+  const dns::Name first = name(std::string(32, '1') + ".example.");
+  const dns::Name last = name(std::string(32, '3') + ".example.");
+  const RecordView middle = hashed.record_after(Tree::kNsec3, first);
+  ASSERT_TRUE(middle);
+  auto* label = const_cast<std::uint8_t*>(middle.relative_owner().data());
+  ASSERT_EQ(label[1], '2');
+  label[1] = '0';
+  EXPECT_FALSE(hashed.record_after(Tree::kNsec3, first));
+  label[1] = '4';
+  EXPECT_FALSE(hashed.record_before(Tree::kNsec3, last));
+}
+
 }  // namespace
 }  // namespace pando::zone
