@@ -191,9 +191,10 @@ const RdataDescriptor* find_descriptor(RRType type) noexcept {
   const auto value = static_cast<std::size_t>(type);
   if (value < kRowOfType.size())
     return kRowOfType[value] == 0 ? nullptr : &kRows[kRowOfType[value] - 1];
-  if (type == RRType::kTA) return &std::end(kRows)[-2];
-  if (type == RRType::kDLV) return &std::end(kRows)[-1];
-  return nullptr;
+  const auto* const row =
+      std::lower_bound(std::begin(kRows), std::end(kRows), type,
+                       [](const RdataDescriptor& one, RRType sought) { return one.type < sought; });
+  return row != std::end(kRows) && row->type == type ? row : nullptr;
 }
 
 std::span<const RdataDescriptor> all_descriptors() noexcept { return kRows; }

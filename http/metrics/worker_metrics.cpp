@@ -170,7 +170,7 @@ std::uint64_t lag_of(const shm::SlotCopy& slot, std::uint64_t version) {
 }
 
 void write_states(Exposition& out, const std::vector<shm::SlotCopy>& slots, std::uint64_t version,
-                  std::uint64_t monotonic) {
+                  std::uint64_t monotonic_now) {
   const auto write = [&](const Family& family, auto value) {
     out.begin(family);
     for_each_slot(slots, [&](const shm::SlotCopy& slot, const std::string& worker) {
@@ -182,8 +182,8 @@ void write_states(Exposition& out, const std::vector<shm::SlotCopy>& slots, std:
   write(kStarted, [](const SlotCopy& slot) { return slot.started; });
   write(kLeases, [](const SlotCopy& slot) { return slot.leases; });
   write(kLeaseAge, [&](const SlotCopy& slot) {
-    const bool known = slot.lease_since != 0 && slot.lease_since < monotonic;
-    return known ? monotonic - slot.lease_since : 0;
+    const bool known = slot.lease_since != 0 && slot.lease_since < monotonic_now;
+    return known ? monotonic_now - slot.lease_since : 0;
   });
   if (version != 0) write(kLag, [&](const SlotCopy& slot) { return lag_of(slot, version); });
 }
@@ -191,7 +191,7 @@ void write_states(Exposition& out, const std::vector<shm::SlotCopy>& slots, std:
 }  // namespace
 
 void write_worker_metrics(Exposition& out, const std::vector<shm::SlotCopy>& slots,
-                          std::uint64_t version, std::uint64_t monotonic) {
+                          std::uint64_t store_version, std::uint64_t monotonic_now) {
   write_labelled(out, slots, kRequests, "transport", kTransports);
   for (const Block& block : kBlocks) write_block(out, slots, block);
   write_labelled(out, slots, kForwarded, "kind", kForwardKinds);
@@ -203,7 +203,7 @@ void write_worker_metrics(Exposition& out, const std::vector<shm::SlotCopy>& slo
     });
   }
   write_durations(out, slots);
-  write_states(out, slots, version, monotonic);
+  write_states(out, slots, store_version, monotonic_now);
 }
 
 void add_worker_families(std::vector<const Family*>& all) {

@@ -27,7 +27,8 @@ struct ServerLimits {
   std::chrono::milliseconds idle_time{60'000};  ///< the same for later requests
   std::chrono::milliseconds send_time{30'000};
   std::size_t threads = 2;   ///< that answer GET and HEAD
-  std::size_t waiting = 32;  ///< requests that are handled or wait for a thread, of each kind
+  /// Requests in progress or waiting for a thread. Reads and changes are counted apart.
+  std::size_t waiting = 32;
   std::uint32_t requests_per_second = 100;
   std::uint32_t burst = 200;
 };
@@ -39,8 +40,9 @@ struct TlsFiles {
 };
 
 /// An HTTP/1.1 server: one thread does all input and output, some threads answer GET and HEAD, and
-/// one thread all other methods, in the order of their arrival. When all places are taken, a new connection takes the place of the one that has waited longest for its
-/// client. Boost.Beast reads and writes the messages.
+/// one thread all other methods, in the order of their arrival. At the limit, a new connection
+/// replaces the one that has waited longest for its client. Boost.Beast reads and writes the
+/// messages.
 class HttpServer {
  public:
   class Impl;

@@ -34,7 +34,7 @@ Result<shm::ImageFile> lend_image(const std::string& path, std::uint32_t chunks)
     return fail_errno("ftruncate of the image");
   auto locked = shm::try_lock(file.fd.get(), shm::LockKind::kShared, kLentLock);
   if (!locked) return pass(locked);
-  if (!*locked) return fail(Errc::kIo, "{}: locked by somebody else", path);
+  if (!*locked) return fail(Errc::kIo, "{}: another process holds its lock", path);
   return file;
 }
 

@@ -168,7 +168,7 @@ void RecordControl::work_in_pool(Work work, const Reply& reply) {
   });
 }
 
-void RecordControl::read_in_pool(const dns::Name& zone, Page page, const Reply& reply) {
+void RecordControl::read_in_pool(const dns::Name& zone, MakeResultPage page, const Reply& reply) {
   work_in_pool(
       [zone, page = std::move(page)](const zone::StoreView& view) -> Result<json> {
         const zone::ZoneView found = view.zone_at(zone);

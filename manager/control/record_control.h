@@ -36,8 +36,8 @@ class RecordControl {
   using Work = std::function<Result<nlohmann::json>(const zone::StoreView&)>;
   void work_in_pool(Work work, const Reply& reply);
   /// Makes one page from the zone; in a pool thread.
-  using Page = std::function<Result<nlohmann::json>(const zone::ZoneView&)>;
-  void read_in_pool(const dns::Name& zone, Page page, const Reply& reply);
+  using MakeResultPage = std::function<Result<nlohmann::json>(const zone::ZoneView&)>;
+  void read_in_pool(const dns::Name& zone, MakeResultPage page, const Reply& reply);
   void read(const Request& request, const Reply& reply);
   void diff(const Request& request, const Reply& reply);
   void history(const Request& request, const Reply& reply);

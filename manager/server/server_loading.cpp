@@ -39,7 +39,7 @@ void Server::image_copied(const Status& status) {
   if (!status) return leave_damaged_image(status.error());
   // Destroyed later: the copying is our caller.
   asio::post(io_, [done = std::shared_ptr<ImageCopying>(std::move(services_.copying_image))] {});
-  workers_.pool->store_settled();
+  workers_.pool->store_copied();
   zones_.loads->release_copies();
   zones_.signatures->release();
   if (services_.checkpointer) services_.checkpointer->resume();

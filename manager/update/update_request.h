@@ -39,9 +39,9 @@ struct UpdateOutcome {
 UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessage& message,
                              const UpdateRules& rules);
 
-/// True if the update affects more than about `limit` records. Counted are the records in the
-/// message, the zone's records in deleted sets and names, and sets with a changed TTL. A message
-/// with more than `limit` records is not compared with the zone, so the cost is at most `limit`
+/// True if the update affects more than about `limit` records. The count has the records in
+/// the message, the zone's records in deleted sets and names, and sets with a changed TTL. A
+/// message with more than `limit` records is not compared with the zone, so the cost is at most `limit`
 /// look-ups.
 bool concerns_more_than(std::uint64_t limit, const zone::ZoneView& zone,
                         const UpdateMessage& message);

@@ -257,7 +257,7 @@ void WorkerConnections::send_logging() {
     if (table_.phase.started && slot.link) slot.link->send_logging(options_.logging);
 }
 
-void WorkerConnections::store_settled() {
+void WorkerConnections::store_copied() {
   for (auto& [number, slot] : table_.slots()) {
     if (!table_.phase.settled || !slot.link) continue;
     if (auto files = slots_.lend(number, slot.attached)) send_setup(slot, std::move(*files));

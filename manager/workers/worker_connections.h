@@ -42,7 +42,7 @@ class WorkerConnections {
   // As in WorkerPool.
   void set_keys(WorkerKeys keys);
   void send_logging();
-  void store_settled();
+  void store_copied();
   /// Sends a worker that has said Hello the store, the keys and its sockets.
   void serve(WorkerSlot& slot);
 

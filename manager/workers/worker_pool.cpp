@@ -12,8 +12,8 @@
 
 namespace pando::manager {
 
-/// The parts and the calls between them. A part knows the parts above it here; the part calls the
-/// parts below it through functions.
+/// The parts and the calls between them. A member has references to members that are declared
+/// before it. Functions lead to the later ones.
 struct WorkerPool::Parts {
   Parts(asio::io_context& io, WorkerPoolOptions pool_options, shm::SlotTable& slots,
         Listeners& listeners, const Launcher* launcher, Hooks pool_hooks)
@@ -95,7 +95,7 @@ void WorkerPool::set_logging(ipc::Logging logging) {
   parts_->options.logging = std::move(logging);
   parts_->connections.send_logging();
 }
-void WorkerPool::store_settled() { parts_->connections.store_settled(); }
+void WorkerPool::store_copied() { parts_->connections.store_copied(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }
 Status WorkerPool::start(std::uint32_t count) { return parts_->supervisor.start(count); }
 void WorkerPool::set_count(std::uint32_t count) { parts_->supervisor.set_count(count); }

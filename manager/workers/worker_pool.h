@@ -38,7 +38,7 @@ class WorkerPool {
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);
   /// The store borrows no chunks any more: all workers, idle ones too, look into the store alone.
-  void store_settled();
+  void store_copied();
 
   /// Workers of another layout serve in this run directory (manager/workers/layout_succession.h),
   /// or may do so: only its Hello shows the layout of a worker that was started before this manager

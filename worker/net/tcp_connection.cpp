@@ -253,7 +253,7 @@ void TcpConnection::continue_transfer() {
   const auto step = transfer_->next(space, size, Core::coarse_now());
   if (step == TransferOut::Step::kFailed) return close(transfer_->end());
   const ByteView message = space.first(size);
-  if (transfer_->held_key()) return sign_elsewhere(step, message);
+  if (transfer_->has_managers_key()) return sign_elsewhere(step, message);
   transfer_message(step, message);
 }
 
@@ -290,7 +290,7 @@ void TcpConnection::end_transfer(End end) {
   const auto transfer = std::move(transfer_);
   const bool complete = end == End::kComplete;
   if (!complete) host_.core().counting().add(Counter::kTransfersFailed);
-  if (!complete && transfer->held_key()) host_.core().link().abort_stream(stream_id_);
+  if (!complete && transfer->has_managers_key()) host_.core().link().abort_stream(stream_id_);
   host_.core().link().tell(transfer->report(end));
 }
 

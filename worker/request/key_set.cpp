@@ -13,7 +13,7 @@ bool precedes(const ipc::HeldKey& a, dns::NameView b) {
 }
 }  // namespace
 
-bool KeySet::holds(dns::NameView name) const noexcept {
+bool KeySet::is_managers_key(dns::NameView name) const noexcept {
   const auto found = std::lower_bound(held.begin(), held.end(), name, precedes);
   return found != held.end() && found->name == name;
 }

@@ -16,7 +16,7 @@ struct KeySet {
   std::vector<ipc::HeldKey> held;  ///< names only, in canonical order; the manager has the secrets
   std::vector<ipc::CookieSecret> cookie_secrets;  ///< the first signs; without any, cookies are off
 
-  [[nodiscard]] bool holds(dns::NameView name) const noexcept;
+  [[nodiscard]] bool is_managers_key(dns::NameView name) const noexcept;
 };
 
 /// Assembles a key list that may come in several packets.

@@ -43,7 +43,7 @@ struct RequestContext {
   void begin_response(std::span<std::uint8_t> for_response) noexcept {
     space = for_response;
     session.reset();
-    held_key = false;
+    has_managers_key = false;
     expire.reset();
     version_of = {};
   }
@@ -72,7 +72,7 @@ struct RequestContext {
   std::span<std::uint8_t> space;  ///< for the response
   /// Signs the response: the session of a verified request, or one that reports a TSIG error.
   std::optional<dns::TsigSession> session;
-  bool held_key = false;  ///< signed with a key that only the manager has
+  bool has_managers_key = false;  ///< signed with a key that only the manager has
   std::optional<dns::CookieReply> cookie;
   std::optional<std::uint32_t> expire;  ///< for the EXPIRE option
   zone::ZoneView version_of;            ///< zone for the ZONEVERSION option; none: option not sent

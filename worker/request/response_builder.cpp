@@ -23,7 +23,7 @@ std::size_t size_limit(const RequestContext& context) noexcept {
 /// Most octets of the TSIG record to come.
 std::size_t signature_room(const RequestContext& context) noexcept {
   if (context.session) return context.session->overhead();
-  if (!context.held_key) return 0;
+  if (!context.has_managers_key) return 0;
   // RFC 8945 §4.2: owner, fixed fields, algorithm, times, the longest MAC, Other Data.
   constexpr std::size_t kFixed = 10 + 6 + 2 + 2 + 2 + 2 + 2 + 64 + 6;
   const dns::TsigRecord& tsig = *context.request.tsig;
@@ -91,7 +91,7 @@ std::size_t ResponseBuilder::finish_unsigned() {
 Outcome ResponseBuilder::finish() {
   std::size_t size = finish_unsigned();
   context_.counting.rcode(static_cast<std::uint16_t>(rcode_));
-  if (context_.held_key) {
+  if (context_.has_managers_key) {
     Outcome outcome = forward_to_manager(context_, ipc::ForwardKind::kSignedQuery);
     if (outcome.action == Action::kForward) outcome.size = size;  // a failure has its own message
     return outcome;
@@ -136,12 +136,13 @@ Outcome forward_to_manager(RequestContext& context, ipc::ForwardKind kind) {
 bool is_better_unanswered(const RequestContext& context) noexcept {
   if (!context.is_udp()) return false;
   const dns::Opcode opcode = context.request.header.opcode;
-  return opcode == dns::Opcode::kNotify || (opcode == dns::Opcode::kUpdate && context.held_key);
+  return opcode == dns::Opcode::kNotify ||
+         (opcode == dns::Opcode::kUpdate && context.has_managers_key);
 }
 
 Outcome respond_not_ready(RequestContext& context) {
   const bool silent = is_better_unanswered(context);
-  context.held_key = false;  // without the manager the answer cannot be signed
+  context.has_managers_key = false;  // without the manager the answer cannot be signed
   context.counting.add(Counter::kForwardsFailed);
   if (silent) {
     context.counting.add(Counter::kDropped);

@@ -56,7 +56,7 @@ Outcome drop_limited(RequestContext& context) noexcept;
 /// Hands the request to the manager, or answers it when the manager is absent.
 Outcome forward_to_manager(RequestContext& context, ipc::ForwardKind kind);
 /// Whether silence serves the client of a request over UDP better than an unsigned SERVFAIL: it
-/// will repeat the request. Before held_key is cleared.
+/// will repeat the request. Before has_managers_key is cleared.
 [[nodiscard]] bool is_better_unanswered(const RequestContext& context) noexcept;
 /// Answers a request that needs an absent manager, if any answer is better than none.
 Outcome respond_not_ready(RequestContext& context);

@@ -9,11 +9,12 @@ std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) 
   if (!request.tsig) return std::nullopt;
   const KeySet& keys = *context.batch.keys;
   const bool verify_here = verifier == VerifiedBy::kWorker;
-  context.held_key = keys.holds(request.tsig->key_name);
-  if (context.held_key && verify_here && !context.batch.manager_connected)
+  context.has_managers_key = keys.is_managers_key(request.tsig->key_name);
+  if (context.has_managers_key && verify_here && !context.batch.manager_connected)
     return respond_not_ready(context);
-  const bool known = context.held_key || keys.shared.find(request.tsig->key_name) != nullptr;
-  if (context.held_key || (known && !verify_here)) return std::nullopt;
+  const bool known =
+      context.has_managers_key || keys.shared.find(request.tsig->key_name) != nullptr;
+  if (context.has_managers_key || (known && !verify_here)) return std::nullopt;
   const auto verdict = dns::TsigSession::verify_request(request.message, *request.tsig, keys.shared,
                                                         context.batch.now);
   context.session = dns::TsigSession::for_response(verdict);

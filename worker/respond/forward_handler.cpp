@@ -59,8 +59,8 @@ Outcome ForwardHandler::update(RequestContext& context) {
   // A request forwarded to a primary may be signed with any key: perhaps the primary alone has that
   // key.
   if (for_primary)
-    context.held_key =
-        context.request.tsig && context.batch.keys->holds(context.request.tsig->key_name);
+    context.has_managers_key =
+        context.request.tsig && context.batch.keys->is_managers_key(context.request.tsig->key_name);
   else if (auto failed = check_tsig(context, verifier(for_manager)))
     return *failed;
   // RFC 2136 §3.1.1

@@ -85,7 +85,8 @@ void TransferHandler::make_plan(RequestContext& context, const zone::ZoneView& z
   plan_.keys = context.batch.keys;
   plan_.session = std::move(context.session);
   context.session.reset();
-  if (context.held_key) plan_.held_request.assign(request.message.begin(), request.message.end());
+  if (context.has_managers_key)
+    plan_.held_request.assign(request.message.begin(), request.message.end());
 }
 
 }  // namespace pando::worker

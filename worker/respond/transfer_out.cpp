@@ -297,7 +297,7 @@ TransferOut::Step TransferOut::next(std::span<std::uint8_t> space, std::size_t& 
   dns::OptBuilder opt(plan_.udp_payload, dns::Rcode::kNoError, false);
   if (plan_.expire) opt.add_expire(*plan_.expire);
   const bool with_opt = plan_.edns && messages_ == 0;  // RFC 5936 §2.2.5
-  const bool is_signed = plan_.session || held_key();
+  const bool is_signed = plan_.session || has_managers_key();
   const std::size_t room = (with_opt ? opt.size() : 0) + (is_signed ? kSignatureRoom : 0);
   writer.reserve(room);
   StreamStep filled = fill(writer);

@@ -133,7 +133,7 @@ class TransferOut {
   Step next(std::span<std::uint8_t> space, std::size_t& size, std::uint64_t now);
 
   /// True when the manager signs: each message goes to the manager first.
-  [[nodiscard]] bool held_key() const noexcept { return !plan_.held_request.empty(); }
+  [[nodiscard]] bool has_managers_key() const noexcept { return !plan_.held_request.empty(); }
   /// Returns the request's octets at the first call, then nothing.
   [[nodiscard]] Bytes take_request();
   [[nodiscard]] bool incremental() const noexcept {

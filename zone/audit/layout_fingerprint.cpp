@@ -1,3 +1,4 @@
+#include "dns/rdata/rdata.h"
 #include "zone/build/draft.h"
 #include "zone/history/history.h"
 #include "zone/record/shared_sets.h"
@@ -27,6 +28,10 @@ std::uint64_t layout_fingerprint() noexcept {
         sizeof(SnapshotEntry), sizeof(SettingsEntry), sizeof(DiscardedStack), std::size_t{kSymbols},
         kInlineDataBytes, kSharedPageBytes, kHistoryPieceBytes, shm::kUnit})
     print = fold(print, size);
+  // The store has no length for such RDATA: an older store may hold a type with one.
+  for (unsigned type = 0; type <= 0xFFFF; ++type)
+    if (const std::size_t length = dns::fixed_rdata_length(static_cast<dns::RRType>(type)))
+      print = fold(fold(print, type), length);
   return print;
 }
 

@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kMaxDumpBody = 1U << 30;
 
 /// The head of a dump, before the records.
 struct DumpHeader {
-  shm::StoreOwner owner{};    ///< the journal that goes with the dump
+  shm::StoreOwner owner{};    ///< identity of the journal in which `position` counts
   std::uint64_t written = 0;  ///< time of writing, in seconds since 1970
   std::uint64_t version = 0;  ///< the store's version
   /// position in the journal: the version contains all records up to it
@@ -80,8 +80,8 @@ struct DumpNote {
 struct DumpSnapshot {
   ZoneSnapshot version;
 };
-/// The records since the zone began, or since the last DumpArchive, are archived data that the
-/// snapshots among them need. The data that replaced them follows.
+/// Marks the records before it, up to the zone's beginning or the last DumpArchive, as archived
+/// data that the snapshots among them need. The data that replaced these records follow.
 struct DumpArchive {
   dns::Serial serial;
   std::uint64_t records = 0;

@@ -27,7 +27,7 @@ struct DumpPlace {
   bool operator==(const DumpPlace&) const = default;
 };
 
-/// Raises the place's serial to that of a note behind the zone's data.
+/// The place's serial becomes that of the note behind the zone's data, if the note's is later.
 void raise_serial(DumpPlace& place, const DumpNote& note) noexcept;
 
 /// Bytes of the trailer, which ends the file.

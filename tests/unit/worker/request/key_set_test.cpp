@@ -21,8 +21,8 @@ ipc::Keys part(bool first, bool last, const char* shared, const char* held) {
 TEST(KeySet, KnowsSharedKeysAndNamesOfHeldOnes) {
   const auto set = make_key_set(part(true, true, "a.", "b."));
   EXPECT_NE(set->shared.find(name("A.")), nullptr);
-  EXPECT_TRUE(set->holds(name("B.")));
-  EXPECT_FALSE(set->holds(name("a.")));
+  EXPECT_TRUE(set->is_managers_key(name("B.")));
+  EXPECT_FALSE(set->is_managers_key(name("a.")));
   EXPECT_EQ(set->shared.find(name("b.")), nullptr);
 }
 
@@ -33,7 +33,8 @@ TEST(KeySet, ChangesOverOnlyWhenTheLastPartHasCome) {
   const auto set = collector.take(part(false, true, "c.", "z."));
   ASSERT_NE(set, nullptr);
   for (const char* shared : {"a.", "b.", "c."}) EXPECT_NE(set->shared.find(name(shared)), nullptr);
-  for (const char* held : {"x.", "y.", "z."}) EXPECT_TRUE(set->holds(name(held)));
+  for (const char* held : {"x.", "y.", "z."})
+    EXPECT_TRUE(set->is_managers_key(name(held)));
 }
 
 TEST(KeySet, AFirstPartForgetsWhatWasLeftUnfinished) {
@@ -41,7 +42,7 @@ TEST(KeySet, AFirstPartForgetsWhatWasLeftUnfinished) {
   EXPECT_EQ(collector.take(part(true, false, "old.", "older.")), nullptr);
   const auto set = collector.take(part(true, true, "new.", "newer."));
   EXPECT_EQ(set->shared.find(name("old.")), nullptr);
-  EXPECT_FALSE(set->holds(name("older.")));
+  EXPECT_FALSE(set->is_managers_key(name("older.")));
 }
 
 TEST(KeySet, CookieSecretsComeWithTheFirstPart) {

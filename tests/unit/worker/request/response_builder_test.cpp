@@ -123,7 +123,7 @@ TEST_F(ResponseBuilderTest, TheLastRcodeCounts) {
 
 TEST_F(ResponseBuilderTest, AResponseThatTheManagerSignsIsForwardedWithRoomForTheSignature) {
   RequestContext& context = request(signed_query({}, key("update.")));
-  context.held_key = true;
+  context.has_managers_key = true;
   ResponseBuilder response(context, true, Rcode::kNoError);
   fill(response.writer());
   const Outcome outcome = response.finish();
@@ -138,7 +138,7 @@ TEST_F(ResponseBuilderTest, WithoutAManagerAResponseThatItSignsIsAnUnsignedServf
   batch_.manager_connected = false;
   Query query{.edns = true};
   RequestContext& context = request(signed_query(query, key("update.")));
-  context.held_key = true;
+  context.has_managers_key = true;
   const Response made = read(ResponseBuilder(context, true, Rcode::kNoError).finish());
   EXPECT_EQ(made.rcode, number(Rcode::kServFail));
   EXPECT_EQ(detail_of(made), 14);

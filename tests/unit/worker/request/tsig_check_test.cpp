@@ -19,14 +19,14 @@ using TsigCheckTest = testing::RequestTest;
 TEST_F(TsigCheckTest, AnUnsignedRequestPasses) {
   RequestContext& context = request(Query{});
   EXPECT_FALSE(check_tsig(context, VerifiedBy::kWorker));
-  EXPECT_FALSE(context.session || context.held_key);
+  EXPECT_FALSE(context.session || context.has_managers_key);
 }
 
 TEST_F(TsigCheckTest, AWorkersKeyIsVerifiedAndSignsTheResponse) {
   RequestContext& context = request(signed_query({}, key("query.")));
   EXPECT_FALSE(check_tsig(context, VerifiedBy::kWorker));
   EXPECT_TRUE(context.session);
-  EXPECT_FALSE(context.held_key);
+  EXPECT_FALSE(context.has_managers_key);
 }
 
 TEST_F(TsigCheckTest, ASignatureOutOfItsTimeIsNotauth) {
@@ -39,7 +39,7 @@ TEST_F(TsigCheckTest, ASignatureOutOfItsTimeIsNotauth) {
 TEST_F(TsigCheckTest, AKnownKeyIsLeftToTheManagerThatGetsTheRequest) {
   RequestContext& context = request(signed_query({}, key("query."), kNow - 1000));
   EXPECT_FALSE(check_tsig(context, VerifiedBy::kManager));
-  EXPECT_FALSE(context.session || context.held_key);
+  EXPECT_FALSE(context.session || context.has_managers_key);
 }
 
 TEST_F(TsigCheckTest, AnUnknownKeyIsNotauthAtOnce) {
@@ -53,7 +53,7 @@ TEST_F(TsigCheckTest, AnUnknownKeyIsNotauthAtOnce) {
 TEST_F(TsigCheckTest, AManagersKeyPassesWhileTheManagerIsConnected) {
   RequestContext& context = request(signed_query({}, key("update.")));
   EXPECT_FALSE(check_tsig(context, VerifiedBy::kWorker));
-  EXPECT_TRUE(context.held_key);
+  EXPECT_TRUE(context.has_managers_key);
   EXPECT_FALSE(context.session);
   batch_.manager_connected = false;
   const auto failed = check_tsig(context, VerifiedBy::kWorker);

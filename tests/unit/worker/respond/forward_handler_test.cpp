@@ -44,7 +44,7 @@ TEST_F(ForwardHandlerTest, ASecondaryForwardsUpdatesOnlyWhenConfigured) {
   const Outcome outcome =
       handler_.update(request(signed_query(update("passing.test."), key("unknown."))));
   EXPECT_EQ(outcome.action, Action::kForward) << "the primary alone may have the key";
-  EXPECT_FALSE(context_.held_key);
+  EXPECT_FALSE(context_.has_managers_key);
 }
 
 TEST_F(ForwardHandlerTest, ANotifyIsForwardedForASecondaryAndItsPrimary) {

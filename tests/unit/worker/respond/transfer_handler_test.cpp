@@ -60,7 +60,7 @@ TEST_F(TransferHandlerTest, APlanTakesTheSessionAndItsKeysAlong) {
 TEST_F(TransferHandlerTest, APlanHasTheRequestThatTheManagerVerifies) {
   use_tcp();
   RequestContext& context = request(signed_query(axfr("example.com."), key("update.")));
-  context.held_key = true;
+  context.has_managers_key = true;
   EXPECT_EQ(handler_.start(context).action, Action::kTransfer);
   EXPECT_EQ(handler_.take_plan().held_request, message_);
 }
