@@ -11,6 +11,7 @@
 
 #include "manager/io/store_file.h"
 #include "manager/journal/journal_format.h"
+#include "shm/store.h"
 
 namespace pando::manager {
 
@@ -19,6 +20,8 @@ struct JournalOptions {
   std::uint64_t segment_bytes = std::uint64_t{16} << 20;  ///< preallocated at once
   /// Pause between two tries to read a journal that could not be read.
   std::chrono::milliseconds retry{10'000};
+  /// journal_identity(), which each file gets a copy of.
+  shm::StoreOwner identity{};
 };
 
 /// A message for the operator: `severe` when data that had been synced is missing.
@@ -58,6 +61,7 @@ struct JournalFiles {
   /// Name of a file that a snapshot replaced although it could not be read (*.unread); empty: there
   /// is none. Zones that are not in the snapshot may have records there.
   std::string unread{};
+  std::uint64_t unread_files = 0;
   /// Positions from here on never took place; a failed group may have left them in the last
   /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
@@ -66,6 +70,7 @@ struct JournalFiles {
   std::string unreadable{};
   /// Why the journal is known to lack records; empty: it is not. A snapshot of all zones has them.
   std::string lack{};
+  shm::StoreOwner identity{};  ///< JournalOptions::identity
 };
 
 /// Append-only log of all zones' changesets, in segments of a directory.

@@ -30,7 +30,7 @@ std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
 }  // namespace
 
 //  0      8        12     13      16      24          32      40         56
-//  | magic | version | 1    | zeros | first | void_from | nonce | reserved | checksum |
+//  | magic | version | 1    | zeros | first | void_from | nonce | identity | checksum |
 Bytes encode_segment_header(const SegmentHeader& header) {
   Bytes out;
   out.reserve(kSegmentHeaderBytes);
@@ -40,7 +40,7 @@ Bytes encode_segment_header(const SegmentHeader& header) {
   append_be64(out, header.first);
   append_be64(out, header.void_from);
   append_be64(out, header.nonce);
-  out.resize(kHeaderChecksumAt);
+  for (const std::uint64_t word : header.identity) append_be64(out, word);
   append_be64(out, XXH3_64bits(out.data(), kHeaderChecksumAt));
   return out;
 }
@@ -57,6 +57,7 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
   header.first = load_be64(bytes.data() + 16);
   header.void_from = load_be64(bytes.data() + 24);
   header.nonce = load_be64(bytes.data() + 32);
+  header.identity = {load_be64(bytes.data() + 40), load_be64(bytes.data() + 48)};
   return header;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -24,6 +25,7 @@ struct SegmentHeader {
   std::uint64_t void_from =
       0;                    ///< earlier segments' records at [void_from, first) never took place
   std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
+  std::array<std::uint64_t, 2> identity{};  ///< the journal's (shm::StoreOwner); zeros: not known
 };
 
 enum class RecordKind : std::uint8_t {

@@ -14,7 +14,7 @@ Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
   if (!file) return pass(file);
   std::uint8_t head[kSegmentHeaderBytes];
   auto got = (*file)->read_at(0, head);
-  if (!got) return fail(got.error().code, "{}: {}", path, got.error().text);
+  if (!got) return pass(got);
   auto header = decode_segment_header({head, *got});
   if (!header) return fail(header.error().code, "{}: {}", path, header.error().text);
   auto size = (*file)->size();
