@@ -139,6 +139,7 @@ void Journal::Impl::take(RecoveredJournal&& recovered) {
     const std::lock_guard lock(mutex);
     if (recovered.files.lack.empty()) recovered.files.lack = listing.lack;
     listing = std::move(recovered.files);
+    listing.identity = options.identity;
     whole = listing.lack.empty();
     problem = listing.unreadable;
     const auto now = std::chrono::steady_clock::now();
@@ -214,6 +215,7 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
        old != listing.segments.rend() && old->header.first >= header.void_from; ++old)
     header.void_from = std::min(header.void_from, old->header.void_from);
   header.nonce = random_number<std::uint64_t>();
+  header.identity = options.identity;
   const std::string file = path(header.first, kSegmentSuffix);
   const std::string partial = file + std::string(kPartialSuffix);
   auto records = encode_group(group, header.nonce);
@@ -273,6 +275,7 @@ Status Journal::Impl::drop(const std::string& file, Replaced old) {
   if (!kept) return pass(kept);
   const std::lock_guard lock(mutex);
   listing.unread = std::move(*kept);
+  ++listing.unread_files;
   return {};
 }
 
@@ -327,13 +330,17 @@ void Journal::cannot_be_read(const std::string& reason) {
   impl_->next_try = impl_->unreadable_since + impl_->options.retry;
 }
 
-bool Journal::has_gap_to_close() const {
+bool Journal::has_lasting_gap() const {
   const std::lock_guard lock(impl_->mutex);
-  const bool is_unread =
-      impl_->lack_is_unread || (!impl_->listing.unreadable.empty() && impl_->in_store);
-  return is_unread &&
+  return (impl_->lack_is_unread || !impl_->listing.unreadable.empty()) &&
          std::chrono::steady_clock::now() - impl_->unreadable_since >=
              kTriesBeforeSnapshot * impl_->options.retry;
+}
+
+bool Journal::has_gap_to_close() const {
+  if (!has_lasting_gap()) return false;
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->lack_is_unread || impl_->in_store;
 }
 
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
@@ -444,6 +451,7 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     journal.listing.snapshot_position = position;
     if (journal.listing.lack == sealed.lack) {
       journal.listing.lack.clear();
+      journal.listing.damaged = 0;
       journal.lack_is_unread = false;
       journal.whole = true;
     }
@@ -514,7 +522,7 @@ Status visit_segment(SegmentReader& reader, const JournalFiles& journal,
   for (;;) {
     auto record = reader.next();
     if (!record)
-      return fail(record.error().code, "{}: {}", segment.path, record.error().text);
+      return fail(record.error().code, "journal file {}: {}", segment.path, record.error().text);
     if (!*record) return {};
     const std::uint64_t position = (*record)->position;
     if (position > last + 1)
@@ -539,7 +547,8 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
     if (!last && journal.segments[i + 1].header.first <= after + 1) continue;
     auto reader =
         SegmentReader::open(files, segment.path, segment.bytes, synced_end(journal, i));
-    if (!reader) return pass(reader);
+    if (!reader)
+      return fail(reader.error().code, "journal file {}: {}", segment.path, reader.error().text);
     // Positions between two segments are void, or a file is missing.
     if (const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
         next > reached + 1)

@@ -11,6 +11,7 @@
 
 #include "manager/io/store_file.h"
 #include "manager/journal/journal_format.h"
+#include "shm/store.h"
 
 namespace pando::manager {
 
@@ -19,6 +20,8 @@ struct JournalOptions {
   std::uint64_t segment_bytes = std::uint64_t{16} << 20;  ///< preallocated at once
   /// Pause between two tries to read a journal that could not be read.
   std::chrono::milliseconds retry{10'000};
+  /// journal_identity(), which each file gets a copy of.
+  shm::StoreOwner identity{};
 };
 
 /// A message for the operator: `severe` when data that had been synced is missing.
@@ -52,12 +55,14 @@ struct JournalFiles {
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
   std::uint64_t snapshot_position = 0;
-  /// First position of the last file that was renamed for its damaged header; 0 = none. Its records
-  /// are missing until a journal snapshot holds that position.
+  /// First position of the last file that was renamed for its damaged header, or of the damaged end
+  /// of the last segment; 0 = none. Records from there on are missing until a journal snapshot holds
+  /// that position.
   std::uint64_t damaged = 0;
   /// Name of a file that a snapshot replaced although it could not be read (*.unread); empty: there
   /// is none. Zones that are not in the snapshot may have records there.
   std::string unread{};
+  std::uint64_t unread_files = 0;
   /// Positions from here on never took place; a failed group may have left them in the last
   /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
@@ -66,6 +71,7 @@ struct JournalFiles {
   std::string unreadable{};
   /// Why the journal is known to lack records; empty: it is not. A snapshot of all zones has them.
   std::string lack{};
+  shm::StoreOwner identity{};  ///< JournalOptions::identity
 };
 
 /// Append-only log of all zones' changesets, in segments of a directory.
@@ -102,8 +108,10 @@ class Journal {
   /// A part of the journal turned out to be unreadable after open(). No effect on a journal that is
   /// known as unreadable.
   void cannot_be_read(const std::string& reason);
-  /// True: a part could not be read for a while, and a snapshot of the store may take the place of
-  /// all files, if the store has each zone's data. Any thread.
+  /// True: a part could not be read for a while. Any thread.
+  [[nodiscard]] bool has_lasting_gap() const;
+  /// The same, and a snapshot of the store may take the place of all files, if the store has each
+  /// zone's data. Any thread.
   [[nodiscard]] bool has_gap_to_close() const;
   /// False while the journal is known to lack records that the store has: damage, or a journal that
   /// was restored from a backup. Until a snapshot has all zones, an update would exist in one copy

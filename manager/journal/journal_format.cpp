@@ -12,12 +12,19 @@ constexpr std::uint64_t kFamilyMagic = kFileMagic >> 16;
 constexpr std::uint32_t kSegmentKind = 1U << 24;
 constexpr std::uint32_t kRecordMagic = 0x504A5243U;  // "PJRC"
 constexpr std::size_t kEndsGroupAt = 25;             // in the record header
+constexpr std::size_t kCheckAt = 28;                 // in the record header
 constexpr std::size_t kChecksumAt = 32;              // in the record header
 constexpr std::size_t kHeaderChecksumAt = 56;        // in the segment header
 
 void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value >> 32));
   append_be32(out, static_cast<std::uint32_t>(value));
+}
+
+/// Covers the fields before it. So a record's length is proven without the record's body, which may
+/// be damaged or not there.
+std::uint32_t frame_check(const std::uint8_t* header) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits(header, kCheckAt));
 }
 
 /// Covers the whole record except the checksum itself and the padding.
@@ -30,7 +37,7 @@ std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
 }  // namespace
 
 //  0      8        12     13      16      24          32      40         56
-//  | magic | version | 1    | zeros | first | void_from | nonce | reserved | checksum |
+//  | magic | version | 1    | zeros | first | void_from | nonce | identity | checksum |
 Bytes encode_segment_header(const SegmentHeader& header) {
   Bytes out;
   out.reserve(kSegmentHeaderBytes);
@@ -40,7 +47,7 @@ Bytes encode_segment_header(const SegmentHeader& header) {
   append_be64(out, header.first);
   append_be64(out, header.void_from);
   append_be64(out, header.nonce);
-  out.resize(kHeaderChecksumAt);
+  for (const std::uint64_t word : header.identity) append_be64(out, word);
   append_be64(out, XXH3_64bits(out.data(), kHeaderChecksumAt));
   return out;
 }
@@ -57,11 +64,12 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
   header.first = load_be64(bytes.data() + 16);
   header.void_from = load_be64(bytes.data() + 24);
   header.nonce = load_be64(bytes.data() + 32);
+  header.identity = {load_be64(bytes.data() + 40), load_be64(bytes.data() + 48)};
   return header;
 }
 
-//  0      4      8          16            24     25    26      32         40
-//  | magic | body | position | group_first | kind | end | zeros | checksum | name from to ... | pad
+//  0      4      8          16            24     25    26      28      32         40
+//  | magic | body | position | group_first | kind | end | zeros | check | checksum | name ... | pad
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce) {
   const std::size_t start = out.size();
   const std::size_t body = record.zone.size() + 8 + record.payload.size();
@@ -71,6 +79,7 @@ void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce)
   append_be64(out, record.group_first);
   append_be64(out, static_cast<std::uint64_t>(record.kind) << 56 |
                        static_cast<std::uint64_t>(record.ends_group ? 1 : 0) << 48);
+  store_be32(out.data() + start + kCheckAt, frame_check(out.data() + start));
   append_be64(out, 0);
   append(out, record.zone.view().bytes());
   append_be32(out, record.from.value);
@@ -82,7 +91,8 @@ void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce)
 }
 
 std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
-  if (header.size() < kRecordHeaderBytes || load_be32(header.data()) != kRecordMagic)
+  if (header.size() < kRecordHeaderBytes || load_be32(header.data()) != kRecordMagic ||
+      load_be32(header.data() + kCheckAt) != frame_check(header.data()))
     return std::nullopt;
   RecordFrame frame;
   frame.body_bytes = load_be32(header.data() + 4);

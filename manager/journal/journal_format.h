@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -24,6 +25,7 @@ struct SegmentHeader {
   std::uint64_t void_from =
       0;                    ///< earlier segments' records at [void_from, first) never took place
   std::uint64_t nonce = 0;  ///< seed of the records' checksums: a reused block never matches
+  std::array<std::uint64_t, 2> identity{};  ///< the journal's (shm::StoreOwner); zeros: not known
 };
 
 enum class RecordKind : std::uint8_t {
@@ -56,7 +58,7 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes);
 /// Appends one record, padded to 8 bytes.
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce);
 
-/// Fields of a record's first kRecordHeaderBytes; nullopt when they cannot be a record's.
+/// Fields of a record's first kRecordHeaderBytes, whose own check is right; nullopt: they are not.
 struct RecordFrame {
   std::uint32_t body_bytes = 0;
   std::uint64_t position = 0;

@@ -12,6 +12,7 @@ namespace {
 /// Assumed number of lost records where no position tells it: of the journal's last file, or of a
 /// snapshot. No larger step of a serial is needed for a number of updates that fits a segment.
 constexpr std::uint64_t kUnknownNumber = 1 << 20;
+constexpr std::uint64_t kMostSteps = 1 << 10;
 
 void raise(std::optional<dns::Serial>& highest, dns::Serial serial) noexcept {
   if (!highest || serial.ahead_of(*highest)) highest = serial;
@@ -36,7 +37,7 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
   raise(places.highest, record.from);
   raise(places.highest, record.to);
   if (!says_all) return;
-  places.was_not_served = false;
+  places.may_lack = false;
   places.is_lost = false;
   places.unreadable.clear();
 }
@@ -77,16 +78,26 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   ZonePlaces& places = zones_[dns::folded_key(place.name)];
   places.highest = place.serial;
   std::optional<dns::Serial> whole;
+  std::optional<dns::Serial> reached;
+  bool may_lack = false;
   const auto sound = snapshot_->for_each_item(place, [&](zone::DumpItem&& item) -> Status {
     if (const auto* zone = std::get_if<zone::DumpZone>(&item))
-      if (zone->loaded) whole = zone->serial;
-    if (auto* said = std::get_if<zone::DumpNote>(&item))
-      places.removed_at = removal_time(record_of(dns::Name(place.name), std::move(*said)));
+      if (zone->loaded) reached = whole = zone->serial;
+    auto* said = std::get_if<zone::DumpNote>(&item);
+    if (said == nullptr) return {};
+    const JournalRecord record = record_of(dns::Name(place.name), std::move(*said));
+    places.removed_at = removal_time(record);
+    if (changes_zone(record)) raise(reached, record.to);
+    if (record.kind != RecordKind::kDynamicChanges) return {};
+    MergeBase state;
+    if (auto taken = state.take(record); !taken) return taken;
+    // Nothing leads to this serial: put_old_zone() in journal_snapshot.cpp.
+    may_lack = !state.dynamic_changes.known() && (!reached || record.to.ahead_of(*reached));
     return {};
   });
   if (sound) {
     places.whole = whole;
-    places.was_not_served = has_unread_ && !whole;
+    places.may_lack = may_lack;
     places.snapshot = std::move(place);
     return;
   }
@@ -163,7 +174,7 @@ std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
                                                            Unreadable unreadable) {
   auto history = std::make_shared<JournalHistory>();
   history->unread_is_ = unreadable;
-  history->has_unread_ = !journal.unread.empty();
+  history->unread_files_ = journal.unread_files;
   history->read_snapshot(files, journal, note);
   history->read_segments(files, journal, note);
   return history;
@@ -189,7 +200,7 @@ std::string JournalHistory::unreadable(dns::NameView zone, bool may_have_updates
 
 bool JournalHistory::may_have_lost(dns::NameView zone) const {
   const ZonePlaces* places = find(zone);
-  if (may_be_unread(places)) return true;
+  if (snapshot_may_lack(places)) return true;
   return damages_ > passed(zone).damages || (places != nullptr && places->is_lost);
 }
 
@@ -197,9 +208,17 @@ dns::Serial JournalHistory::unused_serial(dns::NameView zone, dns::Serial presen
   std::optional<dns::Serial> highest = present;
   const ZonePlaces* places = find(zone);
   if (places != nullptr && places->highest) raise(highest, *places->highest);
-  const std::uint64_t lost = may_be_unread(places) ? kUnknownNumber : missing_;
-  const auto step = static_cast<std::uint32_t>(std::min(lost, kUnknownNumber));
+  std::uint64_t lost = std::min(missing_, kUnknownNumber);
+  // Each unread file may tell of such a step. RFC 1982: no step may be 2^31 or more.
+  if (snapshot_may_lack(places))
+    lost = kUnknownNumber * std::clamp<std::uint64_t>(unread_files_, 1, kMostSteps);
+  const auto step = static_cast<std::uint32_t>(lost);
   return dns::Serial{highest->value + step}.next();
+}
+
+std::optional<dns::Serial> JournalHistory::highest_serial(dns::NameView zone) const {
+  const ZonePlaces* places = find(zone);
+  return places == nullptr ? std::nullopt : places->highest;
 }
 
 std::vector<dns::Name> JournalHistory::zone_names() const {

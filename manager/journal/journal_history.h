@@ -44,6 +44,9 @@ class JournalHistory {
   /// `present` and of each serial that the journal has, by more than the number of lost records.
   [[nodiscard]] dns::Serial unused_serial(dns::NameView zone, dns::Serial present) const;
 
+  /// The highest serial of the zone that the journal tells of, also where its data are lost.
+  [[nodiscard]] std::optional<dns::Serial> highest_serial(dns::NameView zone) const;
+
   /// The treatment of records behind lost ones.
   enum class Gaps : std::uint8_t {
     kUnknown,  ///< dynamic changes are unknown, and changesets that do not fit are skipped
@@ -89,7 +92,7 @@ class JournalHistory {
   struct ZonePlaces {
     std::optional<SnapshotFile::Place> snapshot;  // the zone in the journal snapshot
     std::optional<dns::Serial> whole;             // of its data there
-    bool was_not_served = false;                  // it has no data there, beside an unread file
+    bool may_lack = false;  // it was not served when a snapshot was written in spite of damage
     bool is_lost = false;                         // in the snapshot, which is damaged there
     std::string unreadable;                       // the same; why it cannot be read
     std::vector<Place> records;                   // in the segments, in order
@@ -119,13 +122,14 @@ class JournalHistory {
   Status for_each_zone_record(const ZonePlaces& places, dns::NameView zone, std::uint64_t up_to,
                               const ZoneRecordVisit& visit) const;
 
-  /// Whether the zone may have records in a file that the journal snapshot replaced unread.
-  [[nodiscard]] bool may_be_unread(const ZonePlaces* places) const noexcept {
-    return has_unread_ && (places == nullptr || places->was_not_served);
+  /// Whether the journal snapshot may lack records of the zone, because the zone was not served when
+  /// the snapshot took the place of damaged or unread files.
+  [[nodiscard]] bool snapshot_may_lack(const ZonePlaces* places) const noexcept {
+    return places == nullptr ? unread_files_ != 0 : places->may_lack;
   }
 
   Unreadable unread_is_ = Unreadable::kProblem;
-  bool has_unread_ = false;  // a snapshot replaced files that could not be read
+  std::uint64_t unread_files_ = 0;  // which snapshots replaced although they could not be read
   std::string problem_;
   std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
   std::map<std::string, Passed> passed_;     // the same; only after a fault

@@ -7,6 +7,10 @@
 #include <string_view>
 
 #include "base/random.h"
+#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_recovery.h"
+#include "manager/journal/segment_reader.h"
+#include "manager/journal/snapshot_file.h"
 
 namespace pando::manager {
 
@@ -35,13 +39,46 @@ std::optional<shm::StoreOwner> parse(std::string_view text) {
   return identity;
 }
 
+/// The copy in one of the journal's files; zeros: it is another file, or has none.
+Result<shm::StoreOwner> identity_in(Files& files, const std::string& directory,
+                                    const std::string& name) {
+  const std::string path = directory + "/" + name;
+  if (journal_file_number(name, kSegmentSuffix)) {
+    auto segment = SegmentReader::open(files, path);
+    if (!segment) return pass(segment);
+    return segment->header().identity;
+  }
+  if (!journal_file_number(name, kSnapshotSuffix)) return shm::StoreOwner{};
+  auto snapshot = SnapshotFile::open(files, path);
+  if (!snapshot) return pass(snapshot);
+  return snapshot->header().owner;
+}
+
+}  // namespace
+
 Result<shm::StoreOwner> make_identity(Files& files, const std::string& directory) {
+  const std::string path = directory + "/identity";
+  if (files.open(path, OpenMode::kRead))
+    if (auto kept = keep_file(files, path, kDamagedSuffix); !kept) return pass(kept);
   const shm::StoreOwner identity = {random_number<std::uint64_t>(), random_number<std::uint64_t>()};
   if (auto written = write_identity(files, directory, identity); !written) return pass(written);
   return identity;
 }
 
-}  // namespace
+Result<shm::StoreOwner> identity_in_files(Files& files, const std::string& directory) {
+  auto names = files.list(directory);
+  if (!names) return pass(names);
+  Result<shm::StoreOwner> known = fail(Errc::kNotFound, "{}: no file has its identity", directory);
+  for (const std::string& name : *names) {
+    auto found = identity_in(files, directory, name);
+    if (!found && found.error().code != Errc::kCorrupt && !known) known = pass(found);
+    if (!found || *found == shm::StoreOwner{}) continue;
+    if (known && *known != *found)
+      return fail(Errc::kCorrupt, "{}: the folder has files of two journals", directory);
+    known = *found;
+  }
+  return known;
+}
 
 Status write_identity(Files& files, const std::string& directory,
                       const shm::StoreOwner& identity) {
@@ -56,7 +93,9 @@ Status write_identity(Files& files, const std::string& directory,
 Result<shm::StoreOwner> journal_identity(Files& files, const std::string& directory) {
   const std::string path = directory + "/identity";
   auto file = files.open(path, OpenMode::kRead);
-  if (!file && file.error().code == Errc::kNotFound) return make_identity(files, directory);
+  // A journal without the file has lost it: live store and image have the old one.
+  if (!file && file.error().code == Errc::kNotFound && !has_segments(files, directory))
+    return make_identity(files, directory);
   if (!file) return pass(file);
   Bytes bytes(kFileBytes + 1);
   auto got = (*file)->read_at(0, bytes);

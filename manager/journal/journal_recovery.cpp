@@ -57,6 +57,10 @@ class Recovery {
   Status read_last_segment();
   Status recover_tail(const std::string& file, const SegmentReader& reader);
   void remove_replaced(const std::string& file);
+  void take_unread(std::string path) {
+    files_.unread = std::move(path);
+    ++files_.unread_files;
+  }
   void tell_lack(const std::string& why) {
     note_({true, why});
     files_.lack = why;
@@ -122,7 +126,7 @@ Status Recovery::take_name(const std::string& name) {
       note_({false, removed.error().text});
     return {};
   }
-  if (name.find(kUnreadSuffix) != std::string::npos) files_.unread = directory_ + "/" + name;
+  if (name.find(kUnreadSuffix) != std::string::npos) take_unread(directory_ + "/" + name);
   if (const auto first = journal_file_number(name, kSegmentSuffix))
     return take_segment(name, *first);
   if (const auto first = damaged_file_number(name))
@@ -155,7 +159,7 @@ void Recovery::remove_replaced(const std::string& file) {
   if (done && keeps_replaced_) {
     auto kept = keep_unread(disk_, file, note_);
     if (kept)
-      files_.unread = std::move(*kept);
+      take_unread(std::move(*kept));
     else
       done = pass(kept);
   } else if (done) {
@@ -252,6 +256,7 @@ Status Recovery::read_last_segment() {
     files_.segments.pop_back();
     return {};
   }
+  if (reader->ends_damaged()) files_.damaged = std::max(files_.damaged, last_ + 1);
   if (reader->damaged_places() != 0)
     tell_lack(fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                           reader->damaged_places()));

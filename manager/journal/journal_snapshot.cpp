@@ -41,11 +41,17 @@ Status put_old_zone(const JournalHistory& history, const dns::Name& name,
   if (put && history.damaged()) {
     auto state = history.merge_base(name, UINT64_MAX);
     if (!state) return pass(state);
-    if (state->serial)
-      for (const zone::DumpNote& note : notes_of(name, *state->serial, *state))
+    // A serial ahead of all that is left tells readers that records may be lost. Data and other
+    // records do not outlive this snapshot's next damage, but the index has the serial.
+    auto serial = state->serial;
+    if (const auto highest = history.highest_serial(name); highest && history.may_have_lost(name))
+      serial = history.unused_serial(name, *highest);
+    if (!(serial == state->serial)) state->lose();
+    if (serial)
+      for (const zone::DumpNote& note : notes_of(name, *serial, *state))
         if (put) put = writer.put(note);
     if (const auto time = history.removed_at(name); put && time)
-      put = writer.put(note_of(removed_entry(name, state->serial.value_or(dns::Serial{}), *time)));
+      put = writer.put(note_of(removed_entry(name, serial.value_or(dns::Serial{}), *time)));
   }
   return put ? writer.put(zone::DumpZoneEnd{}) : put;
 }
@@ -113,7 +119,7 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
         offset += bytes.size();
         return written;
       },
-      {{}, unix_seconds(), version.version(), position, 0, 0}, zone::DumpWriter::Contents::kZones);
+      {sealed.identity, unix_seconds(), version.version(), position, 0, 0}, zone::DumpWriter::Contents::kZones);
   Status done;
   const bool lacks = !sealed.lack.empty();
   for (const dns::Name& name : names_of(*history, version, lacks)) {

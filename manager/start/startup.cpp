@@ -17,22 +17,43 @@ namespace pando::manager {
 
 namespace {
 
-/// The identity of a journal whose own file cannot be read: live store and image have a copy. The
-/// file is written again if it was damaged. `why`: the error, returned when nothing has a copy.
-Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& options,
-                                       const config::StoreSettings& settings, const Error& why) {
+/// The copies of the identity outside of the journal. kNotFound: there is neither a live store nor
+/// an image that could tell.
+Result<shm::StoreOwner> identity_beside(Files& files, const shm::StoreOptions& options,
+                                        const std::string& image_path) {
   auto known = shm::owner_of(options.path, options.layout);
-  if (!known && !settings.image.empty()) {
-    const Image image(files, {settings.image, options.layout, {}, false});
+  if (!known && known.error().code == Errc::kNotFound && !image_path.empty()) {
+    const Image image(files, {image_path, options.layout, {}, false});
     if (auto head = image.head())
       known = head->owner;
-    else
+    else if (head.error().code != Errc::kCorrupt)
       known = pass(head);
   }
-  if (!known || *known == shm::StoreOwner{}) return tl::unexpected<Error>(why);
-  log::error("journal_identity_lost", "reason", why.text, "effect",
-             "the identity in the store or the image is used");
-  if (why.code == Errc::kCorrupt)
+  if (known && *known == shm::StoreOwner{})
+    return fail(Errc::kNotFound, "a store without a journal");
+  return known;
+}
+
+/// The identity of a journal whose own file is missing, damaged or unreadable. The journal's other
+/// files prove theirs. Live store and image may belong to another journal, so they are asked only
+/// if no file has one. `why`: the error, returned when something may know it later.
+Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& options,
+                                       const config::StoreSettings& settings, const Error& why) {
+  const bool is_lost = why.code == Errc::kCorrupt || why.code == Errc::kNotFound;
+  std::string_view effect = "the identity in the journal's other files is used";
+  auto known = identity_in_files(files, settings.journal);
+  if (!known && known.error().code == Errc::kCorrupt) return known;
+  const bool may_tell_later = !known && known.error().code != Errc::kNotFound;
+  if (!known) {
+    effect = "the identity in the store or the image is used";
+    known = identity_beside(files, options, settings.image);
+    if (!known && (may_tell_later || !is_lost || known.error().code != Errc::kNotFound))
+      return tl::unexpected<Error>(why);
+  }
+  if (!known) effect = "there is no store to go with, and the journal gets a new one";
+  log::error("journal_identity_lost", "reason", why.text, "effect", effect);
+  if (!known) return make_identity(files, settings.journal);
+  if (is_lost && !may_tell_later)
     if (auto written = write_identity(files, settings.journal, *known); !written)
       log::error("journal_identity_lost", "reason", written.error().text);
   return known;
@@ -120,6 +141,7 @@ Status Startup::open_journal(const config::Settings& settings, shm::StoreOptions
   if (auto named = name_owner(disk_.files, options, settings.store); !named) return named;
   data_->image = make_image(settings.store, options);
   disk_.journal.directory = settings.store.journal;
+  disk_.journal.identity = options.owner;
   auto journal = Journal::open(disk_.journal, disk_.files, log_note);
   if (!journal) return pass(journal);
   data_->journal.emplace(std::move(*journal));

@@ -18,6 +18,7 @@
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_end.h"
 #include "manager/journal/journal_examination.h"
+#include "manager/journal/journal_identity.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/journal/journal_snapshot.h"
 #include "manager/start/startup.h"
@@ -70,19 +71,23 @@ RuntimePtr runtime_in(const shm::test::Folder& folder, bool has_image) {
 
 class MediaHost {
  public:
-  explicit MediaHost(std::uint64_t seed) : random_(seed), checkpoints_of_12_(random_() % 3) {
+  explicit MediaHost(std::uint64_t seed)
+      : random_(seed), removals_(seed), removes_(seed % 2 == 0), checkpoints_of_12_(random_() % 3) {
     disk_.sectors = {512, 4096};
     for (const std::string& zone : kZones) write_file(zone);
     start(false);
     run();
-    for (const std::string& zone : kZones) EXPECT_TRUE(zone_of(zone).loaded());
+    for (const std::string& zone : kZones) EXPECT_TRUE(is_served(zone));
   }
   MediaHost(const MediaHost&) = delete;
   MediaHost& operator=(const MediaHost&) = delete;
   ~MediaHost() { stop(); }
 
   void live() {
-    for (std::uint64_t steps = random_() % 16 + 4; steps > 0; --steps) take_step();
+    for (std::uint64_t steps = random_() % 16 + 4; steps > 0; --steps) {
+      take_step();
+      if (removes_ && removed_.empty() && removals_() % 16 == 0) leave();
+    }
     stop();
     steps_.clear();
     if (random_() % 3 != 0) lose_memory();
@@ -117,6 +122,27 @@ class MediaHost {
     }
   }
 
+  /// A zone leaves the configuration, as ZoneTableSync has it. The journal keeps its updates.
+  void leave() {
+    const std::string zone = kZones[removals_() % kZones.size()];
+    if (!is_served(zone) || !check_whole(journal())) return;
+    if (remove(zone)) removed_ = zone;
+  }
+  bool remove(const std::string& zone) {
+    NextVersion next(store(), NextVersion::Step::kCommit);
+    const std::vector<JournalEntry> record = {
+        removed_entry(name(zone), zone_of(zone).serial(), 1)};
+    must(next.draft().remove_zone(name(zone)));
+    const auto position = journal().append(record);
+    if (!position) return false;
+    must(next.publish(*position));
+    pending_.erase(zone);
+    complete_.erase(zone);
+    image_.zones.erase(zone);  // its record puts the image's data away
+    ++counts["zones that left"];
+    return true;
+  }
+
   /// As Server::tick(), with the load of zones that precedes it at a start.
   void run() {
     load_zones();
@@ -142,7 +168,7 @@ class MediaHost {
   /// As JournalUpkeep::check().
   void check_journal() {
     for (const std::string& zone : kZones)
-      if (!zone_of(zone).loaded()) return;
+      if (zone != removed_ && !is_served(zone)) return;
     const bool heals = journal().has_gap_to_close() || !journal().is_whole();
     if (heals && !examines_first_) {
       counts[journal().is_whole() ? "gaps to be closed" : "journals to be healed"] += 1;
@@ -170,6 +196,11 @@ class MediaHost {
       return;
     }
     forget_destroyed();
+    if (closes_gap && !removed_.empty() && !clients_[removed_].acknowledged.empty()) {
+      counts["updates of removed zones that are kept unread"] +=
+          clients_[removed_].acknowledged.size();
+      clients_[removed_].acknowledged.clear();
+    }
     // Without it, as on a full disk, the image is older than what the journal still tells.
     if (random_() % 3 < checkpoints_of_12_) checkpoint();
     steps_ += fmt::format("; snapshot at {}", now.journal_position);
@@ -190,7 +221,7 @@ class MediaHost {
       data_->image_pin = std::move(pin);
       image_ = {store().current().journal_position, {}};
       for (const std::string& zone : kZones)
-        if (zone_of(zone).loaded()) image_.zones.insert(zone);
+        if (is_served(zone)) image_.zones.insert(zone);
       if (written->anew) faults_.image_is_sound();
     } else if (!data_->image->in_place()) {
       data_->image_pin = {};
@@ -213,7 +244,7 @@ class MediaHost {
     for (std::uint64_t i = random_() % 4 + 1; i > 0; --i) {
       const std::string& zone = kZones[random_() % kZones.size()];
       const zone::ZoneView before = next.draft().view().zone_at(name(zone));
-      if (!before.loaded()) continue;
+      if (!before || !before.loaded()) continue;
       if (named.insert(zone).second) begin_records(group, zone, before);
       auto applied = must(next.draft().apply(next_change(before, zone), {}));
       updates.emplace_back(group.size(), number_);
@@ -270,15 +301,14 @@ class MediaHost {
     if (!live) lose_memory();
     live = std::filesystem::exists(memory_->store());
     if (!open(live)) {
-      // Nothing else knows whose journal this is, so the operator brings the file back.
-      EXPECT_TRUE(!live && (faults_.is_identity_hit() || faults_.is_unreadable())) << why_;
+      // Nothing that can be read knows whose journal this is, so the operator brings the file back.
+      EXPECT_TRUE(!live && faults_.is_unreadable()) << why_ << said();
       ++counts["starts that wait for the operator"];
       faults_.make_readable();
-      for (std::size_t at = 0; at < identity_.size(); ++at)
-        disk_.damage(kIdentity, at, identity_[at]);
+      must(write_file_atomically(disk_, kIdentity, identity_));
       ASSERT_TRUE(open(live)) << why_ << said();
     }
-    if (identity_.empty()) identity_ = disk_.contents(kIdentity);
+    if (journal_identity(disk_, kJournal)) identity_ = disk_.contents(kIdentity);
     note_start(live);
     make_zones();
     is_examination_due_ = true;
@@ -313,7 +343,7 @@ class MediaHost {
     if (is_image_used_ && faults_.is_unreadable())
       counts["zones of the image that wait for the journal"] +=
           std::erase_if(image_at_start_.zones,
-                        [this](const std::string& zone) { return !zone_of(zone).loaded(); });
+                        [this](const std::string& zone) { return !is_served(zone); });
     if (!live) complete_.clear();
     for (const std::string& zone : kZones)
       if (!live && (faults_.is_end_hit() || faults_.is_serial_lost(to_text(name(zone)))))
@@ -331,11 +361,17 @@ class MediaHost {
 
   /// Zones that anybody may update, without data.
   void make_zones() {
+    if (!removed_.empty() && removals_() % 2 == 0) {
+      counts["zones that came back"] += 1;
+      removed_.clear();
+    }
+    // A store from the image may have the zone from before it left.
+    if (!removed_.empty() && is_served(removed_)) remove(removed_);
     NextVersion next(store(), NextVersion::Step::kCommit);
     zone::ZoneSettings settings;
     settings.allow_update.emplace_back();
     for (std::uint32_t i = 0; i < kZones.size(); ++i)
-      if (!next.draft().view().zone_at(name(kZones[i])))
+      if (kZones[i] != removed_ && !next.draft().view().zone_at(name(kZones[i])))
         must(next.draft().put_zone_settings(name(kZones[i]), settings, i));
     if (version().server_settings_bytes().empty()) must(next.draft().put_server_settings({}));
     if (next.is_changed()) must(next.publish(store().current().journal_position));
@@ -346,7 +382,7 @@ class MediaHost {
     const auto history =
         std::make_shared<HistorySource>(disk_, journal(), [](const JournalNote&) {});
     for (const std::string& zone : kZones)
-      if (!zone_of(zone).loaded()) load(zone, history);
+      if (zone != removed_ && !is_served(zone)) load(zone, history);
   }
 
   void load(const std::string& zone, const std::shared_ptr<HistorySource>& history) {
@@ -388,7 +424,7 @@ class MediaHost {
   /// Every served zone has each intact update, and each update that it was served with before.
   void check_served() {
     for (const std::string& zone : kZones) {
-      if (!zone_of(zone).loaded()) continue;
+      if (!is_served(zone)) continue;
       const Numbers numbers = numbers_of(zone);
       const bool was_complete = !complete_.insert(zone).second;
       const auto& published = clients_[zone].published;
@@ -409,7 +445,7 @@ class MediaHost {
   /// A snapshot of the journal has what is intact, also for zones that are not loaded.
   void forget_destroyed() {
     for (const std::string& zone : kZones) {
-      if (zone_of(zone).loaded()) continue;
+      if (is_served(zone)) continue;
       counts["updates lost with their last copy"] +=
           std::erase_if(clients_[zone].acknowledged, [&](const auto& update) {
             return !is_intact(zone, update.second);
@@ -421,11 +457,11 @@ class MediaHost {
   void check_serials() {
     for (const std::string& zone : kZones) {
       const zone::ZoneView served = zone_of(zone);
-      if (!served.loaded()) continue;
+      if (!served || !served.loaded()) continue;
       auto& published = clients_[zone].published;
       const std::uint32_t serial = served.serial().value;
-      // A damaged last group looks like a group that was never synced, and so its serials are
-      // unknown. So are those of a journal snapshot that is damaged in two places.
+      // A last group that is in part zeros looks like one that was never synced, and so its serials
+      // are unknown. So are those of a journal snapshot that is damaged in two places.
       if (may_go_back_.erase(zone) != 0) {
         const auto behind = published.lower_bound(serial);
         counts["serials that nothing told any more"] += behind != published.end() ? 1 : 0;
@@ -442,7 +478,7 @@ class MediaHost {
   /// With all readable again, nothing waits, and the journal is healed.
   void check_complete() {
     for (const std::string& zone : kZones)
-      EXPECT_TRUE(zone_of(zone).loaded()) << zone << " waits for ever" << said();
+      EXPECT_TRUE(zone == removed_ || is_served(zone)) << zone << " waits for ever" << said();
     EXPECT_TRUE(journal().append({})) << "updates are refused: " << journal().problem() << said();
     EXPECT_TRUE(journal().is_whole()) << journal().files().lack << said();
     compact();
@@ -474,6 +510,10 @@ class MediaHost {
   [[nodiscard]] zone::ZoneView zone_of(const std::string& zone) {
     return version().zone_at(name(zone));
   }
+  [[nodiscard]] bool is_served(const std::string& zone) {
+    const zone::ZoneView view = zone_of(zone);
+    return view && view.loaded();
+  }
   static const std::string& zone_named(const dns::Name& apex) {
     return *std::find_if(kZones.begin(), kZones.end(),
                          [&](const std::string& zone) { return apex == name(zone); });
@@ -487,6 +527,9 @@ class MediaHost {
   }
 
   std::mt19937_64 random_;
+  std::mt19937_64 removals_;         // of its own: runs without removals stay as they are
+  bool removes_;
+  std::string removed_;              // the zone that is not configured; empty: all are
   std::uint64_t checkpoints_of_12_;  // steps of twelve; 0: there is no image
   shm::test::Folder folder_;  // of zone files
   std::unique_ptr<shm::test::Folder> memory_ = std::make_unique<shm::test::Folder>();
@@ -534,7 +577,7 @@ TEST(MediaStates, LoseNothingThatAnIntactCopyHas) {
        {"starts beside a live store", "starts from the image", "starts from files and journal",
         "gaps to be closed", "journals to be healed", "loads that wait for the journal",
         "updates lost with their last copy", "serials raised for a doubt",
-        "unreadable places found beside a live store"})
+        "unreadable places found beside a live store", "zones that came back"})
     EXPECT_GT(MediaHost::counts[what], 0U) << what;
 }
 

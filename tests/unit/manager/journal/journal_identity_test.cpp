@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "manager/journal/journal_format.h"
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
@@ -28,6 +29,17 @@ TEST(JournalIdentity, IsMadeOnceAndStays) {
   ASSERT_TRUE(made);
   EXPECT_NE(*made, shm::StoreOwner{});
   EXPECT_EQ(journal_identity(disk, kFolder).value(), *made);
+}
+
+TEST(JournalIdentity, AJournalThatHasLostItGetsNoOther) {
+  FakeDisk disk;
+  const Bytes header = encode_segment_header({1, 1, 7, {8, 9}});
+  ASSERT_TRUE(write_file_atomically(disk, "/journal/0000000000000001.journal", header));
+  EXPECT_EQ(refusal(disk), Errc::kNotFound);
+  EXPECT_EQ(identity_in_files(disk, kFolder).value(), (shm::StoreOwner{8, 9}));
+  const Bytes other = encode_segment_header({2, 2, 7, {8, 8}});
+  ASSERT_TRUE(write_file_atomically(disk, "/journal/0000000000000002.journal", other));
+  EXPECT_EQ(identity_in_files(disk, kFolder).error().code, Errc::kCorrupt);
 }
 
 TEST(JournalIdentity, TwoFoldersHaveTwo) {

@@ -7,6 +7,7 @@
 
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/journal/journal_snapshot.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "tests/unit/manager/zone_support.h"
 
@@ -36,19 +37,36 @@ class StartupOnADisk : public ::testing::Test {
     memory_ = std::make_unique<shm::test::Folder>();
   }
   void start() {
+    auto opened = open();
+    ASSERT_TRUE(opened) << opened.error().text;
+  }
+  Status open() {
     stop();
     config::Settings settings;
     settings.store.path = memory_->store();
     settings.store.size_limit = 64 << 20;
-    settings.store.journal = kDirectory;
+    settings.store.journal = directory_;
     settings.server.run_directory = memory_->path();
     const Host host{};
     UnreadLists lists;
     CurrentConfiguration configuration{"", must(make_runtime(std::move(settings))), 0, 0};
     Startup startup(host, configuration, lists,
                     {disk_, {"", 64 << 10, std::chrono::milliseconds(0)}});
-    data_ = must(startup.open());
+    auto opened = startup.open();
+    if (!opened) return pass(opened);
+    data_ = std::move(*opened);
     if (data_->zones_missing) put_settings();
+    return {};
+  }
+  [[nodiscard]] std::string identity() const { return directory_ + "/identity"; }
+  int records() {
+    int found = 0;
+    const auto count = [&](JournalRecord&&) -> Status {
+      ++found;
+      return {};
+    };
+    must(for_each_record(disk_, journal().files(), 0, count, [](const JournalNote&) {}));
+    return found;
   }
   void put_settings() {
     NextVersion next(*data_->store, NextVersion::Step::kCommit);
@@ -88,6 +106,7 @@ class StartupOnADisk : public ::testing::Test {
   }
   Journal& journal() { return *data_->journal; }
 
+  std::string directory_ = kDirectory;
   FakeDisk disk_;
   std::unique_ptr<shm::test::Folder> memory_ = std::make_unique<shm::test::Folder>();
   std::unique_ptr<OpenedData> data_;
@@ -117,6 +136,72 @@ TEST_F(StartupOnADisk, ALiveStoreWhoseZoneWaitsDoesNotHaveWhatCannotBeRead) {
   ASSERT_TRUE(journal().append({}));
   EXPECT_EQ(journal().last_position(), position);
   EXPECT_FALSE(is_void(journal().files(), position));
+}
+
+/// The store at store.path may belong to another journal. The journal's own files tell.
+TEST_F(StartupOnADisk, ADamagedIdentityIsNotTakenFromAnotherJournalsStore) {
+  load_zone();
+  update();
+  const Bytes before = disk_.contents(identity());
+  directory_ = "/disk/other";
+  lose_memory();
+  start();
+  load_zone();
+  update();
+  stop();
+  directory_ = kDirectory;
+  disk_.contents(identity()).clear();
+  const auto refused = open();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().text.find("belongs to the journal in another folder"),
+            std::string::npos);
+  EXPECT_EQ(disk_.contents(identity()), before);
+  lose_memory();
+  start();
+  EXPECT_EQ(records(), 1);
+}
+
+TEST_F(StartupOnADisk, AMissingIdentityComesFromTheJournalsFiles) {
+  load_zone();
+  update();
+  const Bytes before = disk_.contents(identity());
+  for (const bool is_live : {true, false}) {
+    must(disk_.remove(identity()));
+    if (!is_live) lose_memory();
+    start();
+    EXPECT_EQ(data_->zones_missing, !is_live);
+    EXPECT_EQ(disk_.contents(identity()), before);
+    EXPECT_EQ(records(), 1);
+  }
+}
+
+TEST_F(StartupOnADisk, ASnapshotHasTheIdentityToo) {
+  load_zone();
+  update();
+  journal().seal();
+  const Bytes before = disk_.contents(identity());
+  const shm::VersionInfo now = data_->store->current();
+  const JournalFiles sealed = journal().sealed_files();
+  const zone::StoreView version(data_->store->window(), now.root, now.number);
+  const std::string path =
+      must(write_snapshot(disk_, directory_, sealed, version, now.journal_position));
+  must(journal().replace_by_snapshot(path, now.journal_position, sealed));
+  ASSERT_TRUE(journal().files().segments.empty());
+  lose_memory();
+  disk_.contents(identity())[3] ^= 1;
+  start();
+  EXPECT_EQ(disk_.contents(identity()), before);
+}
+
+/// No store and no image refers to it, and updates may not be lost for it.
+TEST_F(StartupOnADisk, AnIdentityThatNothingKnowsIsMadeAnew) {
+  stop();
+  lose_memory();
+  const Bytes before = disk_.contents(identity());
+  disk_.contents(identity())[3] ^= 1;
+  start();
+  EXPECT_NE(disk_.contents(identity()), before);
+  EXPECT_TRUE(disk_.has(identity() + ".damaged"));
 }
 
 }  // namespace
