@@ -8,7 +8,8 @@
 #include "base/nearest.h"
 #include "config/load.h"
 #include "ctl/check_commands.h"
-#include "ctl/completion.h"
+#include "ctl/view/completion.h"
+#include "ctl/config_commands.h"
 #include "ctl/dump_commands.h"
 #include "ctl/explain_command.h"
 #include "ctl/manager_commands.h"
@@ -45,6 +46,8 @@ struct Arguments {
   std::string template_name;
   std::vector<std::string> primaries;
   std::string key;
+  std::string level;
+  std::uint32_t limit = 100;
   std::optional<std::string> value;
   ctl::QueryWords query;
 };
@@ -404,6 +407,18 @@ class CommandLine {
           return ctl::check_config(arguments_.config, output_for(arguments_), arguments_.all);
         })
         ->add_flag("--zones", arguments_.all, "read all zone files, too");
+    add_session(configuration, "show", "settings in force; with a name, those of one zone",
+                [this](auto& s) { return ctl::ConfigCommands(s).show(arguments_.zone); })
+        ->add_option("zone", arguments_.zone, "name of a zone");
+    add_session(configuration, "diff", "what a reload would change, without changing it",
+                [this](auto& s) { return ctl::ConfigCommands(s).diff(arguments_.limit); })
+        ->add_option("--limit", arguments_.limit, "rows of each kind")
+        ->check(CLI::Range(1U, ipc::kZonePageRows))
+        ->capture_default_str();
+    CLI::App* log = group("log", "logs of the manager and the workers");
+    add_session(log, "level", "show or set the level, until a reload or a restart", [this](auto& s) {
+      return ctl::ConfigCommands(s).log_level(arguments_.level);
+    })->add_option("level", arguments_.level, "trace, debug, info, warning, error or off");
   }
 
   void add_completion() {

@@ -29,6 +29,7 @@ ROOM_ORDER = {
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "config": ["import", "", "settings"],
+    "ctl": ["", "view"],
     "http": ["", "api", "metrics", "observe", "serve"],
 }
 
