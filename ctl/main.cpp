@@ -12,6 +12,7 @@
 #include "ctl/config_commands.h"
 #include "ctl/dump_commands.h"
 #include "ctl/explain_command.h"
+#include "ctl/journal_command.h"
 #include "ctl/manager_commands.h"
 #include "ctl/record_commands.h"
 #include "ctl/server_import.h"
@@ -48,6 +49,7 @@ struct Arguments {
   std::string key;
   std::string level;
   std::uint32_t limit = 100;
+  std::uint64_t position = 0;
   std::optional<std::string> value;
   ctl::QueryWords query;
 };
@@ -102,6 +104,7 @@ class CommandLine {
     add_explain();
     add_zone_commands();
     add_store_commands();
+    add_journal_commands();
     add_worker_commands();
     add_config_commands();
     add_import();
@@ -384,6 +387,23 @@ class CommandLine {
         })
         ->add_option("--file", arguments_.file,
                      "a store that no manager has, or an image, instead of the live one");
+  }
+
+  void add_journal_commands() {
+    CLI::App* journal = group("journal", "the journal of changes");
+    CLI::App* print = add(journal, "print", "its records in words", [this] {
+      const ctl::JournalWords words{arguments_.zone, arguments_.position, arguments_.limit};
+      if (!arguments_.file.empty())
+        return ctl::print_journal_files(arguments_.file, words, output_for(arguments_));
+      return with_session(arguments_, [words](auto& s) { return ctl::print_journal(s, words); });
+    });
+    print->add_option("zone", arguments_.zone, "name of a zone; without: all zones");
+    print->add_option("--from", arguments_.position, "position of the first record");
+    print->add_option("--limit", arguments_.limit, "records")
+        ->check(CLI::Range(1U, 1'000'000U))
+        ->capture_default_str();
+    print->add_option("--file", arguments_.file,
+                      "a journal's folder, or a file in it, that no manager has");
   }
 
   void add_worker_commands() {
