@@ -49,7 +49,7 @@ void print(const Output& output, const ipc::JournalPrintResult& result) {
 }
 
 template <class T>
-void append(std::vector<T>& all, std::vector<T>&& some) {
+void append_rows(std::vector<T>& all, std::vector<T>&& some) {
   all.insert(all.end(), std::make_move_iterator(some.begin()),
              std::make_move_iterator(some.end()));
 }
@@ -58,7 +58,7 @@ void append(std::vector<T>& all, std::vector<T>&& some) {
 using GetPage =
     std::function<Result<ipc::JournalPrintResult>(std::uint64_t from, std::uint32_t limit)>;
 
-Result<ipc::JournalPrintResult> collect(const GetPage& get, const JournalWords& words) {
+Result<ipc::JournalPrintResult> collect_pages(const GetPage& get, const JournalWords& words) {
   ipc::JournalPrintResult all;
   all.next = words.from;
   bool is_first = true;
@@ -66,8 +66,8 @@ Result<ipc::JournalPrintResult> collect(const GetPage& get, const JournalWords& 
     const auto left = static_cast<std::uint32_t>(words.limit - all.records.size());
     auto page = get(all.next, std::min(left, kPageRecords));
     if (!page) return page;
-    append(all.records, std::move(page->records));
-    append(all.damage, std::move(page->damage));
+    append_rows(all.records, std::move(page->records));
+    append_rows(all.damage, std::move(page->damage));
     all.snapshot = page->snapshot;
     all.last = page->last;
     all.next = page->next;
@@ -76,7 +76,7 @@ Result<ipc::JournalPrintResult> collect(const GetPage& get, const JournalWords& 
   return all;
 }
 
-int show(const Output& output, const ipc::JournalPrintResult& result) {
+int show_result(const Output& output, const ipc::JournalPrintResult& result) {
   if (output.json)
     output.out << json_text(json(result)) << '\n';
   else
@@ -96,9 +96,9 @@ int print_journal(Session& session, const JournalWords& words) {
     if (!reply) return pass(reply);
     return ipc::read_json<ipc::JournalPrintResult>(*reply);
   };
-  const auto result = collect(get, words);
+  const auto result = collect_pages(get, words);
   if (!result) return session.fail(result.error());
-  return show(session.output(), *result);
+  return show_result(session.output(), *result);
 }
 
 int print_journal_files(const std::string& path, const JournalWords& words,
@@ -114,8 +114,8 @@ int print_journal_files(const std::string& path, const JournalWords& words,
     }
     return manager::print_journal_at(path, page);
   };
-  const auto result = collect(get, words);
-  if (result) return show(output, *result);
+  const auto result = collect_pages(get, words);
+  if (result) return show_result(output, *result);
   print_error(output, result.error().text);
   return kFailed;
 }

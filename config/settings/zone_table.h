@@ -36,7 +36,6 @@ struct ZoneOptions {
   SerialPolicy serial_policy = SerialPolicy::kIncrement;
   std::optional<std::chrono::milliseconds> export_interval;  ///< absent = off
   std::optional<dns::Name> catalog;                          ///< member of this produced catalog
-  std::string catalog_group;  ///< value of the member's property "group"; empty = none
   /// The consumed catalog to which the zone belongs; set in the list of added zones alone.
   std::optional<dns::Name> member_of;
   bool forward_updates = false;

@@ -27,7 +27,7 @@ std::string_view restarted_program(const config::SettingChange& change) {
   return of_http ? "pando-http" : "pando-manager";
 }
 
-std::vector<ipc::SettingChangeRow> rows_of(config::SettingChanges&& changes) {
+std::vector<ipc::SettingChangeRow> change_rows(config::SettingChanges&& changes) {
   std::vector<ipc::SettingChangeRow> rows;
   for (config::SettingChange& change : changes) {
     std::string restart(restarted_program(change));
@@ -49,11 +49,11 @@ json to_json(config::ConfigDifference&& difference, std::vector<std::string>&& w
   result.zones_added = difference.zones_added;
   result.zones_removed = difference.zones_removed;
   result.zones_changed = difference.zones_changed;
-  result.settings = rows_of(std::move(difference.settings));
+  result.settings = change_rows(std::move(difference.settings));
   result.added = texts_of(difference.added);
   result.removed = texts_of(difference.removed);
   for (config::ZoneChange& change : difference.changed)
-    result.changed.push_back({dns::to_text(change.zone), rows_of(std::move(change.settings))});
+    result.changed.push_back({dns::to_text(change.zone), change_rows(std::move(change.settings))});
   result.warnings = std::move(warnings);
   return json(result);
 }

@@ -32,7 +32,7 @@ std::string_view kind_word(RecordKind kind) {
   return "unknown";
 }
 
-std::vector<ipc::RecordRow> rows_of(const std::vector<zone::Record>& records, std::size_t most) {
+std::vector<ipc::RecordRow> record_rows(const std::vector<zone::Record>& records, std::size_t most) {
   std::vector<ipc::RecordRow> rows;
   for (std::size_t i = 0; i < std::min(most, records.size()); ++i) {
     const zone::Record& record = records[i];
@@ -93,8 +93,8 @@ class Describer {
   void show(const zone::Changeset& changes) {
     row_.removed_count = changes.removed.size();
     row_.added_count = changes.added.size();
-    row_.removed = rows_of(changes.removed, rows_);
-    row_.added = rows_of(changes.added, rows_);
+    row_.removed = record_rows(changes.removed, rows_);
+    row_.added = record_rows(changes.added, rows_);
   }
 
   Status take_edit() {
@@ -142,7 +142,7 @@ class Describer {
   ipc::JournalRecordRow row_;
 };
 
-std::size_t bytes_of(const std::vector<ipc::RecordRow>& rows) noexcept {
+std::size_t rows_bytes(const std::vector<ipc::RecordRow>& rows) noexcept {
   constexpr std::size_t kMembers = 64;  // names of members, quotes and the TTL
   std::size_t bytes = 0;
   for (const ipc::RecordRow& row : rows)
@@ -158,7 +158,7 @@ ipc::JournalRecordRow words_of(const JournalRecord& record, std::size_t rows) {
 
 std::size_t text_bytes(const ipc::JournalRecordRow& row) noexcept {
   constexpr std::size_t kMembers = 200;
-  return row.zone.size() + row.note.size() + bytes_of(row.removed) + bytes_of(row.added) +
+  return row.zone.size() + row.note.size() + rows_bytes(row.removed) + rows_bytes(row.added) +
          kMembers;
 }
 
