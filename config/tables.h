@@ -197,10 +197,27 @@ inline constexpr Field<TemplateHead> kTemplateHeadFields[] = {
     field<&TemplateHead::name, read_text>("name", Apply::kLive, kRequired),
 };
 
+/// Everybody may query unless something else is written. No rules say the same with one rule, so
+/// a comment stands in place of the key.
+inline constexpr auto show_query_rules = [](const zone::Acl& rules) -> Shown {
+  return rules == ZoneOptions().allow_query ? Shown("everybody") : shown(rules);
+};
+constexpr Field<ZoneOptions> make_allow_query_field() {
+  auto row = field<&ZoneOptions::allow_query, read_acl, show_query_rules>("allow-query");
+  row.show = [](const Field<ZoneOptions>& shown_row, const ZoneOptions& zone, SettingLines& out) {
+    if (zone.allow_query == ZoneOptions().allow_query)
+      out.add_comment(fmt::format("{}: everybody", shown_row.name));
+    else
+      out.add(shown_row.name, *shown(zone.allow_query));
+  };
+  return row;
+}
+inline constexpr Field<ZoneOptions> kAllowQueryField = make_allow_query_field();
+
 /// Keys that zones and templates have in common.
 inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::primaries, read_remote_references>("primaries"),
-    field<&ZoneOptions::allow_query, read_acl>("allow-query"),
+    kAllowQueryField,
     field<&ZoneOptions::allow_transfer, read_acl>("allow-transfer"),
     field<&ZoneOptions::allow_update, read_update_acl>("allow-update"),
     field<&ZoneOptions::allow_notify, read_acl>("allow-notify"),

@@ -28,9 +28,7 @@ std::string in_units(std::uint64_t value, const std::array<NamedUnit, N>& units,
   return fmt::format("{}{}", value, smallest);
 }
 
-/// The rule that matches everybody cannot be written as one rule.
 std::string rule_yaml(const zone::AclRule& rule) {
-  if (!rule.key && !rule.address) return "0.0.0.0/0, \"::/0\"";
   std::string text;
   const auto add = [&text](std::string_view key, const std::string& value) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);

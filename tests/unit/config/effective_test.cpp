@@ -87,7 +87,7 @@ zones: [{name: a.test, file: a.zone, template: t, serial-policy: date}]
   - name: a.test
     file: /etc/pando/a.zone
     primaries: []
-    allow-query: [0.0.0.0/0, "::/0"]
+    # allow-query: everybody
     allow-transfer: []
     allow-update: [{key: k, names: ["*.a.test"], types: [A]}]
     allow-notify: []
