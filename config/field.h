@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -7,12 +8,16 @@
 #include <vector>
 
 #include "config/schema.h"
+#include "config/settings/setting_lines.h"
+#include "config/settings/shown_value.h"
+#include "config/readers.h"
+#include "config/settings/yaml_scalar.h"
 #include "config/support.h"
 #include "config/value.h"
 
-/// Sections of the configuration as tables: one row per key tells how the key is read, compared and
-/// listed. The same rows load files and find changes that a reload cannot apply. A test compares
-/// them with docs/reference/configuration.md.
+/// Sections of the configuration as tables: one row per key tells how the key is read, compared,
+/// listed and shown. The same rows load files, show settings, and find changes, also those that a
+/// reload cannot apply. A test compares them with docs/reference/configuration.md.
 namespace pando::config {
 
 template <class Section>
@@ -24,6 +29,11 @@ struct Field {
   bool (*same)(const Section& a, const Section& b);
   /// Appends the keys below this one; null for a plain value.
   void (*list)(const std::string& prefix, std::vector<KeyInfo>& out);
+  /// Writes the key and its value, unless it is absent.
+  void (*show)(const Field& row, const Section& section, SettingLines& out);
+  /// Appends what differs at this key, or below it. `prefix` is that of the key.
+  void (*compare)(const Field& row, const std::string& prefix, const Section& before,
+                  const Section& after, SettingChanges& out);
 };
 
 template <class M>
@@ -41,8 +51,27 @@ bool same_member(const SectionOf<Member>& a, const SectionOf<Member>& b) {
   return a.*Member == b.*Member;
 }
 
-/// A row for `Member` that `Read(value, member)` fills.
-template <auto Member, auto Read>
+inline constexpr auto show_value = [](const auto& value) { return shown(value); };
+/// For rows that are no plain value and are shown in another way.
+inline constexpr auto show_no_value = [](const auto&) -> Shown { return std::nullopt; };
+
+template <auto Member, auto Show>
+void show_member(const Field<SectionOf<Member>>& row, const SectionOf<Member>& section,
+                 SettingLines& out) {
+  if (const Shown value = Show(section.*Member)) out.add(row.name, *value);
+}
+
+template <auto Member, auto Show>
+void compare_member(const Field<SectionOf<Member>>& row, const std::string& prefix,
+                    const SectionOf<Member>& before, const SectionOf<Member>& after,
+                    SettingChanges& out) {
+  if (same_member<Member>(before, after)) return;
+  out.push_back({prefix + std::string(row.name), Show(before.*Member).value_or(""),
+                 Show(after.*Member).value_or(""), row.apply == Apply::kRestart});
+}
+
+/// A row for `Member` that `Read(value, member)` fills. `Show` gives its text.
+template <auto Member, auto Read, auto Show = show_value>
 constexpr Field<SectionOf<Member>> field(std::string_view name, Apply apply = Apply::kLive,
                                          bool required = false) {
   using Section = SectionOf<Member>;
@@ -51,7 +80,65 @@ constexpr Field<SectionOf<Member>> field(std::string_view name, Apply apply = Ap
           required,
           [](const Value& value, Section& out) { Read(value, out.*Member); },
           &same_member<Member>,
-          nullptr};
+          nullptr,
+          &show_member<Member, Show>,
+          &compare_member<Member, Show>};
+}
+
+/// A row for a value that nobody may see.
+template <auto Member, auto Read>
+constexpr Field<SectionOf<Member>> secret_field(std::string_view name,
+                                                Apply apply = Apply::kLive) {
+  using Section = SectionOf<Member>;
+  auto row = field<Member, Read, [](const auto& value) -> Shown {
+    if (value.empty()) return std::nullopt;
+    return std::string(kHiddenValue);
+  }>(name, apply);
+  row.show = [](const Field<Section>& shown_row, const Section& section, SettingLines& out) {
+    if ((section.*Member).empty()) return;
+    out.add_comment(fmt::format("{}: {}", shown_row.name, kHiddenValue));
+  };
+  return row;
+}
+
+/// A row that reads the value of the row before it in another way, and shows nothing.
+template <auto Member, auto Read>
+constexpr Field<SectionOf<Member>> other_form(std::string_view name, Apply apply = Apply::kLive) {
+  using Section = SectionOf<Member>;
+  auto row = secret_field<Member, Read>(name, apply);
+  row.show = [](const Field<Section>&, const Section&, SettingLines&) {};
+  row.compare = [](const Field<Section>&, const std::string&, const Section&, const Section&,
+                   SettingChanges&) {};
+  return row;
+}
+
+/// A row for an enumeration with a table of its words.
+template <auto Member, const auto& Words>
+constexpr auto word_field(std::string_view name, Apply apply = Apply::kLive,
+                          bool required = false) {
+  return field<Member, read_word<Words>, [](const auto& value) -> Shown {
+    for (const auto& [word, meaning] : Words)
+      if (meaning == value) return yaml_scalar(word);
+    return std::nullopt;
+  }>(name, apply, required);
+}
+
+/// A row for a number of bytes.
+template <auto Member, std::uint64_t Min, std::uint64_t Max>
+constexpr auto size_field(std::string_view name, Apply apply = Apply::kLive) {
+  return field<Member, read_size_in<Min, Max>, shown_size>(name, apply);
+}
+
+/// Writes the keys of one table that are not absent.
+template <class Section, std::size_t N>
+void show_fields(const Field<Section> (&table)[N], const Section& section, SettingLines& out) {
+  for (const auto& row : table) row.show(row, section, out);
+}
+
+template <class Section, std::size_t N>
+void compare_fields(const Field<Section> (&table)[N], const std::string& prefix,
+                    const Section& before, const Section& after, SettingChanges& out) {
+  for (const auto& row : table) row.compare(row, prefix, before, after, out);
 }
 
 template <class Section, std::size_t N>
@@ -105,7 +192,55 @@ T& opened(std::optional<T>& section) {
   return section.emplace();
 }
 
+/// The nested mapping, or null where there is none.
+template <class T>
+const T* existing(const T& section) {
+  return &section;
+}
+template <class T>
+const T* existing(const std::optional<T>& section) {
+  return section ? &*section : nullptr;
+}
+
 inline constexpr auto no_check = [](const Value&, const auto&) {};
+
+/// A nested mapping that is absent on one side is compared with the defaults.
+template <class Section, std::size_t N>
+void compare_nested(const Field<Section> (&table)[N], const std::string& prefix,
+                    const Section* before, const Section* after, SettingChanges& out) {
+  static const Section kDefaults{};
+  compare_fields(table, prefix, before != nullptr ? *before : kDefaults,
+                 after != nullptr ? *after : kDefaults, out);
+}
+
+/// Elements of lists belong together if the first key, which is a name, has the same value.
+template <class Section, std::size_t N>
+void compare_lists(const Field<Section> (&table)[N], const std::string& path,
+                   const std::vector<Section>& before, const std::vector<Section>& after,
+                   SettingChanges& out) {
+  const auto name_of = [&](const Section& element) {
+    SettingLines line;
+    table[0].show(table[0], element, line);
+    const std::string& text = line.text();  // "name: VALUE\n"
+    const std::size_t begin = table[0].name.size() + 2;
+    return text.size() > begin ? text.substr(begin, text.size() - begin - 1) : std::string();
+  };
+  const auto find_in = [&](const std::vector<Section>& list, const Section& other) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const Section& element) {
+      return table[0].same(element, other);
+    });
+    return found == list.end() ? nullptr : &*found;
+  };
+  const auto prefix = [&](const Section& element) {
+    return fmt::format("{}[{}].", path, name_of(element));
+  };
+  const Section* const none = nullptr;
+  for (const Section& element : before)
+    compare_nested(table, prefix(element), &element, find_in(after, element), out);
+  for (const Section& element : after)
+    if (find_in(before, element) == nullptr)
+      compare_nested(table, prefix(element), none, &element, out);
+}
 
 /// A row for a nested mapping; `Check(value, section)` checks the whole when its parts are valid.
 template <auto Member, const auto& Table, auto Check = no_check>
@@ -116,9 +251,25 @@ constexpr auto nested(std::string_view name, Apply apply = Apply::kLive) {
     read_section(value, Table, section);
     if (value.context().problems.error_count() == errors_before) Check(value, section);
   };
-  auto row = field<Member, read>(name, apply);
+  auto row = field<Member, read, show_no_value>(name, apply);
   row.list = [](const std::string& path, std::vector<KeyInfo>& out) {
     list_fields(Table, path + ".", out);
+  };
+  using Section = SectionOf<Member>;
+  row.show = [](const Field<Section>& shown_row, const Section& section, SettingLines& out) {
+    const auto* nested_section = existing(section.*Member);
+    if (nested_section == nullptr) return;
+    SettingLines probe;  // a key without keys below it would have no value
+    show_fields(Table, *nested_section, probe);
+    if (probe.text().empty()) return;
+    out.open(shown_row.name);
+    show_fields(Table, *nested_section, out);
+    out.close();
+  };
+  row.compare = [](const Field<Section>& compared, const std::string& prefix,
+                   const Section& before, const Section& after, SettingChanges& out) {
+    compare_nested(Table, fmt::format("{}{}.", prefix, compared.name), existing(before.*Member),
+                   existing(after.*Member), out);
   };
   return row;
 }
@@ -135,9 +286,25 @@ constexpr auto list_of(std::string_view name, Apply apply = Apply::kLive) {
       if (value.context().problems.error_count() == errors_before) Check(element, out);
     });
   };
-  auto row = field<Member, read>(name, apply);
+  auto row = field<Member, read, show_no_value>(name, apply);
   row.list = [](const std::string& path, std::vector<KeyInfo>& out) {
     list_fields(Table, path + "[].", out);
+  };
+  using Section = SectionOf<Member>;
+  row.show = [](const Field<Section>& shown_row, const Section& section, SettingLines& out) {
+    if ((section.*Member).empty()) return out.add(shown_row.name, "[]");
+    out.open(shown_row.name);
+    for (const auto& element : section.*Member) {
+      out.open_element();
+      show_fields(Table, element, out);
+      out.close();
+    }
+    out.close();
+  };
+  row.compare = [](const Field<Section>& compared, const std::string& prefix,
+                   const Section& before, const Section& after, SettingChanges& out) {
+    compare_lists(Table, fmt::format("{}{}", prefix, compared.name), before.*Member,
+                  after.*Member, out);
   };
   return row;
 }

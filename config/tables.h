@@ -13,9 +13,6 @@ inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxStoreBytes = std::uint64_t{32} << 30;  // reach of a reference
 inline constexpr std::int64_t kMsPerHour = 3'600'000;
 
-inline constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
-    {"trace", LogLevel::kTrace},     {"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo},
-    {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}};
 inline constexpr std::pair<std::string_view, LogFormat> kLogFormats[] = {
     {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
 inline constexpr std::pair<std::string_view, Verify> kVerifyWords[] = {
@@ -45,7 +42,7 @@ inline constexpr Field<ServerTls> kServerTlsFields[] = {
 };
 
 inline constexpr Field<Cookies> kCookieFields[] = {
-    field<&Cookies::secrets, read_cookie_secrets>("secrets"),
+    secret_field<&Cookies::secrets, read_cookie_secrets>("secrets"),
 };
 
 inline constexpr Field<RateLimit> kRateLimitFields[] = {
@@ -57,8 +54,8 @@ inline constexpr Field<RateLimit> kRateLimitFields[] = {
 };
 
 inline constexpr Field<Log> kLogFields[] = {
-    field<&Log::level, read_word<kLogLevels>>("level"),
-    field<&Log::format, read_word<kLogFormats>>("format"),
+    word_field<&Log::level, kLogLevels>("level"),
+    word_field<&Log::format, kLogFormats>("format"),
 };
 
 inline constexpr Field<Dnstap> kDnstapFields[] = {
@@ -92,18 +89,18 @@ inline constexpr Field<Server> kServerFields[] = {
 
 inline constexpr Field<Checkpoint> kCheckpointFields[] = {
     field<&Checkpoint::interval, read_duration_in<1000, 24 * kMsPerHour>>("interval"),
-    field<&Checkpoint::journal, read_size_in<kMiB, kMaxStoreBytes>>("journal"),
+    size_field<&Checkpoint::journal, kMiB, kMaxStoreBytes>("journal"),
 };
 
 inline constexpr Field<StoreSettings> kStoreFields[] = {
     field<&StoreSettings::path, read_path>("path", Apply::kRestart),
     field<&StoreSettings::image, read_path>("image", Apply::kRestart),
-    field<&StoreSettings::size_limit, read_size_in<kMiB, kMaxStoreBytes>>("size-limit",
+    size_field<&StoreSettings::size_limit, kMiB, kMaxStoreBytes>("size-limit",
                                                                           Apply::kRestart),
     field<&StoreSettings::journal, read_path>("journal", Apply::kRestart),
-    field<&StoreSettings::journal_limit, read_size_in<kMiB, kNoMaximum>>("journal-limit"),
+    size_field<&StoreSettings::journal_limit, kMiB, kNoMaximum>("journal-limit"),
     nested<&StoreSettings::checkpoint, kCheckpointFields>("checkpoint"),
-    field<&StoreSettings::verify, read_word<kVerifyWords>>("verify", Apply::kRestart),
+    word_field<&StoreSettings::verify, kVerifyWords>("verify", Apply::kRestart),
 };
 
 inline constexpr Field<Limits> kLimitFields[] = {
@@ -117,19 +114,19 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::transfer_time, read_duration_in<1000, 7 * 24 * kMsPerHour>>("transfer-time"),
     field<&Limits::transfer_size, read_size_or_share>("transfer-size"),
     field<&Limits::refresh, read_duration_range>("refresh"),
-    field<&Limits::history, read_size_in<0, kMaxStoreBytes>>("history"),
+    size_field<&Limits::history, 0, kMaxStoreBytes>("history"),
     field<&Limits::history_total, read_size_or_share>("history-total"),
-    field<&Limits::snapshots, read_size_in<0, kMaxStoreBytes>>("snapshots"),
+    size_field<&Limits::snapshots, 0, kMaxStoreBytes>("snapshots"),
     field<&Limits::pin_time, read_duration_in<1000, 24 * kMsPerHour>>("pin-time"),
-    field<&Limits::pinned_bytes, read_size_in<kMiB, kMaxStoreBytes>>("pinned-bytes"),
+    size_field<&Limits::pinned_bytes, kMiB, kMaxStoreBytes>("pinned-bytes"),
     field<&Limits::removed_zones, read_duration_in<0, 3650 * 24 * kMsPerHour>>("removed-zones"),
 };
 
 inline constexpr Field<Key> kKeyFields[] = {
     field<&Key::name, read_name>("name", Apply::kLive, kRequired),
     field<&Key::algorithm, read_algorithm>("algorithm"),
-    field<&Key::secret, read_secret>("secret"),
-    field<&Key::secret, read_secret_file>("secret-file"),
+    secret_field<&Key::secret, read_secret>("secret"),
+    other_form<&Key::secret, read_secret_file>("secret-file"),
 };
 
 inline constexpr Field<RemoteTls> kRemoteTlsFields[] = {
@@ -146,9 +143,9 @@ inline constexpr Field<Remote> kRemoteFields[] = {
 
 inline constexpr Field<HttpKey> kHttpKeyFields[] = {
     field<&HttpKey::name, read_text>("name", Apply::kRestart, kRequired),
-    field<&HttpKey::secret, read_text_secret>("secret", Apply::kRestart),
-    field<&HttpKey::secret, read_text_secret_file>("secret-file", Apply::kRestart),
-    field<&HttpKey::role, read_word<kHttpRoles>>("role", Apply::kRestart),
+    secret_field<&HttpKey::secret, read_text_secret>("secret", Apply::kRestart),
+    other_form<&HttpKey::secret, read_text_secret_file>("secret-file", Apply::kRestart),
+    word_field<&HttpKey::role, kHttpRoles>("role", Apply::kRestart),
     field<&HttpKey::zones, read_zone_patterns>("zones", Apply::kRestart),
 };
 
@@ -174,7 +171,7 @@ inline constexpr Field<CatalogGroup> kCatalogGroupFields[] = {
 
 inline constexpr Field<Catalog> kCatalogFields[] = {
     field<&Catalog::zone, read_name>("zone", Apply::kLive, kRequired),
-    field<&Catalog::role, read_word<kCatalogRoles>>("role", Apply::kLive, kRequired),
+    word_field<&Catalog::role, kCatalogRoles>("role", Apply::kLive, kRequired),
     field<&Catalog::primaries, read_remote_references>("primaries"),
     field<&Catalog::template_name, read_template_reference>("template"),
     list_of<&Catalog::groups, kCatalogGroupFields, check_new_group>("groups"),
@@ -200,21 +197,38 @@ inline constexpr Field<TemplateHead> kTemplateHeadFields[] = {
     field<&TemplateHead::name, read_text>("name", Apply::kLive, kRequired),
 };
 
+/// Everybody may query unless something else is written. No rules say the same with one rule, so
+/// a comment stands in place of the key.
+inline constexpr auto show_query_rules = [](const zone::Acl& rules) -> Shown {
+  return rules == ZoneOptions().allow_query ? Shown("everybody") : shown(rules);
+};
+constexpr Field<ZoneOptions> make_allow_query_field() {
+  auto row = field<&ZoneOptions::allow_query, read_acl, show_query_rules>("allow-query");
+  row.show = [](const Field<ZoneOptions>& shown_row, const ZoneOptions& zone, SettingLines& out) {
+    if (zone.allow_query == ZoneOptions().allow_query)
+      out.add_comment(fmt::format("{}: everybody", shown_row.name));
+    else
+      out.add(shown_row.name, *shown(zone.allow_query));
+  };
+  return row;
+}
+inline constexpr Field<ZoneOptions> kAllowQueryField = make_allow_query_field();
+
 /// Keys that zones and templates have in common.
 inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::primaries, read_remote_references>("primaries"),
-    field<&ZoneOptions::allow_query, read_acl>("allow-query"),
+    kAllowQueryField,
     field<&ZoneOptions::allow_transfer, read_acl>("allow-transfer"),
     field<&ZoneOptions::allow_update, read_update_acl>("allow-update"),
     field<&ZoneOptions::allow_notify, read_acl>("allow-notify"),
     field<&ZoneOptions::notify, read_remote_references>("notify"),
     field<&ZoneOptions::notify_delay, read_duration_in<0, kMsPerHour>>("notify-delay"),
-    field<&ZoneOptions::serial_policy, read_word<kSerialPolicies>>("serial-policy"),
+    word_field<&ZoneOptions::serial_policy, kSerialPolicies>("serial-policy"),
     field<&ZoneOptions::export_interval, read_duration_or_off>("export-interval"),
     field<&ZoneOptions::catalog, read_catalog_reference>("catalog"),
     field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
     field<&ZoneOptions::member_of, read_member_of>("member-of"),
-    field<&ZoneOptions::verify, read_word<kSignaturePolicies>>("verify"),
+    word_field<&ZoneOptions::verify, kSignaturePolicies>("verify"),
 };
 
 /// Sections to which templates and zones may refer.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 /// Checks that need no manager. Problems go to `err`, one per line; the verdict to `out`.
 namespace pando::ctl {

@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "config/load.h"
-#include "ctl/progress_bar.h"
+#include "ctl/view/progress_bar.h"
 #include "ipc/control.h"
 #include "zone/dump/dump_reader.h"
 

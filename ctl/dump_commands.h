@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 namespace pando::ctl {
 

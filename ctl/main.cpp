@@ -8,9 +8,11 @@
 #include "base/nearest.h"
 #include "config/load.h"
 #include "ctl/check_commands.h"
-#include "ctl/completion.h"
+#include "ctl/view/completion.h"
+#include "ctl/config_commands.h"
 #include "ctl/dump_commands.h"
 #include "ctl/explain_command.h"
+#include "ctl/journal_command.h"
 #include "ctl/manager_commands.h"
 #include "ctl/record_commands.h"
 #include "ctl/server_import.h"
@@ -45,6 +47,9 @@ struct Arguments {
   std::string template_name;
   std::vector<std::string> primaries;
   std::string key;
+  std::string level;
+  std::uint32_t limit = 100;
+  std::uint64_t position = 0;
   std::optional<std::string> value;
   ctl::QueryWords query;
 };
@@ -99,6 +104,7 @@ class CommandLine {
     add_explain();
     add_zone_commands();
     add_store_commands();
+    add_journal_commands();
     add_worker_commands();
     add_config_commands();
     add_import();
@@ -383,6 +389,23 @@ class CommandLine {
                      "a store that no manager has, or an image, instead of the live one");
   }
 
+  void add_journal_commands() {
+    CLI::App* journal = group("journal", "the journal of changes");
+    CLI::App* print = add(journal, "print", "its records in words", [this] {
+      const ctl::JournalWords words{arguments_.zone, arguments_.position, arguments_.limit};
+      if (!arguments_.file.empty())
+        return ctl::print_journal_files(arguments_.file, words, output_for(arguments_));
+      return with_session(arguments_, [words](auto& s) { return ctl::print_journal(s, words); });
+    });
+    print->add_option("zone", arguments_.zone, "name of a zone; without: all zones");
+    print->add_option("--from", arguments_.position, "position of the first record");
+    print->add_option("--limit", arguments_.limit, "records")
+        ->check(CLI::Range(1U, 1'000'000U))
+        ->capture_default_str();
+    print->add_option("--file", arguments_.file,
+                      "a journal's folder, or a file in it, that no manager has");
+  }
+
   void add_worker_commands() {
     CLI::App* worker = group("worker", "worker processes");
     add_session(worker, "list", "all workers", [](auto& s) { return s.worker_list(); });
@@ -404,6 +427,18 @@ class CommandLine {
           return ctl::check_config(arguments_.config, output_for(arguments_), arguments_.all);
         })
         ->add_flag("--zones", arguments_.all, "read all zone files, too");
+    add_session(configuration, "show", "settings in force; with a name, those of one zone",
+                [this](auto& s) { return ctl::ConfigCommands(s).show(arguments_.zone); })
+        ->add_option("zone", arguments_.zone, "name of a zone");
+    add_session(configuration, "diff", "what a reload would change, without changing it",
+                [this](auto& s) { return ctl::ConfigCommands(s).diff(arguments_.limit); })
+        ->add_option("--limit", arguments_.limit, "rows of each kind")
+        ->check(CLI::Range(1U, ipc::kZonePageRows))
+        ->capture_default_str();
+    CLI::App* log = group("log", "logs of the manager and the workers");
+    add_session(log, "level", "show or set the level, until a reload or a restart", [this](auto& s) {
+      return ctl::ConfigCommands(s).log_level(arguments_.level);
+    })->add_option("level", arguments_.level, "trace, debug, info, warning, error or off");
   }
 
   void add_completion() {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "ctl/json_text.h"
-#include "ctl/status_view.h"
+#include "ctl/view/json_text.h"
+#include "ctl/view/status_view.h"
 #include "ctl/store_commands.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"

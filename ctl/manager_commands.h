@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/fd.h"
-#include "ctl/output.h"
-#include "ctl/top_view.h"
+#include "ctl/view/output.h"
+#include "ctl/view/top_view.h"
 #include "ipc/control.h"
 
 /// Commands that ask the running manager. Each prints its answer and returns an ExitCode.

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "ctl/json_text.h"
+#include "ctl/view/json_text.h"
 #include "dns/name.h"
 #include "dns/ttl_text.h"
 #include "ipc/control_json.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "ctl/progress_bar.h"
+#include "ctl/view/progress_bar.h"
 #include "ipc/audit_result.h"
 #include "ipc/control_json.h"
 #include "shm/inspect/image_inspection.h"

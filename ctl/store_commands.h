@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 #include "ipc/control_results.h"
 
 /// Output and file checks of `pandoctl store`.

@@ -70,6 +70,12 @@
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
 /// | worker-restart |                   | WorkerListResult once all workers have been replaced    |
+/// | config-show   | name               | ConfigShowResult: settings in force, of the server or   |
+/// |               |                    | of a zone                                               |
+/// | config-diff   | limit              | ConfigDiffResult: what a reload would change            |
+/// | log-level     | level              | LogLevelResult; without `level` nothing is changed      |
+/// | journal-print | name, position,    | JournalPrintResult: a page of records, of one zone or   |
+/// |               | limit              | all, from that position on                              |
 /// | reload        |                    | ReloadResult, or an error with one problem per line     |
 /// | hand-over     |                    | DumpResult; sent before the manager ends, without its   |
 /// |               |                    | workers                                                 |
@@ -129,6 +135,10 @@ inline constexpr std::string_view kWorkerList = "worker-list";
 inline constexpr std::string_view kWorkerAdd = "worker-add";
 inline constexpr std::string_view kWorkerRemove = "worker-remove";
 inline constexpr std::string_view kWorkerRestart = "worker-restart";
+inline constexpr std::string_view kConfigShow = "config-show";
+inline constexpr std::string_view kConfigDiff = "config-diff";
+inline constexpr std::string_view kLogLevel = "log-level";
+inline constexpr std::string_view kJournalPrint = "journal-print";
 inline constexpr std::string_view kReload = "reload";
 inline constexpr std::string_view kHandOver = "hand-over";
 inline constexpr std::string_view kStop = "stop";
@@ -159,6 +169,8 @@ struct ControlRequest {
   std::string from{};                   ///< args.from: address of a client
   std::string key{};                    ///< args.key: of a zone's settings; a TSIG key's name
   bool dnssec_ok = false;               ///< args.dnssec_ok: DO bit
+  std::string level{};                  ///< args.level: as `server.log.level`
+  std::uint64_t position = 0;           ///< args.position: of the journal
   /// No argument: the manager's number of a connection that owns its transactions; 0 = none.
   std::uint64_t session = 0;
   bool operator==(const ControlRequest&) const = default;

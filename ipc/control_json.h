@@ -49,6 +49,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TransactionRow, zone, serial, ch
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TransactionList, transactions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CommittedZone, zone, from, to, removed, added)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneCommitResult, committed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConfigShowResult, zone, yaml)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SettingChangeRow, key, before, after, restart)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneChangeRow, zone, settings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ConfigDiffResult, settings_changed, zones_added,
+                                                zones_removed, zones_changed, settings, added,
+                                                removed, changed, warnings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LogLevelResult, level, configured)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JournalRecordRow, position, time, zone, kind, from,
+                                                to, note, removed_count, added_count, removed,
+                                                added)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JournalPrintResult, snapshot, last, next, records, damage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotUsage, zone, label, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StoreAudit, version, zones, names, records, bytes,
                                                 faults_found, faults, snapshots)

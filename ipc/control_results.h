@@ -250,6 +250,76 @@ struct ZoneCommitResult {
   bool operator==(const ZoneCommitResult&) const = default;
 };
 
+/// Settings in force, of the server or of one zone.
+struct ConfigShowResult {
+  std::string zone{};  ///< empty: of the server
+  std::string yaml{};  ///< text that a configuration could contain, without secrets
+  bool operator==(const ConfigShowResult&) const = default;
+};
+
+/// A setting that a reload would change; values are YAML on one line, empty where it is absent.
+struct SettingChangeRow {
+  std::string key{};
+  std::string before{};
+  std::string after{};
+  std::string restart{};  ///< program whose restart the key waits for; empty: a reload is enough
+  bool operator==(const SettingChangeRow&) const = default;
+};
+
+/// A zone whose settings a reload would change.
+struct ZoneChangeRow {
+  std::string zone{};
+  std::vector<SettingChangeRow> settings{};
+  bool operator==(const ZoneChangeRow&) const = default;
+};
+
+/// The changes that a reload would make. The counts are of all; lists end at the limit.
+struct ConfigDiffResult {
+  std::uint64_t settings_changed = 0;
+  std::uint64_t zones_added = 0;
+  std::uint64_t zones_removed = 0;
+  std::uint64_t zones_changed = 0;
+  std::vector<SettingChangeRow> settings{};  ///< of all sections but zones
+  std::vector<std::string> added{};          ///< zones
+  std::vector<std::string> removed{};
+  std::vector<ZoneChangeRow> changed{};
+  std::vector<std::string> warnings{};
+  bool operator==(const ConfigDiffResult&) const = default;
+};
+
+/// The level of the manager's and the workers' logs.
+struct LogLevelResult {
+  std::string level{};       ///< in force
+  std::string configured{};  ///< of `server.log`: in force again after a reload or a restart
+  bool operator==(const LogLevelResult&) const = default;
+};
+
+/// One record of the journal in words.
+struct JournalRecordRow {
+  std::uint64_t position = 0;
+  std::uint64_t time = 0;  ///< of removal from the configuration; other records have none
+  std::string zone{};
+  std::string kind{};  ///< "changeset", "file-edit", "base", "gone", ...
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::string note{};  ///< what the kind tells besides records
+  std::uint64_t removed_count = 0;
+  std::uint64_t added_count = 0;
+  std::vector<RecordRow> removed{};  ///< the first ones, if there are many
+  std::vector<RecordRow> added{};
+  bool operator==(const JournalRecordRow&) const = default;
+};
+
+/// A page of the journal's records.
+struct JournalPrintResult {
+  std::uint64_t snapshot = 0;  ///< records up to this position are folded into a snapshot; 0: none
+  std::uint64_t last = 0;      ///< position of the last record that was looked at
+  std::uint64_t next = 0;      ///< `position` for the next page; 0 = this was the last one
+  std::vector<JournalRecordRow> records{};
+  std::vector<std::string> damage{};  ///< what is missing or cannot be read, a line each
+  bool operator==(const JournalPrintResult&) const = default;
+};
+
 /// The bytes that one snapshot holds (zone/audit/audit.h).
 struct SnapshotUsage {
   std::string zone{};

@@ -180,6 +180,21 @@ Result<dns::Name> parse_name(std::string_view text) {
   return dns::Name::from_text(text);
 }
 
+Result<LogLevel> parse_log_level(std::string_view text) {
+  std::string known;
+  for (const auto& [word, level] : kLogLevels) {
+    if (text == word) return level;
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  return fail(Errc::kInvalid, "level '{}' is none of {}", text, known);
+}
+
+std::string_view to_text(LogLevel level) noexcept {
+  for (const auto& [word, meaning] : kLogLevels)
+    if (meaning == level) return word;
+  return "";
+}
+
 Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port) {
   auto endpoint = Endpoint::from_text(text);
   if (endpoint && text.find('@') == std::string_view::npos) endpoint->port = default_port;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -10,6 +11,10 @@
 
 /// Scalars of the configuration: text → value. No YAML here; error messages tell the valid form.
 namespace pando::config {
+
+inline constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
+    {"trace", LogLevel::kTrace},     {"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo},
+    {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}};
 
 Result<bool> parse_bool(std::string_view text);  ///< true, false, yes, no, on, off
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max);
@@ -30,6 +35,10 @@ Result<Bytes> decode_hex(std::string_view text);
 
 /// A host or zone name for people: ASCII presentation format; the final dot may be left out.
 Result<dns::Name> parse_name(std::string_view text);
+
+/// A word of `server.log.level`.
+Result<LogLevel> parse_log_level(std::string_view text);
+[[nodiscard]] std::string_view to_text(LogLevel level) noexcept;
 
 /// ADDRESS@PORT; without @PORT the port is `default_port`.
 Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);

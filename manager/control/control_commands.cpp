@@ -59,13 +59,15 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
       records_(io, pool,
                {parts.configuration, parts.data, parts.services, *parts.zones.frozen}),
-      workers_(io, parts.configuration, *parts.data.slots, parts.workers) {
+      workers_(io, parts.configuration, *parts.data.slots, parts.workers),
+      config_(io, pool, parts.configuration, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
   store_.add_to(table_);
   zone_.add_to(table_);
   records_.add_to(table_);
   workers_.add_to(table_);
+  config_.add_to(table_);
   table_.add_query(ipc::verb::kStatus,
                    [this](const Request&) -> Result<json> { return json(status_.make()); });
   table_.add_query(ipc::verb::kZoneList,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "manager/control/command_table.h"
+#include "manager/control/config_control.h"
 #include "manager/start/reloader.h"
 #include "manager/catalog/catalog_consumer.h"
 #include "manager/start/run_time_zones.h"
@@ -19,7 +20,7 @@ class ControlCommands {
  public:
   /// The parts that the commands use. All outlive the object.
   struct Parts {
-    const CurrentConfiguration& configuration;
+    CurrentConfiguration& configuration;
     OpenedData& data;
     StoreServices& services;
     ZoneServices& zones;
@@ -69,6 +70,7 @@ class ControlCommands {
   ZoneControl zone_;
   RecordControl records_;
   WorkerControl workers_;
+  ConfigControl config_;
   CommandTable table_;
 };
 

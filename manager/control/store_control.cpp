@@ -1,6 +1,8 @@
 #include "manager/control/store_control.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "manager/checkpoint/store_copy.h"
 #include "manager/checkpoint/store_dump.h"
 #include "manager/control/store_audit.h"
+#include "manager/inspect/journal_print.h"
 #include "manager/journal/journal_identity.h"
 
 namespace pando::manager {
@@ -29,6 +32,9 @@ void StoreControl::add_to(CommandTable& table) {
             [this](const Request& request, const Reply& reply) { copy_to(request.to, reply); });
   table.add(ipc::verb::kStoreDump,
             [this](const Request& request, const Reply& reply) { dump_to(request.to, reply); });
+  table.add(ipc::verb::kJournalPrint, [this](const Request& request, const Reply& reply) {
+    print_records(request, reply);
+  });
   table.add(ipc::verb::kHandOver, [this](const Request&, const Reply& reply) { hand_over(reply); });
 }
 
@@ -114,6 +120,23 @@ void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
         done(json(ipc::DumpResult{written->counts.zones, written->counts.records,
                                   written->counts.changesets, written->bytes, written->position}));
       });
+}
+
+/// Files that a snapshot replaces meanwhile are told as damage of this page.
+void StoreControl::print_records(const ipc::ControlRequest& request, const Reply& reply) {
+  JournalPage page;
+  page.from = request.position;
+  page.records = std::clamp(request.limit, 1U, ipc::kZonePageRows);
+  if (!request.name.empty()) {
+    auto name = dns::Name::from_text(request.name);
+    if (!name) return reply(pass(name));
+    page.zone = *name;
+  }
+  asio::post(pool_, [this, reply, page, journal = parts_.data.journal->files()]() mutable {
+    auto result = std::make_shared<Result<json>>(
+        json(print_journal(native_files(), std::move(journal), page)));
+    asio::post(io_, [reply, result] { reply(std::move(*result)); });
+  });
 }
 
 /// A dump beside the journal is all that the next manager needs; later updates are in the journal.

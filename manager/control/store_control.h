@@ -16,7 +16,8 @@
 
 namespace pando::manager {
 
-/// The commands on the whole store: audit, checkpoint, copy, dump and hand-over.
+/// The commands on the whole store and its journal: audit, checkpoint, copy, dump, hand-over and
+/// printing of records.
 class StoreControl {
  public:
   /// The parts that the commands use. All outlive the object.
@@ -46,6 +47,7 @@ class StoreControl {
   void dump_to(const std::string& path, const Reply& reply);
   void write_dump(const std::string& path, const DumpDone& done);
   void hand_over(const Reply& reply);
+  void print_records(const ipc::ControlRequest& request, const Reply& reply);
   asio::thread_pool& writers();
 
   asio::io_context& io_;

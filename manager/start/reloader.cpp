@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "base/pause_point.h"
-#include "base/secret.h"
 #include "base/unix_time.h"
-#include "config/added_list.h"
-#include "config/load.h"
 #include "ipc/log.h"
 #include "manager/start/log_options.h"
 #include "manager/start/systemd.h"
+#include "manager/start/wanted_configuration.h"
 
 namespace pando::manager {
 
@@ -103,27 +101,14 @@ void Reloader::start(const ReloadPtr& reload) {
 
 /// In a thread of the pool: a million zones take a second to read.
 void Reloader::read(const ReloadPtr& reload) {
-  const WipeFreed wipe_freed;  // the secrets of a configuration that is not taken
-  config::LoadResult loaded = config::load(parts_.configuration.path);
+  WantedConfiguration wanted =
+      read_wanted(parts_.configuration.path, parts_.configuration.runtime->settings);
   pause_point("configuration-read");
-  reload->result.warnings = std::move(loaded.warnings);
-  reload->fingerprint = loaded.fingerprint;
-  const config::Settings& before = parts_.configuration.runtime->settings;
-  reload->lost_list = loaded.added_list_failed;
-  if (!loaded.ok()) {
-    reload->problem = fail(Errc::kInvalid, "{}", loaded.error_text());
-  } else if (before.has_added_list && !loaded.settings.has_added_list) {
-    // The whole folder may be away.
-    reload->lost_list = true;
-    reload->problem = tl::unexpected<Error>(config::missing_added_list(
-        config::added_list_path(loaded.settings.store.journal)));
-  } else {
-    auto runtime = make_runtime(std::move(loaded.settings));
-    if (runtime)
-      reload->runtime = std::move(*runtime);
-    else
-      reload->problem = pass(runtime);
-  }
+  reload->result.warnings = std::move(wanted.warnings);
+  reload->fingerprint = wanted.fingerprint;
+  reload->lost_list = wanted.lost_list;
+  reload->runtime = std::move(wanted.runtime);
+  reload->problem = std::move(wanted.problem);
   asio::post(io_, [this, reload] {
     if (!reload->runtime) return end(reload, reload->problem);
     release_secondaries(reload);
@@ -200,6 +185,7 @@ void Reloader::take_new(const ReloadPtr& reload, const Status& status,
   if (!reload->only) {
     configuration.read_at = unix_seconds();
     configuration.list_problem.clear();
+    configuration.log_level.reset();
     log::start(log_options(configuration.runtime->settings.server.log));
   }
   configure_zones(*reload);

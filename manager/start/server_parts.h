@@ -36,6 +36,8 @@ struct CurrentConfiguration {
   std::uint64_t fingerprint = 0;  ///< of the files that the store is in line with; 0: with none
   std::uint64_t read_at = 0;      ///< seconds since 1970
   std::string list_problem{};     ///< why the last reload could not use the list of added zones
+  /// The level that a command has set, until the next reload.
+  std::optional<config::LogLevel> log_level{};
 };
 
 /// The parts that work on the store as a whole. Later parts refer to earlier ones.

@@ -16,19 +16,20 @@ MAY_INCLUDE = {
     "ipc": {"base", "dns"},
     "worker": {"base", "dns", "shm", "zone", "ipc"},
     "manager": {"base", "dns", "shm", "zone", "ipc", "config", "worker/answer"},
-    "ctl": {"base", "dns", "shm", "zone", "ipc", "config"},
+    "ctl": {"base", "dns", "shm", "zone", "ipc", "config", "manager/inspect"},
     "http": {"base", "dns", "shm", "zone", "ipc", "config"},
 }
 
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
-    "manager": ["", "server", "control", "catalog", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "commit", "journal",
+    "manager": ["", "server", "control", "catalog", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "commit", "inspect", "journal",
                 "workers", "net", "io", "support"],
     "worker": ["", "net", "respond", "request", "answer"],
     "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "config": ["import", "", "settings"],
+    "ctl": ["", "view"],
     "http": ["", "api", "metrics", "observe", "serve"],
 }
 

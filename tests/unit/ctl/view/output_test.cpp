@@ -1,4 +1,4 @@
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 #include <gtest/gtest.h>
 

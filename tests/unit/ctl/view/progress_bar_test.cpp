@@ -1,11 +1,11 @@
-#include "ctl/progress_bar.h"
+#include "ctl/view/progress_bar.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 namespace pando::ctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "ctl/top_view.h"
+#include "ctl/view/top_view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ctl/json_text.h"
+#include "ctl/view/json_text.h"
 
 namespace pando::ctl {
 

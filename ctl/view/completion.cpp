@@ -1,4 +1,4 @@
-#include "ctl/completion.h"
+#include "ctl/view/completion.h"
 
 #include <fmt/format.h>
 

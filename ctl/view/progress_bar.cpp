@@ -1,4 +1,4 @@
-#include "ctl/progress_bar.h"
+#include "ctl/view/progress_bar.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 namespace pando::ctl {
 

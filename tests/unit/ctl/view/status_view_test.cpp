@@ -1,4 +1,4 @@
-#include "ctl/status_view.h"
+#include "ctl/view/status_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

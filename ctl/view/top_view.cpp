@@ -1,4 +1,4 @@
-#include "ctl/top_view.h"
+#include "ctl/view/top_view.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/json_text.h"
-#include "ctl/output.h"
+#include "ctl/view/json_text.h"
+#include "ctl/view/output.h"
 
 namespace pando::ctl {
 

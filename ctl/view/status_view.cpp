@@ -1,10 +1,10 @@
-#include "ctl/status_view.h"
+#include "ctl/view/status_view.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ctl/output.h"
+#include "ctl/view/output.h"
 
 namespace pando::ctl {
 
