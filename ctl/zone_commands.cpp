@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json_depth.h"
+#include "ctl/view/json_text.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"
 
@@ -20,10 +21,6 @@ namespace {
 constexpr std::size_t kMostBytes = ipc::kMaxRequestBytes - 4096;
 /// Bytes that standard input is read by.
 constexpr std::size_t kInputStep = std::size_t{1} << 16;
-
-std::string json_text(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 /// Levels of a JSON array of zones: the array, a zone, and a value of eight levels, which is the
 /// most that the manager takes. Deeper values would make json_text() recurse as deep as they are.
