@@ -55,9 +55,9 @@ struct JournalFiles {
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
   std::uint64_t snapshot_position = 0;
-  /// First position of the last file that was renamed for its damaged header, or of the damaged end
-  /// of the last segment; 0 = none. Records from there on are missing until a journal snapshot holds
-  /// that position.
+  /// First position of the last file that was renamed for its damaged header, or of the damaged
+  /// end of the last segment; 0 = none. Records from there on are missing until a journal snapshot
+  /// holds that position.
   std::uint64_t damaged = 0;
   /// Name of a file that a snapshot replaced although it could not be read (*.unread); empty: there
   /// is none. Zones that are not in the snapshot may have records there.
@@ -181,8 +181,8 @@ class Journal {
 /// More positions than a file can use: a record has 40 bytes or more.
 inline constexpr std::uint64_t kPositionsOfAFile = std::uint64_t{1} << 32;
 
-/// Whether the file that was left out for its damaged header is the journal's last one, so that
-/// nobody knows how many records it has. False once a snapshot has the file's first position.
+/// Whether the journal ends in damage, of the last segment's header or of its end, so that nobody
+/// knows how many records are lost. False once a snapshot has the first of their positions.
 [[nodiscard]] bool ends_in_damage(const JournalFiles& journal) noexcept;
 
 /// True when a later segment says that the record at `position` never took place.

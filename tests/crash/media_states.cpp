@@ -529,7 +529,7 @@ class MediaHost {
   std::mt19937_64 random_;
   std::mt19937_64 removals_;         // of its own: runs without removals stay as they are
   bool removes_;
-  std::string removed_;              // the zone that is not configured; empty: all are
+  std::string removed_;  // the zone that is not configured; empty: all are
   std::uint64_t checkpoints_of_12_;  // steps of twelve; 0: there is no image
   shm::test::Folder folder_;  // of zone files
   std::unique_ptr<shm::test::Folder> memory_ = std::make_unique<shm::test::Folder>();

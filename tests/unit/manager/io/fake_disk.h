@@ -41,7 +41,8 @@ class FakeDisk final : public Files {
   /// A rename reaches the disk whole or not at all, as file systems with a journal have it; else
   /// its halves are lost one by one.
   bool whole_renames = false;
-  /// A write that fails has written its first half, about; else nothing, as when the host ends before it.
+  /// A write that fails has written its first half, about; else nothing, as when the host ends
+  /// before it.
   bool half_writes = true;
   /// Bytes that reach the disk together; each power cut takes one of these.
   std::vector<std::size_t> sectors = {64, 512};
