@@ -61,9 +61,9 @@ void JournalUpkeep::check(bool blocked) {
 /// through once in a while, as there may be many.
 bool JournalUpkeep::can_close_gap(const zone::StoreView& version) {
   waiting_.clear();
-  if (!journal_.has_gap_to_close()) return false;
+  if (!journal_.has_lasting_gap()) return false;
   const auto zone = zone_without_data(version);
-  if (!zone) return true;
+  if (!zone) return journal_.has_gap_to_close();
   waiting_ = to_text(*zone);
   pause_until_ = std::chrono::steady_clock::now() + pause_before_healing_;
   return false;

@@ -330,13 +330,17 @@ void Journal::cannot_be_read(const std::string& reason) {
   impl_->next_try = impl_->unreadable_since + impl_->options.retry;
 }
 
-bool Journal::has_gap_to_close() const {
+bool Journal::has_lasting_gap() const {
   const std::lock_guard lock(impl_->mutex);
-  const bool is_unread =
-      impl_->lack_is_unread || (!impl_->listing.unreadable.empty() && impl_->in_store);
-  return is_unread &&
+  return (impl_->lack_is_unread || !impl_->listing.unreadable.empty()) &&
          std::chrono::steady_clock::now() - impl_->unreadable_since >=
              kTriesBeforeSnapshot * impl_->options.retry;
+}
+
+bool Journal::has_gap_to_close() const {
+  if (!has_lasting_gap()) return false;
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->lack_is_unread || impl_->in_store;
 }
 
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
@@ -447,6 +451,7 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     journal.listing.snapshot_position = position;
     if (journal.listing.lack == sealed.lack) {
       journal.listing.lack.clear();
+      journal.listing.damaged = 0;
       journal.lack_is_unread = false;
       journal.whole = true;
     }

@@ -55,8 +55,9 @@ struct JournalFiles {
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
   std::uint64_t snapshot_position = 0;
-  /// First position of the last file that was renamed for its damaged header; 0 = none. Its records
-  /// are missing until a journal snapshot holds that position.
+  /// First position of the last file that was renamed for its damaged header, or of the damaged
+  /// end of the last segment; 0 = none. Records from there on are missing until a journal snapshot
+  /// holds that position.
   std::uint64_t damaged = 0;
   /// Name of a file that a snapshot replaced although it could not be read (*.unread); empty: there
   /// is none. Zones that are not in the snapshot may have records there.
@@ -107,8 +108,10 @@ class Journal {
   /// A part of the journal turned out to be unreadable after open(). No effect on a journal that is
   /// known as unreadable.
   void cannot_be_read(const std::string& reason);
-  /// True: a part could not be read for a while, and a snapshot of the store may take the place of
-  /// all files, if the store has each zone's data. Any thread.
+  /// True: a part could not be read for a while. Any thread.
+  [[nodiscard]] bool has_lasting_gap() const;
+  /// The same, and a snapshot of the store may take the place of all files, if the store has each
+  /// zone's data. Any thread.
   [[nodiscard]] bool has_gap_to_close() const;
   /// False while the journal is known to lack records that the store has: damage, or a journal that
   /// was restored from a backup. Until a snapshot has all zones, an update would exist in one copy
@@ -178,8 +181,8 @@ class Journal {
 /// More positions than a file can use: a record has 40 bytes or more.
 inline constexpr std::uint64_t kPositionsOfAFile = std::uint64_t{1} << 32;
 
-/// Whether the file that was left out for its damaged header is the journal's last one, so that
-/// nobody knows how many records it has. False once a snapshot has the file's first position.
+/// Whether the journal ends in damage, of the last segment's header or of its end, so that nobody
+/// knows how many records are lost. False once a snapshot has the first of their positions.
 [[nodiscard]] bool ends_in_damage(const JournalFiles& journal) noexcept;
 
 /// True when a later segment says that the record at `position` never took place.

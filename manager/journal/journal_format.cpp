@@ -12,12 +12,19 @@ constexpr std::uint64_t kFamilyMagic = kFileMagic >> 16;
 constexpr std::uint32_t kSegmentKind = 1U << 24;
 constexpr std::uint32_t kRecordMagic = 0x504A5243U;  // "PJRC"
 constexpr std::size_t kEndsGroupAt = 25;             // in the record header
+constexpr std::size_t kCheckAt = 28;                 // in the record header
 constexpr std::size_t kChecksumAt = 32;              // in the record header
 constexpr std::size_t kHeaderChecksumAt = 56;        // in the segment header
 
 void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value >> 32));
   append_be32(out, static_cast<std::uint32_t>(value));
+}
+
+/// Covers the fields before it. So a record's length is proven without the record's body, which may
+/// be damaged or not there.
+std::uint32_t frame_check(const std::uint8_t* header) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits(header, kCheckAt));
 }
 
 /// Covers the whole record except the checksum itself and the padding.
@@ -61,8 +68,8 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
   return header;
 }
 
-//  0      4      8          16            24     25    26      32         40
-//  | magic | body | position | group_first | kind | end | zeros | checksum | name from to ... | pad
+//  0      4      8          16            24     25    26      28      32         40
+//  | magic | body | position | group_first | kind | end | zeros | check | checksum | name ... | pad
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce) {
   const std::size_t start = out.size();
   const std::size_t body = record.zone.size() + 8 + record.payload.size();
@@ -72,6 +79,7 @@ void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce)
   append_be64(out, record.group_first);
   append_be64(out, static_cast<std::uint64_t>(record.kind) << 56 |
                        static_cast<std::uint64_t>(record.ends_group ? 1 : 0) << 48);
+  store_be32(out.data() + start + kCheckAt, frame_check(out.data() + start));
   append_be64(out, 0);
   append(out, record.zone.view().bytes());
   append_be32(out, record.from.value);
@@ -83,7 +91,8 @@ void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce)
 }
 
 std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
-  if (header.size() < kRecordHeaderBytes || load_be32(header.data()) != kRecordMagic)
+  if (header.size() < kRecordHeaderBytes || load_be32(header.data()) != kRecordMagic ||
+      load_be32(header.data() + kCheckAt) != frame_check(header.data()))
     return std::nullopt;
   RecordFrame frame;
   frame.body_bytes = load_be32(header.data() + 4);

@@ -58,7 +58,7 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes);
 /// Appends one record, padded to 8 bytes.
 void append_record(Bytes& out, const JournalRecord& record, std::uint64_t nonce);
 
-/// Fields of a record's first kRecordHeaderBytes; nullopt when they cannot be a record's.
+/// Fields of a record's first kRecordHeaderBytes, whose own check is right; nullopt: they are not.
 struct RecordFrame {
   std::uint32_t body_bytes = 0;
   std::uint64_t position = 0;

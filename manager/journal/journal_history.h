@@ -122,8 +122,8 @@ class JournalHistory {
   Status for_each_zone_record(const ZonePlaces& places, dns::NameView zone, std::uint64_t up_to,
                               const ZoneRecordVisit& visit) const;
 
-  /// Whether the journal snapshot may lack records of the zone, because the zone was not served when
-  /// the snapshot took the place of damaged or unread files.
+  /// Whether the journal snapshot may lack records of the zone, because the zone was not served
+  /// when the snapshot took the place of damaged or unread files.
   [[nodiscard]] bool snapshot_may_lack(const ZonePlaces* places) const noexcept {
     return places == nullptr ? unread_files_ != 0 : places->may_lack;
   }

@@ -256,6 +256,7 @@ Status Recovery::read_last_segment() {
     files_.segments.pop_back();
     return {};
   }
+  if (reader->ends_damaged()) files_.damaged = std::max(files_.damaged, last_ + 1);
   if (reader->damaged_places() != 0)
     tell_lack(fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                           reader->damaged_places()));

@@ -119,7 +119,8 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
         offset += bytes.size();
         return written;
       },
-      {sealed.identity, unix_seconds(), version.version(), position, 0, 0}, zone::DumpWriter::Contents::kZones);
+      {sealed.identity, unix_seconds(), version.version(), position, 0, 0},
+      zone::DumpWriter::Contents::kZones);
   Status done;
   const bool lacks = !sealed.lack.empty();
   for (const dns::Name& name : names_of(*history, version, lacks)) {

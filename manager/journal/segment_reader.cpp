@@ -6,6 +6,20 @@ namespace pando::manager {
 
 namespace {
 constexpr std::size_t kReadAhead = 256 << 10;
+
+/// Whether `bytes`, which begin at `offset` of a file, have a piece of zeros that may not have been
+/// written. The first and the last piece count as far as they belong to `bytes`.
+bool has_unwritten_piece(ByteView bytes, std::uint64_t offset) noexcept {
+  while (!bytes.empty()) {
+    const std::size_t length =
+        std::min<std::size_t>(kWrittenPiece - offset % kWrittenPiece, bytes.size());
+    const ByteView piece = bytes.first(length);
+    if (std::all_of(piece.begin(), piece.end(), [](std::uint8_t b) { return b == 0; })) return true;
+    bytes = bytes.subspan(length);
+    offset += length;
+  }
+  return false;
+}
 }  // namespace
 
 Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
@@ -22,6 +36,7 @@ Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
   SegmentReader reader(std::move(*file), *header, std::min(*size, bytes));
   reader.last_position_ = header->first - 1;
   reader.synced_ = synced;
+  reader.is_last_ = synced == 0;
   return reader;
 }
 
@@ -66,7 +81,21 @@ Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
   return true;
 }
 
-/// For a place without a valid record: finds a later group's record behind it, if there is one.
+/// Whether all bytes of the record at `at_`, which is not valid, have been written.
+Result<bool> SegmentReader::is_written_and_wrong() {
+  auto head = bytes_at(at_, kRecordHeaderBytes);
+  if (!head) return pass(head);
+  if (head->size() < kRecordHeaderBytes || has_unwritten_piece(*head, at_)) return false;
+  const auto frame = decode_frame(*head);
+  if (!frame) return true;
+  const std::size_t length = kRecordHeaderBytes + frame->body_bytes;
+  auto whole = bytes_at(at_, length);
+  if (!whole) return pass(whole);
+  return whole->size() == length && !has_unwritten_piece(*whole, at_) &&
+         !decode_record(*whole, header_.nonce);
+}
+
+/// For a place without a valid record: finds a record behind it that counts, if there is one.
 Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   const std::uint64_t expected = last_position_ + 1;
   std::optional<std::uint64_t> same;  // the first sound record of the damaged group
@@ -84,7 +113,18 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
     at_ = same.value_or(offset);
     return same ? record_at(at_) : std::move(found);
   }
-  return std::nullopt;
+  if (!is_last_) return std::nullopt;  // positions tell the rest
+  // Behind a first proof, a record that is not whole is damage as well.
+  auto damaged = synced_ != 0 ? Result<bool>(true) : is_written_and_wrong();
+  if (!damaged) return pass(damaged);
+  if (!*damaged) return std::nullopt;
+  // Sound records of the last group count then as well.
+  ++damaged_ahead_;
+  synced_ = UINT64_MAX;
+  ends_damaged_ = !same;
+  if (!same) return std::nullopt;
+  at_ = *same;
+  return record_at(at_);
 }
 
 /// The next valid record, whether or not its group is whole.
@@ -99,7 +139,7 @@ Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
     if (torn_) {
       record = skip_damage();
       if (!record) return pass(record);
-      torn_ = !record->has_value();
+      torn_ = !record->has_value() && !ends_damaged_;
     }
   }
   if (!*record) {

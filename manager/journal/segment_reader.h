@@ -11,9 +11,16 @@
 
 namespace pando::manager {
 
+/// Media write at least so many bytes as one. A cache line of persistent memory has these; a sector
+/// of a disk has more.
+inline constexpr std::uint64_t kWrittenPiece = 64;
+
 /// Reads one journal file front to back. A place without a valid record is the end, a torn tail (a
 /// group that was never synced), or damage. A record of a *later* group behind the place proves
 /// damage, since that group was written only after the damaged place had been synced.
+///
+/// So does a record that was written whole and is wrong all the same: a loss of power leaves zeros
+/// where something was not written, in pieces of kWrittenPiece bytes or more.
 ///
 /// The reader continues behind damage, where records may belong to other zones. A group whose end
 /// is torn has no valid record, however sound each is: the group was written to be there as a
@@ -34,8 +41,10 @@ class SegmentReader {
   [[nodiscard]] std::uint64_t valid_bytes() const noexcept { return at_; }
   /// Offset of the record that next() returned last; see read_record().
   [[nodiscard]] std::uint64_t last_offset() const noexcept { return last_offset_; }
-  /// Whether something other than zeros stood behind the last record (known after the end).
+  /// Whether a group that was never synced stood behind the last record (known after the end).
   [[nodiscard]] bool torn() const noexcept { return torn_; }
+  /// Whether damage stood there instead: nobody knows how many records are lost.
+  [[nodiscard]] bool ends_damaged() const noexcept { return ends_damaged_; }
   /// Places skipped so far because they hold damage.
   [[nodiscard]] std::uint32_t damaged_places() const noexcept { return damaged_; }
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }
@@ -55,11 +64,13 @@ class SegmentReader {
   Status read_group();
   Result<std::optional<JournalRecord>> skip_damage();
   Result<bool> only_zeros_from(std::uint64_t offset);
+  Result<bool> is_written_and_wrong();
 
   std::unique_ptr<StoreFile> file_;
   SegmentHeader header_;
   std::uint64_t file_bytes_;
   std::uint64_t synced_ = 0;
+  bool is_last_ = true;  // no later segment tells where the synced part ends
   std::uint64_t at_;
   std::uint64_t last_position_ = 0;
   std::uint64_t last_offset_ = 0;
@@ -68,6 +79,7 @@ class SegmentReader {
   std::optional<Found> ahead_;  // the first record of the next group
   std::uint32_t damaged_ahead_ = 0;
   bool torn_ = false;
+  bool ends_damaged_ = false;
   bool ended_ = false;
   Bytes window_;  // a stretch of the file, so that small records cost no system call each
   std::uint64_t window_at_ = 0;

@@ -43,17 +43,17 @@ Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& op
   std::string_view effect = "the identity in the journal's other files is used";
   auto known = identity_in_files(files, settings.journal);
   if (!known && known.error().code == Errc::kCorrupt) return known;
+  const bool may_tell_later = !known && known.error().code != Errc::kNotFound;
   if (!known) {
-    const bool may_know = known.error().code != Errc::kNotFound;
     effect = "the identity in the store or the image is used";
     known = identity_beside(files, options, settings.image);
-    if (!known && (may_know || !is_lost || known.error().code != Errc::kNotFound))
+    if (!known && (may_tell_later || !is_lost || known.error().code != Errc::kNotFound))
       return tl::unexpected<Error>(why);
   }
   if (!known) effect = "there is no store to go with, and the journal gets a new one";
   log::error("journal_identity_lost", "reason", why.text, "effect", effect);
   if (!known) return make_identity(files, settings.journal);
-  if (is_lost)
+  if (is_lost && !may_tell_later)
     if (auto written = write_identity(files, settings.journal, *known); !written)
       log::error("journal_identity_lost", "reason", written.error().text);
   return known;

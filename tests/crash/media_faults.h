@@ -75,13 +75,13 @@ class MediaFaults {
   [[nodiscard]] bool is_image_hit() const { return is_image_hit_; }
   /// The image has a fault of any kind since healed().
   [[nodiscard]] bool is_image_struck() const { return is_image_struck_ || is_image_hit_; }
-  /// The last group is damaged. Nothing behind it proves that it had been synced.
+  /// The last group is damaged, and looks like one that was never synced: nothing sound is behind
+  /// it, and a piece of it is zeros.
   [[nodiscard]] bool is_end_hit() const { return is_end_hit_; }
   /// Each place that had the zone's serial is damaged.
   [[nodiscard]] bool is_serial_lost(const std::string& zone) const {
     return no_serials_.contains(zone);
   }
-  [[nodiscard]] bool is_identity_hit() const { return is_identity_hit_; }
   [[nodiscard]] bool is_unreadable() const { return !bad_.empty(); }
   [[nodiscard]] std::string said() const {
     std::string text = fmt::format("snapshot at {}", snapshot_position_);
@@ -177,6 +177,7 @@ class MediaFaults {
     const std::uint64_t sector = at / kSector * kSector;
     const std::uint64_t few = random_() % 3 + 1;
     is_image_struck_ = is_image_struck_ || path.starts_with(image_);
+    if (path.ends_with("/identity") && random_() % 3 == 0) return empty(path);
     switch (random_() % 8) {
       case 0:
         return be_bad({path, false, sector, sector + kSector, few}, "sector unreadable at first");
@@ -210,6 +211,13 @@ class MediaFaults {
     return random_() % bytes;
   }
 
+  void empty(const std::string& path) {
+    tell("emptied file", path, 0);
+    auto file = disk_.open(path, OpenMode::kWrite);
+    if (!file) return;  // which cannot be read
+    shm::test::must((*file)->truncate(0));
+    shm::test::must((*file)->sync());
+  }
   void be_bad(Bad&& bad, const std::string& what) {
     tell(what, bad.path, bad.from);
     bad_.push_back(std::move(bad));
@@ -229,7 +237,6 @@ class MediaFaults {
 
   void hit(const std::string& path, std::uint64_t at) {
     is_image_hit_ = is_image_hit_ || path.starts_with(image_);
-    is_identity_hit_ = is_identity_hit_ || path.ends_with("/identity");
     for (Segment& segment : segments_) {
       if (segment.path != path) continue;
       segment.is_header_hit = segment.is_header_hit || at < kSegmentHeaderBytes;
@@ -255,8 +262,22 @@ class MediaFaults {
     }
   }
 
-  /// A damaged group counts as synced only if something behind it is sound: a record of a later
-  /// group, or the next segment.
+  [[nodiscard]] bool has_piece_of_zeros(const Segment& segment, std::uint64_t group) const {
+    const Bytes& bytes = disk_.contents(segment.path);
+    for (const Record& record : segment.records) {
+      if (record.group != group) continue;
+      std::map<std::uint64_t, bool> is_written;  // by piece
+      for (std::uint64_t at = record.begin; at < record.end; ++at)
+        is_written[at / kWrittenPiece] |= bytes[at] != 0;
+      if (std::any_of(is_written.begin(), is_written.end(),
+                      [](const auto& piece) { return !piece.second; }))
+        return true;
+    }
+    return false;
+  }
+
+  /// A damaged group counts as synced only if something behind it is sound (a record of a later
+  /// group, or the next segment), or if all of it has been written.
   void judge(const Segment& segment, bool is_followed, bool is_last) {
     for (const Record& record : segment.records) {
       const bool is_proven =
@@ -267,7 +288,8 @@ class MediaFaults {
       const bool is_group_hit = std::any_of(
           segment.records.begin(), segment.records.end(),
           [&](const Record& other) { return other.group == record.group && other.is_hit; });
-      const bool ends_torn = is_group_hit && !is_proven && !segment.is_header_hit;
+      const bool ends_torn = is_group_hit && !is_proven && !segment.is_header_hit &&
+                             has_piece_of_zeros(segment, record.group);
       is_end_hit_ = is_end_hit_ || (ends_torn && is_last);
       if (segment.is_header_hit || record.is_hit || ends_torn) destroyed_.insert(record.position);
     }
@@ -306,7 +328,6 @@ class MediaFaults {
   bool is_image_hit_ = false;
   bool is_image_struck_ = false;
   bool is_end_hit_ = false;
-  bool is_identity_hit_ = false;
   std::string told_;
 };
 

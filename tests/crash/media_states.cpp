@@ -301,12 +301,11 @@ class MediaHost {
     if (!live) lose_memory();
     live = std::filesystem::exists(memory_->store());
     if (!open(live)) {
-      // Nothing else knows whose journal this is, so the operator brings the file back.
-      EXPECT_TRUE(!live && (faults_.is_identity_hit() || faults_.is_unreadable())) << why_;
+      // Nothing that can be read knows whose journal this is, so the operator brings the file back.
+      EXPECT_TRUE(!live && faults_.is_unreadable()) << why_ << said();
       ++counts["starts that wait for the operator"];
       faults_.make_readable();
-      for (std::size_t at = 0; at < identity_.size(); ++at)
-        disk_.damage(kIdentity, at, identity_[at]);
+      must(write_file_atomically(disk_, kIdentity, identity_));
       ASSERT_TRUE(open(live)) << why_ << said();
     }
     if (journal_identity(disk_, kJournal)) identity_ = disk_.contents(kIdentity);
@@ -461,8 +460,8 @@ class MediaHost {
       if (!served || !served.loaded()) continue;
       auto& published = clients_[zone].published;
       const std::uint32_t serial = served.serial().value;
-      // A damaged last group looks like a group that was never synced, and so its serials are
-      // unknown. So are those of a journal snapshot that is damaged in two places.
+      // A last group that is in part zeros looks like one that was never synced, and so its serials
+      // are unknown. So are those of a journal snapshot that is damaged in two places.
       if (may_go_back_.erase(zone) != 0) {
         const auto behind = published.lower_bound(serial);
         counts["serials that nothing told any more"] += behind != published.end() ? 1 : 0;
@@ -530,7 +529,7 @@ class MediaHost {
   std::mt19937_64 random_;
   std::mt19937_64 removals_;         // of its own: runs without removals stay as they are
   bool removes_;
-  std::string removed_;              // the zone that is not configured; empty: all are
+  std::string removed_;  // the zone that is not configured; empty: all are
   std::uint64_t checkpoints_of_12_;  // steps of twelve; 0: there is no image
   shm::test::Folder folder_;  // of zone files
   std::unique_ptr<shm::test::Folder> memory_ = std::make_unique<shm::test::Folder>();

@@ -42,10 +42,14 @@ def problem(server):
     return server.control("status")["problem"]
 
 
-def lose_memory(server):
+def end_workers(server):
     for pid in server.left_over():
         os.kill(pid, signal.SIGKILL)
     servers.wait_until("workers are gone", lambda: not server.left_over())
+
+
+def lose_memory(server):
+    end_workers(server)
     shutil.rmtree(server.store)
 
 
@@ -97,16 +101,96 @@ def test_a_segment_that_cannot_be_read_keeps_no_live_store_from_serving(server):
     assert has(server, "before") and has(server, "after") and not has(server, "refused")
 
 
-@pytest.mark.parametrize("text", ("", "0123"))
-def test_a_damaged_identity_is_known_from_the_live_store(server, text):
+@pytest.mark.parametrize("text", (None, "", "0123456789abcdef" * 2), ids=("missing", "empty", "old form"))
+@pytest.mark.parametrize("live", (True, False), ids=("live store", "neither store nor image"))
+def test_an_identity_that_is_lost_is_known_from_the_journals_files(server, live, text):
     server.start(ZONE)
     assert accepts(server, "before")
     server.kill()
+    if not live:
+        lose_memory(server)
     identity = server.folder / "journal" / "identity"
     whole = identity.read_text()
-    identity.write_text(text)
+    identity.unlink()
+    if text is not None:
+        identity.write_text(text)
     server.start(ZONE)
     assert has(server, "before")
     assert accepts(server, "after")
     assert identity.read_text() == whole
+    assert problem(server) == ""
     assert "journal_identity_lost" in server.log()
+
+
+def test_a_damaged_identity_gives_the_journal_to_no_other_journals_store(server):
+    server.start(ZONE)
+    assert accepts(server, "own")
+    server.kill()
+    lose_memory(server)
+    server.journal = "other"
+    server.write_config()
+    server.start(ZONE)
+    assert accepts(server, "foreign")
+    server.kill()
+    end_workers(server)
+    server.journal = "journal"
+    server.write_config()
+    identity = server.folder / "journal" / "identity"
+    whole = identity.read_text()
+    identity.write_text("")
+    with pytest.raises(AssertionError, match="belongs to the journal in another folder"):
+        server.start(ZONE)
+    assert identity.read_text() == whole
+    shutil.rmtree(server.store)
+    server.start(ZONE)
+    assert has(server, "own") and not has(server, "foreign")
+
+
+def test_damage_of_the_very_last_group_gives_its_serial_to_no_other_data(server):
+    server.start(ZONE)
+    assert accepts(server, "first") and accepts(server, "last")
+    served = server.serial(ZONE)
+    server.kill()
+    lose_memory(server)
+    [segment] = (server.folder / "journal").glob("*.journal")
+    data = bytearray(segment.read_bytes())
+    data[data.rindex(b"\x04last") + 1] ^= 1
+    segment.write_bytes(data)
+    server.start(ZONE)
+    assert has(server, "first") and not has(server, "last")
+    raised = server.serial(ZONE)
+    assert raised > served
+    server.kill()
+    lose_memory(server)
+    server.start(ZONE)
+    assert has(server, "first") and not has(server, "last")
+    assert server.serial(ZONE) >= raised  # the same data, or another doubt
+    servers.wait_until("the journal is healed", lambda: problem(server) == "")
+    assert accepts(server, "next")
+    after = server.serial(ZONE)
+    server.kill()
+    lose_memory(server)
+    server.start(ZONE)
+    assert server.serial(ZONE) == after
+    assert has(server, "next")
+
+
+def test_problem_names_the_zone_that_keeps_a_gap_open(pando, tmp_path):
+    (tmp_path / "good.zone").write_text(ZONE_FILE)
+    (tmp_path / "wrong.zone").write_text("@ SOA\n")
+    server = pando([{"name": ZONE, "file": str(tmp_path / "good.zone"), "allow-update": RULES},
+                    {"name": "wrong.test", "file": str(tmp_path / "wrong.zone")}], workers=1)
+    server.start(ZONE)
+    assert accepts(server, "before")
+    server.kill()
+    [segment] = (server.folder / "journal").glob("*.journal")
+    aside = server.folder / "aside"
+    segment.rename(aside)
+    segment.mkdir()
+    server.start(ZONE)
+    servers.wait_until("the zone is named", lambda: "wrong.test" in problem(server), 90)
+    assert segment.name in problem(server)
+    segment.rmdir()
+    aside.rename(segment)
+    servers.wait_until("it goes on", lambda: accepts(server, "after"), 30)
+    assert problem(server) == ""

@@ -597,6 +597,7 @@ TEST_F(DumpFile, TellsHowTheNotedFileLay) {
 
 TEST_F(DumpFile, OfAnotherJournalIsRefusedBesideRecords) {
   const std::string journal = path("other");
+  Start start(journal);
   {
     auto other = must(Journal::open({journal}, native_files(), [](const JournalNote&) {}));
     const std::vector<JournalEntry> group{
@@ -604,7 +605,6 @@ TEST_F(DumpFile, OfAnotherJournalIsRefusedBesideRecords) {
     must(other.append(group));
   }
   must(write(PlacedDump::path_in(journal)));
-  Start start(journal);
   const auto found = start.find();
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, Errc::kDenied);

@@ -123,6 +123,22 @@ TEST_F(Upkeep, AJournalThatLacksRecordsGetsASnapshotAtOnceAndUpdatesWaitForIt) {
   EXPECT_EQ(snapshot.zones().places.size(), 1U);
 }
 
+/// Also if the zone had none at the start already, so that the store never counted as complete.
+TEST_F(Upkeep, AZoneWithoutDataKeepsAGapOpenAndIsNamed) {
+  unload();
+  parts_.journal = shm::test::must(
+      Journal::open({parts_.journal.directory(), 64 << 10, std::chrono::milliseconds(0)},
+                    native_files(), [](const JournalNote&) {}));
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
+                       parts_.journal, parts_.committer, parts_.slots, 1 << 30);
+  parts_.journal.cannot_be_read("a bad sector");
+  upkeep.check(false);
+  EXPECT_FALSE(upkeep.running());
+  EXPECT_THAT(upkeep.problem(), ::testing::HasSubstr("a bad sector"));
+  EXPECT_THAT(upkeep.problem(),
+              ::testing::HasSubstr(fmt::format("zone {} has no data", to_text(name("@")))));
+}
+
 TEST_F(Upkeep, DamageOfAnOlderSegmentIsFoundAndHealed) {
   const auto moved = [](int serial) {
     return fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);

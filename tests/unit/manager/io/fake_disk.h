@@ -41,7 +41,8 @@ class FakeDisk final : public Files {
   /// A rename reaches the disk whole or not at all, as file systems with a journal have it; else
   /// its halves are lost one by one.
   bool whole_renames = false;
-  /// A write that fails has written its first half; else nothing, as when the host ends before it.
+  /// A write that fails has written its first half, about; else nothing, as when the host ends
+  /// before it.
   bool half_writes = true;
   /// Bytes that reach the disk together; each power cut takes one of these.
   std::vector<std::size_t> sectors = {64, 512};
@@ -168,13 +169,18 @@ class FakeDisk final : public Files {
   };
 
   class Handle final : public StoreFile {
+    /// Media write pieces of 64 bytes or more as a whole.
+    static std::size_t half_of(std::uint64_t offset, std::size_t bytes) {
+      const std::uint64_t end = (offset + bytes / 2) / 64 * 64;
+      return end > offset ? end - offset : 0;
+    }
+
    public:
     Handle(FakeDisk& disk, std::string path, std::shared_ptr<Node> node)
         : disk_(disk), path_(std::move(path)), node_(std::move(node)) {}
     Status write_at(std::uint64_t offset, ByteView bytes) override {
       auto asked = disk_.ask(Call::kWrite, path_);
-      // One that fails has written a part of it.
-      if (!asked) bytes = bytes.first(disk_.half_writes ? bytes.size() / 2 : 0);
+      if (!asked) bytes = bytes.first(disk_.half_writes ? half_of(offset, bytes.size()) : 0);
       node_->put(offset, bytes);
       node_->unsynced.push_back({offset, Bytes(bytes.begin(), bytes.end()), {}});
       return asked;

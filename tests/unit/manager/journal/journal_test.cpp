@@ -8,6 +8,7 @@
 #include <set>
 
 #include "manager/journal/journal_history.h"
+#include "manager/journal/segment_reader.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "tests/unit/manager/journal/snapshot_maker.h"
 
@@ -59,6 +60,12 @@ class JournalTest : public ::testing::Test {
   Result<std::uint64_t> try_append(Journal& journal, std::string_view payload) {
     const JournalEntry one[] = {entry(payload)};
     return journal.append(one);
+  }
+  /// Leaves what a loss of power may leave of the group at `offset`: its first bytes.
+  void tear(const Journal& journal, std::uint64_t offset) {
+    Bytes& bytes = disk.contents(last_segment(journal));
+    const std::uint64_t piece = (offset / kWrittenPiece + 1) * kWrittenPiece;
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(piece), bytes.end(), 0);
   }
   std::string last_segment(const Journal& journal) { return journal.files().segments.back().path; }
 
@@ -133,10 +140,9 @@ TEST_F(JournalTest, ARecordAboveTheSegmentSizeGetsASegmentOfItsOwn) {
 TEST_F(JournalTest, ATornTailIsCutOffAndTold) {
   Journal journal = open();
   append(journal, "whole");
+  const std::uint64_t end = journal.total_bytes();
   append(journal, "this one is torn");
-  Bytes& bytes = disk.contents(last_segment(journal));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  bytes[text.find("torn")] ^= 1;
+  tear(journal, end);
   const Journal again = open();
   EXPECT_THAT(payloads(again), ElementsAre("whole"));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("torn tail cut off")));
@@ -146,10 +152,9 @@ TEST_F(JournalTest, ATornTailIsCutOffAndTold) {
 TEST_F(JournalTest, RecordsAfterATornTailAreAppendedAndFound) {
   Journal journal = open();
   append(journal, "whole");
+  const std::uint64_t end = journal.total_bytes();
   append(journal, "torn");
-  Bytes& bytes = disk.contents(last_segment(journal));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  bytes[text.find("torn")] ^= 1;
+  tear(journal, end);
   Journal again = open();
   append(again, "new");
   EXPECT_THAT(payloads(open()), ElementsAre("whole", "new"));
@@ -335,6 +340,45 @@ TEST_F(JournalTest, DamageInTheLastGroupOfASegmentTakesNoOtherRecord) {
       return {};
     }));
     EXPECT_EQ(records, 3U) << hit;
+  }
+}
+
+/// Each byte of the group was written, so that it is no torn tail.
+TEST_F(JournalTest, DamageInTheVeryLastGroupIsToldFromATornTail) {
+  const std::string filler(100, 'x');  // more than a piece of the medium
+  for (const std::string hit : {"group-a", "group-b", "group-c", "PJRC"}) {
+    disk = FakeDisk();
+    severe.clear();
+    Journal journal = open();
+    append(journal, "alone");
+    const JournalEntry group[] = {entry("group-a" + filler), entry("group-b" + filler),
+                                  entry("group-c" + filler)};
+    ASSERT_TRUE(journal.append(group));
+    Bytes& bytes = disk.contents(last_segment(journal));
+    const auto found = hit == "PJRC"
+                           ? std::find_end(bytes.begin(), bytes.end(), hit.begin(), hit.end()) + 4
+                           : std::search(bytes.begin(), bytes.end(), hit.begin(), hit.end());
+    *found ^= 1;  // "PJRC": the last record's length
+    std::vector<std::string> left = {"alone", "group-a" + filler, "group-b" + filler,
+                                     "group-c" + filler};
+    std::erase(left, (hit == "PJRC" ? "group-c" : hit) + filler);
+    const bool is_end = left.back() == "group-b" + filler;
+    for (int start = 0; start < 2; ++start) {
+      const Journal again = open();
+      EXPECT_EQ(payloads(again), left) << hit;
+      EXPECT_FALSE(again.is_whole()) << hit;
+      EXPECT_EQ(ends_in_damage(again.files()), is_end) << hit;
+      EXPECT_EQ(again.files().damaged, is_end ? 4U : 0U) << hit;
+    }
+    EXPECT_FALSE(severe.empty());
+    // A start without a live store goes on far behind it, and each later start sees the gap.
+    Journal next = open();
+    next.pass_over_damaged_end();
+    append(next, "next");
+    left.emplace_back("next");
+    const Journal later = open();
+    EXPECT_EQ(payloads(later), left) << hit;
+    EXPECT_TRUE(JournalHistory::read(disk, later.files(), sink())->damaged());
   }
 }
 
