@@ -78,7 +78,10 @@ class JournalPrinter {
       expected = position + 1;
       take(**record);
     }
-    if (is_last && result_.next == 0 && reader->torn())
+    if (!is_last || result_.next != 0) return;
+    if (reader->ends_damaged())
+      tell(fmt::format("{}: damaged behind record {}", segment.path, expected - 1));
+    else if (reader->torn())
       tell(fmt::format("{}: behind record {} there is a group that was never finished, or damage",
                        segment.path, expected - 1));
   }

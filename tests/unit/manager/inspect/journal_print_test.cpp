@@ -11,6 +11,7 @@
 #include "manager/io/directory_lock.h"
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/journal/segment_reader.h"
 
 namespace pando::manager {
 namespace {
@@ -173,20 +174,31 @@ TEST_F(JournalPrintTest, DamageIsToldAndWhatIsSoundBehindItIsPrinted) {
   EXPECT_FALSE(print_journal_at(files.front(), {})) << "a single file that cannot be read";
 }
 
-TEST_F(JournalPrintTest, ATornEndIsTold) {
+TEST_F(JournalPrintTest, ADamagedAndATornEndAreTold) {
   const auto files = segments();
   // The record's last byte before its padding.
-  std::uint64_t bytes = 0;
+  std::uint64_t last = 0;
   {
     std::ifstream stream(files.back(), std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(stream)), {});
-    bytes = text.find_last_not_of('\0');
+    last = text.find_last_not_of('\0');
   }
-  flip(files.back(), static_cast<std::streamoff>(bytes));
-  const auto printed = print_journal_at(folder_, {});
+  flip(files.back(), static_cast<std::streamoff>(last));
+  auto printed = print_journal_at(folder_, {});
   ASSERT_TRUE(printed);
   EXPECT_THAT(positions(*printed), ElementsAre(1, 2, 3));
-  EXPECT_THAT(printed->damage, ElementsAre(HasSubstr("behind record 3")));
+  EXPECT_THAT(printed->damage, ElementsAre(HasSubstr("damaged behind record 3")));
+
+  const std::uint64_t piece = last / kWrittenPiece * kWrittenPiece;
+  {
+    std::fstream stream(files.back(), std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(piece));
+    stream << std::string(last - piece + 1, '\0');
+  }
+  printed = print_journal_at(folder_, {});
+  ASSERT_TRUE(printed);
+  EXPECT_THAT(positions(*printed), ElementsAre(1, 2, 3));
+  EXPECT_THAT(printed->damage, ElementsAre(HasSubstr("behind record 3 there is a group that")));
 }
 
 TEST_F(JournalPrintTest, AFolderOfARunningManagerAndStrangePathsAreRefused) {
