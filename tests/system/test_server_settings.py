@@ -81,4 +81,5 @@ def test_manager_and_workers_log_as_the_configuration_says_also_after_a_reload(p
     servers.wait_until("workers are replaced", lambda: all(
         row["state"] == "serving" and row["pid"] not in pids for row in server.workers().values()))
     lines = [json.loads(line) for line in server.log_path.read_text()[size:].splitlines()]
-    assert {line["event"] for line in lines} <= {"worker_running"}  # said before the worker knows better
+    # Said before the worker hears of the level.
+    assert {line["event"] for line in lines} <= {"worker_running", "store_attached"}
