@@ -7,26 +7,12 @@
 #include <set>
 
 #include "config/import/match_list.h"
+#include "config/settings/shown_value.h"
 #include "config/settings/yaml_scalar.h"
 
 namespace pando::config {
 
 namespace {
-
-std::string rule_text(const zone::AclRule& rule) {
-  std::string text;
-  const auto add = [&text](std::string_view key, const std::string& value) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
-  };
-  if (rule.key) add("key", yaml_name(*rule.key));
-  if (rule.address) add("address", yaml_scalar(prefix_text(*rule.address)));
-  if (rule.deny) add("deny", "true");
-  if (!rule.names.empty())
-    add("names", flow_list(rule.names, [](const dns::Name& name) { return yaml_name(name); }));
-  if (!rule.types.empty())
-    add("types", flow_list(rule.types, [](dns::RRType type) { return dns::to_text(type); }));
-  return "{" + text + "}";
-}
 
 void write_rules(std::string& out, std::string_view key, const zone::Acl& acl) {
   if (acl.empty()) {
@@ -34,7 +20,7 @@ void write_rules(std::string& out, std::string_view key, const zone::Acl& acl) {
     return;
   }
   out += fmt::format("    {}:\n", key);
-  for (const zone::AclRule& rule : acl) out += fmt::format("      - {}\n", rule_text(rule));
+  for (const zone::AclRule& rule : acl) out += fmt::format("      - {}\n", rule_yaml(rule));
 }
 
 bool is_everybody(const zone::Acl& acl) {

@@ -28,6 +28,8 @@ std::string in_units(std::uint64_t value, const std::array<NamedUnit, N>& units,
   return fmt::format("{}{}", value, smallest);
 }
 
+}  // namespace
+
 std::string rule_yaml(const zone::AclRule& rule) {
   std::string text;
   const auto add = [&text](std::string_view key, const std::string& value) {
@@ -42,8 +44,6 @@ std::string rule_yaml(const zone::AclRule& rule) {
     add("types", flow_list(rule.types, [](dns::RRType type) { return dns::to_text(type); }));
   return "{" + text + "}";
 }
-
-}  // namespace
 
 Shown shown(bool value) { return value ? "true" : "false"; }
 

@@ -38,6 +38,9 @@ template <std::unsigned_integral T>
 [[nodiscard]] Shown shown(const std::vector<std::string>& value);
 [[nodiscard]] Shown shown(const zone::Acl& value);
 
+/// A rule of access as a YAML map on one line.
+[[nodiscard]] std::string rule_yaml(const zone::AclRule& rule);
+
 /// A number of bytes in the largest unit that divides it.
 [[nodiscard]] Shown shown_size(std::uint64_t bytes);
 

@@ -43,7 +43,7 @@ class JournalPrinter {
     if (result_.damage.size() < kMostDamageLines) result_.damage.push_back(std::move(text));
   }
 
-  /// Those that concern no position belong to the first page.
+  /// Faults of the whole journal, without a position, belong to the first page.
   void tell_known_faults() {
     if (page_.from > 1) return;
     for (const std::string* fault : {&journal_.unreadable, &journal_.lack})

@@ -234,7 +234,7 @@ TEST_P(Watch, AVerificationUnderWayIsGivenUpWhenItIsNotWantedAnyMore) {
   EXPECT_EQ(watch_.problem(name("@")), "") << "no verdict, or of a zone that is not wanted";
 }
 
-/// What changes within the pause waits for its end, and not for the next sweep.
+/// A zone that changes within the pause waits for its end, and not for the next sweep.
 TEST_P(Watch, AChangeWithinThePauseIsVerifiedBehindIt) {
   put(signed_zone(kZone));
   SignatureWatch watch{parts_.io,
