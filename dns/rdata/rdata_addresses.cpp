@@ -7,11 +7,6 @@ namespace pando::dns {
 
 namespace {
 
-template <std::size_t Octets>
-Status check_octets(WireReader& wire) {
-  return wire.skip(Octets);
-}
-
 Status read_ipv4(TextReader& text) {
   auto word = text.word();
   if (!word) return pass(word);

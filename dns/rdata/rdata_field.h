@@ -84,6 +84,12 @@ struct FieldCodec {
   bool (*print)(WireReader& wire, std::string& text);
 };
 
+/// FieldCodec::check of a field that always has as many octets.
+template <std::size_t Octets>
+Status check_octets(WireReader& wire) {
+  return wire.skip(Octets);
+}
+
 /// Treatment of the domain name in a field (RFC 3597 §4, RFC 4034 §6.2 with RFC 6840 §5.1).
 enum class NameRule : std::uint8_t {
   kPlain,     ///< never compressed, case kept; also for fields that hold no name

@@ -38,11 +38,6 @@ Status read_uint(TextReader& text) {
 }
 
 template <std::size_t Octets>
-Status check_octets(WireReader& wire) {
-  return wire.skip(Octets);
-}
-
-template <std::size_t Octets>
 bool print_uint(WireReader& wire, std::string& text) {
   print_number(take_number<Octets>(wire), text);
   return true;

@@ -185,7 +185,7 @@ Fault SignatureCheck::check_set(const Node& node, RRType type, bool must_be_sign
 
 Fault SignatureCheck::check_signature(const Node& node, RRType type, ByteView rdata,
                                       std::set<std::uint8_t>& signed_by) {
-  using Verdict = ZoneKeys::Verdict;
+  using enum ZoneKeys::Verdict;
   const RRset& set = *node.find(type);
   const std::string what = fmt::format("RRSIG of {} {}", to_text(node.owner), to_text(type));
   const auto rrsig = dns::parse_rrsig(rdata);
@@ -195,21 +195,21 @@ Fault SignatureCheck::check_signature(const Node& node, RRType type, ByteView rd
   if (std::string problem = problem_of(node, *rrsig, set); !problem.empty())
     return fmt::format("{} {}", by, problem);
   switch (keys_.verify(*rrsig, node.owner, set)) {
-    case Verdict::kVerified:
+    case kVerified:
       signed_by.insert(rrsig->algorithm);
       return std::nullopt;
-    case Verdict::kVerifiedByRevoked:
+    case kVerifiedByRevoked:
       // RFC 5011 §2.1: a revoked key may sign the DNSKEY set, but its signature does not count.
       if (type == RRType::kDNSKEY) return std::nullopt;
       return by + " is by a revoked key";
-    case Verdict::kNoKey:
+    case kNoKey:
       // RFC 6781 §4.1.4: signatures of an algorithm without keys are allowed while the algorithm's
       // keys come or go.
       if (!keys_.has_algorithm(rrsig->algorithm)) return std::nullopt;
       return by + " is by no key of the zone";
-    case Verdict::kWrong:
+    case kWrong:
       return by + " does not verify";
-    case Verdict::kTooMany:
+    case kTooMany:
       return fmt::format("more than {} signatures to verify, or {} octets",
                          limits_.verifications, limits_.octets);
   }
