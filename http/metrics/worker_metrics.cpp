@@ -106,7 +106,7 @@ constexpr Block kBlocks[] = {
 constexpr Family kDuration{"pando_response_duration_seconds", kHistogram,
                            "Time from the receive of a batch to the send of its responses."};
 constexpr Family kUp{"pando_worker_up", kGauge, "1: a worker process holds the slot."};
-constexpr Family kStarted{"pando_worker_start_time_seconds", kGauge,
+constexpr Family kWorkerStarted{"pando_worker_start_time_seconds", kGauge,
                           "Start of the slot's last process, in Unix time."};
 constexpr Family kLeases{"pando_worker_leases", kGauge, "Transfers that hold a version."};
 constexpr Family kLeaseAge{"pando_worker_oldest_lease_seconds", kGauge,
@@ -179,7 +179,7 @@ void write_states(Exposition& out, const std::vector<shm::SlotCopy>& slots, std:
   };
   using shm::SlotCopy;
   write(kUp, [](const SlotCopy& slot) { return slot.alive ? 1U : 0U; });
-  write(kStarted, [](const SlotCopy& slot) { return slot.started; });
+  write(kWorkerStarted, [](const SlotCopy& slot) { return slot.started; });
   write(kLeases, [](const SlotCopy& slot) { return slot.leases; });
   write(kLeaseAge, [&](const SlotCopy& slot) {
     const bool known = slot.lease_since != 0 && slot.lease_since < monotonic_now;
@@ -207,7 +207,7 @@ void write_worker_metrics(Exposition& out, const std::vector<shm::SlotCopy>& slo
 }
 
 void add_worker_families(std::vector<const Family*>& all) {
-  all.insert(all.end(), {&kRequests, &kForwarded, &kTransfersOut, &kDuration, &kUp, &kStarted,
+  all.insert(all.end(), {&kRequests, &kForwarded, &kTransfersOut, &kDuration, &kUp, &kWorkerStarted,
                          &kLeases, &kLeaseAge, &kLag});
   for (const Block& block : kBlocks) all.push_back(&block.family);
   for (const Single& single : kSingles) all.push_back(&single.family);

@@ -110,6 +110,13 @@ def test_suites_have_names_of_their_own():
         assert not suite_clashes({relative(path): path.read_text() for path in program})
 
 
+def test_unit_tests_have_namespaces_of_their_own():
+    """The tests of a room are compiled in groups, and have helpers of the same name."""
+    for path in sorted((ROOT / "tests/unit").rglob("*_test.cpp")):
+        text = path.read_text()
+        assert not re.search(r"^namespace \{", text, re.M), f"{relative(path)}: a namespace without a name"
+
+
 @pytest.mark.parametrize("program, clashes", [
     ({"a.cpp": "class A : public T {\nTEST_F(A, One)\n", "b.cpp": "TEST(B, One)\nTEST(B, Two)\n"}, 0),
     ({"f.h": "class A : public T {", "a.cpp": "TEST_F(A, One)\n", "b.cpp": "TEST_F(A, Two)\n"}, 0),

@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 
 namespace pando {
-namespace {
+namespace address_test {
 
 TEST(IpAddress, ReadsAndWritesBothFamilies) {
   for (const char* text : {"192.0.2.1", "0.0.0.0", "255.255.255.255", "::", "::1", "2001:db8::1"}) {
@@ -82,5 +82,5 @@ TEST(IpAddress, OfASocketOfAnotherFamilyIsUnspecified) {
   EXPECT_EQ(IpAddress::from_sockaddr(reinterpret_cast<sockaddr*>(&storage)), IpAddress{});
 }
 
-}  // namespace
+}  // namespace address_test
 }  // namespace pando

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace pando {
-namespace {
+namespace json_depth_test {
 
 TEST(JsonDepth, CountsArraysAndObjectsOutsideOfStrings) {
   EXPECT_TRUE(is_json_shallow("7", 0));
@@ -17,5 +17,5 @@ TEST(JsonDepth, CountsArraysAndObjectsOutsideOfStrings) {
   EXPECT_FALSE(is_json_shallow(std::string(1 << 20, '['), 100));
 }
 
-}  // namespace
+}  // namespace json_depth_test
 }  // namespace pando

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace pando {
-namespace {
+namespace nearest_test {
 
 TEST(Nearest, FindsWhatWasMeant) {
   const std::vector<std::string_view> words{"listen", "workers", "user", "worker-user", "log"};
@@ -32,5 +32,5 @@ TEST(Nearest, TheNearestOfSomeWins) {
   EXPECT_EQ(nearest("alow-transfers", words), "allow-transfer");
 }
 
-}  // namespace
+}  // namespace nearest_test
 }  // namespace pando

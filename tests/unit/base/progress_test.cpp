@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando {
-namespace {
+namespace progress_test {
 
 using Phase = Progress::Phase;
 
@@ -87,5 +87,5 @@ TEST(ProgressCount, OfNobodyWhoLooksIsNothing) {
   EXPECT_EQ(progress.seen().total, 0U);
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace pando

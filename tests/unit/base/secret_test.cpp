@@ -13,7 +13,7 @@
 #include "base/fd.h"
 
 namespace pando {
-namespace {
+namespace secret_test {
 
 constexpr std::string_view kText = "the most secret text of all, and then some more of it";
 
@@ -59,5 +59,5 @@ TEST(WipeFreed, CoversTheEndOfASharedSecret) {
   EXPECT_FALSE(has_text(inside));
 }
 
-}  // namespace
+}  // namespace secret_test
 }  // namespace pando

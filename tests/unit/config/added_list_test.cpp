@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::config {
-namespace {
+namespace added_list_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -83,5 +83,5 @@ TEST(AddedListText, ZonesMayHaveTheNamesOfWords) {
               ElementsAre("commit. x -", "removed. y -", "\\035a. z -"));
 }
 
-}  // namespace
+}  // namespace added_list_test
 }  // namespace pando::config

@@ -9,7 +9,7 @@
 #include "config/load.h"
 
 namespace pando::config {
-namespace {
+namespace added_zones_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -156,5 +156,5 @@ TEST_F(AddedList, ATableKeepsWhatIsNotFilteredOut) {
   EXPECT_EQ(rest.path(*rest.find(name("b.test"))), "/etc/b");
 }
 
-}  // namespace
+}  // namespace added_zones_test
 }  // namespace pando::config

@@ -6,7 +6,7 @@
 
 // The rules that load() cannot reach while some of the keys involved are refused.
 namespace pando::config {
-namespace {
+namespace checks_test {
 
 template <class Check>
 std::vector<std::string> errors_of(Check check) {
@@ -50,7 +50,7 @@ TEST(Http, IsOffUntilItIsWrittenDown) {
 }
 
 TEST(Http, AddressesOfTheNetworkNeedKeys) {
-  using testing::HasSubstr;
+  using ::testing::HasSubstr;
   EXPECT_THAT(config::errors_of("http: {listen: [\"::1@80\", 192.0.2.1]}"),
               HasSubstr("http: 'keys' are missing: 192.0.2.1@8053 is no loopback address"));
   EXPECT_THAT(config::errors_of("http: {listen: [0.0.0.0]}"), HasSubstr("'keys' are missing"));
@@ -60,11 +60,11 @@ TEST(Http, AddressesOfTheNetworkNeedKeys) {
   EXPECT_TRUE(keyed.ok());
   EXPECT_TRUE(keyed.has_secrets);
   EXPECT_EQ(keyed.settings.http->keys[0].role, HttpKey::Role::kAdmin);
-  EXPECT_THAT(keyed.warnings, testing::ElementsAre(HasSubstr("without TLS")));
+  EXPECT_THAT(keyed.warnings, ::testing::ElementsAre(HasSubstr("without TLS")));
 }
 
 TEST(Http, KeysHaveOneSecretThatAHeaderCanHold) {
-  using testing::HasSubstr;
+  using ::testing::HasSubstr;
   const std::pair<const char*, const char*> cases[] = {
       {"{name: a}", "'secret' or 'secret-file' is missing"},
       {"{name: a, secret: \"a b\"}", "visible ASCII"},
@@ -117,7 +117,7 @@ TEST(Http, ASecretMayLieInAFileOfItsOwn) {
   EXPECT_EQ(good(text).http->keys[0].secret, "correct-horse-battery");
   EXPECT_FALSE(load_yaml(text).has_secrets);
   ::chmod(file.c_str(), 0644);
-  EXPECT_THAT(config::errors_of(text), testing::HasSubstr("chmod o="));
+  EXPECT_THAT(config::errors_of(text), ::testing::HasSubstr("chmod o="));
 }
 
 /// The user of pando-http may not read the secrets of TSIG keys, and needs none.
@@ -146,5 +146,5 @@ TEST(CatalogCheck, OnlyConsumedOnesHavePrimaries) {
   EXPECT_EQ(errors(Catalog::Role::kProducer, {"up"}), 2U) << "nor is one produced yet";
 }
 
-}  // namespace
+}  // namespace checks_test
 }  // namespace pando::config

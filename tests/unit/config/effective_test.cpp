@@ -3,7 +3,7 @@
 #include "load_fixture.h"
 
 namespace pando::config {
-namespace {
+namespace effective_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -178,5 +178,5 @@ TEST(ConfigurationDifference, CutsLongValues) {
     EXPECT_LE(change.after.size(), kMostValueBytes + 3) << change.key;
 }
 
-}  // namespace
+}  // namespace effective_test
 }  // namespace pando::config

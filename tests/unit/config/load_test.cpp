@@ -3,10 +3,10 @@
 #include "load_fixture.h"
 
 namespace pando::config {
-namespace {
+namespace load_test {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Configuration, AnEmptyFileMeansTheDefaults) {
   for (const char* text : {"", "# nothing\n", "---\n", "{}", "server:\nzones:\nzone-lists:\n"}) {
@@ -58,7 +58,7 @@ TEST(Configuration, ASecretMayStandInAFileOfItsOwn) {
   ASSERT_EQ(::chmod(secret.c_str(), 0640), 0);
   const LoadResult good = load(path);
   EXPECT_EQ(good.error_text(), "");
-  EXPECT_THAT(good.warnings, testing::IsEmpty()) << "the configuration itself has no secret";
+  EXPECT_THAT(good.warnings, ::testing::IsEmpty()) << "the configuration itself has no secret";
   ASSERT_EQ(good.settings.keys.size(), 1U);
   EXPECT_EQ(good.settings.keys[0].secret.size(), 16U);
   ASSERT_EQ(::chmod(secret.c_str(), 0644), 0);
@@ -82,14 +82,14 @@ TEST(Configuration, SecretsThatOthersCanReadAreAWarning) {
     const std::string path = folder.write("p.yaml", text);
     ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
     EXPECT_THAT(load(path).warnings,
-                testing::ElementsAre(HasSubstr(path + ": other users can read")))
+                ::testing::ElementsAre(HasSubstr(path + ": other users can read")))
         << text;
     ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
-    EXPECT_THAT(load(path).warnings, testing::IsEmpty()) << text;
+    EXPECT_THAT(load(path).warnings, ::testing::IsEmpty()) << text;
   }
   const std::string open = folder.write("open.yaml", "server: {listen: [127.0.0.1@5300]}");
   ASSERT_EQ(::chmod(open.c_str(), 0644), 0);
-  EXPECT_THAT(load(open).warnings, testing::IsEmpty()) << "no secrets";
+  EXPECT_THAT(load(open).warnings, ::testing::IsEmpty()) << "no secrets";
 }
 
 TEST(Configuration, ReadsTheStoreSection) {
@@ -436,5 +436,5 @@ TEST(Configuration, TheExampleIsValid) {
   EXPECT_EQ(result.settings.zones.size(), 5U);
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace pando::config

@@ -9,7 +9,7 @@
 #include "load_fixture.h"
 
 namespace pando::config {
-namespace {
+namespace schema_test {
 
 struct DocumentedKey {
   std::string applies;
@@ -70,5 +70,5 @@ TEST(Schema, HasEveryKeyThatSupportSpeaksOf) {
   for (const std::string_view path : unsupported_paths()) EXPECT_TRUE(known.contains(path)) << path;
 }
 
-}  // namespace
+}  // namespace schema_test
 }  // namespace pando::config

@@ -3,9 +3,9 @@
 #include "load_fixture.h"
 
 namespace pando::config {
-namespace {
+namespace support_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(SchemaPath, HasNoIndexesAndTemplatesSpeakForZones) {
   EXPECT_EQ(schema_path("server.listen"), "server.listen");
@@ -59,5 +59,5 @@ TEST(Support, RefusedKeysAreStillChecked) {
     EXPECT_THAT(errors_of(text), HasSubstr(expected)) << text;
 }
 
-}  // namespace
+}  // namespace support_test
 }  // namespace pando::config

@@ -4,9 +4,9 @@
 #include "load_fixture.h"
 
 namespace pando::config {
-namespace {
+namespace zone_list_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(ZoneLists, AddZonesWithTheirTemplates) {
   const TemporaryFolder folder;
@@ -211,5 +211,5 @@ TEST(ZoneLists, HoldManyZones) {
   EXPECT_EQ(result.settings.zones.options().size(), 1U);
 }
 
-}  // namespace
+}  // namespace zone_list_test
 }  // namespace pando::config

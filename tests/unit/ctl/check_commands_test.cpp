@@ -9,13 +9,13 @@
 #include <sstream>
 
 namespace pando::ctl {
-namespace {
+namespace check_commands_test {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class Checks : public testing::Test {
+class Checks : public ::testing::Test {
  protected:
   Checks() {
     char pattern[] = "/tmp/pando-ctl-XXXXXX";
@@ -200,7 +200,7 @@ TEST_F(Checks, WhatIsProbablyNotMeantIsAWarning) {
     err_.str("");
     EXPECT_EQ(check_zone_text(std::string(kZone) + text + "\n"), kDone) << text;
     const std::string said = err_.str();
-    EXPECT_THAT(said, testing::StartsWith(std::string("warning: ") + warning)) << text;
+    EXPECT_THAT(said, ::testing::StartsWith(std::string("warning: ") + warning)) << text;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
   }
 }
@@ -239,5 +239,5 @@ TEST_F(Checks, NothingIsLeftBehind) {
   EXPECT_EQ(files, 1U) << "the zone file itself";
 }
 
-}  // namespace
+}  // namespace check_commands_test
 }  // namespace pando::ctl

@@ -11,7 +11,7 @@
 #include "ipc/control_json.h"
 
 namespace pando::ctl {
-namespace {
+namespace config_commands_test {
 
 using ipc::ControlRequest;
 using nlohmann::json;
@@ -109,5 +109,5 @@ TEST_F(ConfigCommandsTest, RefusalsGiveTheReason) {
   EXPECT_EQ(err_, "pandoctl: p.yaml:3: server.foo: unknown key\n");
 }
 
-}  // namespace
+}  // namespace config_commands_test
 }  // namespace pando::ctl

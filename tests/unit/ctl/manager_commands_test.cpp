@@ -12,12 +12,12 @@
 #include "ipc/control_json.h"
 
 namespace pando::ctl {
-namespace {
+namespace manager_commands_test {
 
 using ipc::ControlRequest;
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 30s;
@@ -478,5 +478,5 @@ TEST(ZoneStatusCommand, TellsHowFarALoadIs) {
   EXPECT_THAT(told("putting", 0, 0), HasSubstr("putting\n"));
 }
 
-}  // namespace
+}  // namespace manager_commands_test
 }  // namespace pando::ctl

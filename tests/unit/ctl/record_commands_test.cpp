@@ -11,11 +11,11 @@
 #include "ipc/control_json.h"
 
 namespace pando::ctl {
-namespace {
+namespace record_commands_test {
 
 using ipc::ControlRequest;
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
 struct Outcome {
@@ -123,5 +123,5 @@ TEST(RecordCommands, QuotesThatTheShellTookOffComeBack) {
   EXPECT_EQ(rdata_of_words({"\"as it is\" x"}), "\"as it is\" x");
 }
 
-}  // namespace
+}  // namespace record_commands_test
 }  // namespace pando::ctl

@@ -6,7 +6,7 @@
 #include "zone/audit/audit.h"
 
 namespace pando {
-namespace {
+namespace store_audit_test {
 
 using ::testing::ElementsAre;
 
@@ -44,5 +44,5 @@ TEST(StoreAudit, HasNoMoreSnapshotsThanAreAskedFor) {
   EXPECT_TRUE(ipc::store_audit(walk(), 7, 0).snapshots.empty());
 }
 
-}  // namespace
+}  // namespace store_audit_test
 }  // namespace pando

@@ -11,7 +11,7 @@
 #include "ipc/control_json.h"
 
 namespace pando::ctl {
-namespace {
+namespace zone_commands_test {
 
 using ipc::ControlRequest;
 using nlohmann::json;
@@ -192,5 +192,5 @@ TEST_F(ZoneCommandsTest, RemoveNamesZones) {
   EXPECT_EQ(requests_.at(0).names, (std::vector<std::string>{"a", "b"}));
 }
 
-}  // namespace
+}  // namespace zone_commands_test
 }  // namespace pando::ctl

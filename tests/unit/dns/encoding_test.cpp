@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::dns {
-namespace {
+namespace encoding_test {
 
 Bytes octets(std::string_view text) { return {text.begin(), text.end()}; }
 
@@ -88,5 +88,5 @@ TEST(Base32Hex, IsReadInAnyCaseAndRefusedOtherwise) {
   }
 }
 
-}  // namespace
+}  // namespace encoding_test
 }  // namespace pando::dns

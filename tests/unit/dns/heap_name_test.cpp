@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace pando::dns {
-namespace {
+namespace heap_name_test {
 
 Name name(std::string_view text) { return Name::from_text(text).value(); }
 
@@ -51,5 +51,5 @@ TEST(HeapName, AListGrowsWithoutCopyingTheNames) {
   EXPECT_EQ(names.front().data(), octets);
 }
 
-}  // namespace
+}  // namespace heap_name_test
 }  // namespace pando::dns

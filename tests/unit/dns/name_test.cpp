@@ -7,7 +7,7 @@
 #include "dns/folded_key.h"
 
 namespace pando::dns {
-namespace {
+namespace name_test {
 
 Name name(std::string_view text) {
   auto result = Name::from_text(text);
@@ -155,5 +155,5 @@ TEST(NameJoin, BoundsTheResult) {
   EXPECT_FALSE(Name::join(label, name(text + "a.")));
 }
 
-}  // namespace
+}  // namespace name_test
 }  // namespace pando::dns

@@ -5,7 +5,7 @@
 #include "dns/types.h"
 
 namespace pando::dns {
-namespace {
+namespace serial_test {
 
 TEST(Serial, AheadMeansLessThanHalfTheCircleAway) {
   EXPECT_TRUE(Serial{1}.ahead_of(Serial{0}));
@@ -43,5 +43,5 @@ TEST(Serial, TheNextIsAheadAndNeverZero) {
     EXPECT_TRUE(Serial{value}.next().ahead_of(Serial{value}));
 }
 
-}  // namespace
+}  // namespace serial_test
 }  // namespace pando::dns

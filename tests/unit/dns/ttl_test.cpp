@@ -3,7 +3,7 @@
 #include "dns/ttl_text.h"
 
 namespace pando::dns {
-namespace {
+namespace ttl_test {
 
 TEST(TtlText, PlainNumberIsSeconds) {
   EXPECT_EQ(ttl_from_text("0").value(), 0U);
@@ -37,5 +37,5 @@ TEST(TtlText, MoreThan32BitsIsRefused) {
   EXPECT_TRUE(ttl_from_text("7101w"));
 }
 
-}  // namespace
+}  // namespace ttl_test
 }  // namespace pando::dns

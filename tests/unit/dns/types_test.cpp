@@ -5,7 +5,7 @@
 #include "dns/text.h"
 
 namespace pando::dns {
-namespace {
+namespace types_test {
 
 TEST(RRTypeText, MnemonicsAreReadInAnyCase) {
   EXPECT_EQ(*rrtype_from_text("A"), RRType::kA);
@@ -108,5 +108,5 @@ TEST(QuoteForMessage, KeepsMessagesShortAndPrintable) {
   EXPECT_EQ(quote_for_message(std::string(41, 'x')), "'" + std::string(40, 'x') + "...'");
 }
 
-}  // namespace
+}  // namespace types_test
 }  // namespace pando::dns

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace pando::dns {
-namespace {
+namespace wire_name_test {
 
 struct Expanded {
   std::string text;
@@ -98,5 +98,5 @@ TEST(ExpandName, BoundsTheNumberOfPointers) {
             Errc::kInvalid);
 }
 
-}  // namespace
+}  // namespace wire_name_test
 }  // namespace pando::dns

@@ -5,7 +5,7 @@
 #include "http/serve/request_rate.h"
 
 namespace pando::http {
-namespace {
+namespace access_test {
 
 Request with_key(std::string authorization, std::string api_key = "") {
   Request request;
@@ -53,5 +53,5 @@ TEST(RequestRate, AllowsABurstAndThenItsPace) {
   EXPECT_FALSE(rate.take(start + std::chrono::milliseconds(160)));
 }
 
-}  // namespace
+}  // namespace access_test
 }  // namespace pando::http

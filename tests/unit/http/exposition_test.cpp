@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace pando::http {
-namespace {
+namespace exposition_test {
 
 constexpr Family kRequests{"x_requests", MetricType::kCounter, "Requests."};
 constexpr Family kLevel{"x_level", MetricType::kGauge, "A level."};
@@ -75,5 +75,5 @@ TEST(Exposition, TheClientChoosesTheFormat) {
   for (const auto& [accept, format] : cases) EXPECT_EQ(format_for(accept), format) << accept;
 }
 
-}  // namespace
+}  // namespace exposition_test
 }  // namespace pando::http

@@ -13,13 +13,13 @@
 #include "base/fd.h"
 
 namespace pando::http {
-namespace {
+namespace http_server_test {
 
 using std::chrono::milliseconds;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 /// A server on a port of loopback, and clients that write octets.
 class Http : public ::testing::Test {
@@ -284,5 +284,5 @@ TEST_F(Http, SaysWhyItCannotListen) {
   EXPECT_THAT(no_files.error().text, StartsWith("/nowhere.pem: "));
 }
 
-}  // namespace
+}  // namespace http_server_test
 }  // namespace pando::http

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::http {
-namespace {
+namespace kernel_sockets_test {
 
 constexpr std::string_view kHead =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
@@ -52,5 +52,5 @@ TEST(KernelSockets, MalformedRowsArePassedOver) {
     EXPECT_EQ(facts_of(table, listen)[0].drops, 0U) << table;
 }
 
-}  // namespace
+}  // namespace kernel_sockets_test
 }  // namespace pando::http

@@ -7,7 +7,7 @@
 #include "dns/rdata/rdata.h"
 
 namespace pando::http {
-namespace {
+namespace rrset_patch_test {
 
 using Kind = RRsetChange::Kind;
 using ::testing::HasSubstr;
@@ -192,5 +192,5 @@ TEST(Patch, TheNumberOfChangesIsBounded) {
   EXPECT_EQ(refused(fmt::format(R"("ttl": 1, "records": [{}])", list)), "taken");
 }
 
-}  // namespace
+}  // namespace rrset_patch_test
 }  // namespace pando::http

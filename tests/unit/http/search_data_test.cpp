@@ -8,7 +8,7 @@
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::http {
-namespace {
+namespace search_data_test {
 
 using pando::testing::name;
 using pando::testing::TestZone;
@@ -86,5 +86,5 @@ TEST(SearchPattern, HasStarsAndQuestionMarks) {
   EXPECT_FALSE(fits_search(stars + "b", std::string(20'000, 'a')));
 }
 
-}  // namespace
+}  // namespace search_data_test
 }  // namespace pando::http

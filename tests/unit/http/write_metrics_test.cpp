@@ -12,10 +12,10 @@
 #include "ipc/counters.h"
 
 namespace pando::http {
-namespace {
+namespace write_metrics_test {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Observed everything() {
   Observed observed;
@@ -145,5 +145,5 @@ TEST(Metrics, SayWhatIsMissing) {
   EXPECT_TRUE(text.ends_with("# EOF\n"));
 }
 
-}  // namespace
+}  // namespace write_metrics_test
 }  // namespace pando::http

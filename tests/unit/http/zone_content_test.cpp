@@ -10,7 +10,7 @@
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::http {
-namespace {
+namespace zone_content_test {
 
 using pando::testing::name;
 using pando::testing::TestZone;
@@ -110,5 +110,5 @@ TEST(Queries, GiveTheirValues) {
   EXPECT_EQ(query_value("zone", "zone"), "");
 }
 
-}  // namespace
+}  // namespace zone_content_test
 }  // namespace pando::http

@@ -17,7 +17,7 @@
 #include "ipc/packet_socket.h"
 
 namespace pando::http {
-namespace {
+namespace zone_writer_test {
 
 using ipc::ControlRequest;
 using nlohmann::json;
@@ -194,5 +194,5 @@ TEST(Writer, NobodyToTellIsNoError) {
   EXPECT_EQ(ZoneWriter("/nowhere").notify(zone()).error().code, Errc::kIo);
 }
 
-}  // namespace
+}  // namespace zone_writer_test
 }  // namespace pando::http

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 namespace pando::ipc {
-namespace {
+namespace channel_test {
 
 Fd temporary_file(char content) {
   char path[] = "/tmp/pando-channel-XXXXXX";
@@ -190,5 +190,5 @@ TEST(Channel, ACloseInsideThePacketHandlerIsTheEnd) {
   EXPECT_EQ(packets, 1);
 }
 
-}  // namespace
+}  // namespace channel_test
 }  // namespace pando::ipc

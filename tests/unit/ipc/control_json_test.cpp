@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::ipc {
-namespace {
+namespace control_json_test {
 
 using nlohmann::json;
 
@@ -122,5 +122,5 @@ TEST(ControlResults, HaveErrorsOfOneLineInPlainWords) {
   EXPECT_EQ(result.error().text, "type must be string, but is number");
 }
 
-}  // namespace
+}  // namespace control_json_test
 }  // namespace pando::ipc

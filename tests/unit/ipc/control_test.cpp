@@ -9,7 +9,7 @@
 #include <thread>
 
 namespace pando::ipc {
-namespace {
+namespace control_test {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -209,5 +209,5 @@ TEST(ControlSocket, RefusesAPathThatASocketCannotHave) {
   EXPECT_EQ(result.error().code, Errc::kInvalid);
 }
 
-}  // namespace
+}  // namespace control_test
 }  // namespace pando::ipc

@@ -7,7 +7,7 @@
 #include "ipc/counters.h"
 
 namespace pando::ipc {
-namespace {
+namespace counter_labels_test {
 
 TEST(CounterLabels, NameEachCounterOfABlockDifferently) {
   const auto names = [](std::size_t count, std::string (*label)(std::size_t)) {
@@ -37,5 +37,5 @@ TEST(LatencyCounters, HavePowersOfTwoAsBounds) {
   EXPECT_EQ(latency_index(UINT64_MAX), kLatencyBase + kLatencies - 1);
 }
 
-}  // namespace
+}  // namespace counter_labels_test
 }  // namespace pando::ipc

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace pando::log {
-namespace {
+namespace log_test {
 
 /// Puts a pipe in place of standard error while it lives.
 class StandardErrorPipe {
@@ -125,5 +125,5 @@ TEST(Log, AReaderThatDoesNotReadCostsLinesNotTime) {
   EXPECT_GT(dropped(), before);
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace pando::log

@@ -11,7 +11,7 @@
 #include "base/build.h"
 
 namespace pando::ipc {
-namespace {
+namespace privileges_test {
 
 constexpr uid_t kSomebody = 61002;
 
@@ -53,5 +53,5 @@ TEST(Privileges, AProcessThatForbidsInspectionCannotBeTracedByItsOwnUser) {
   EXPECT_EQ(WEXITSTATUS(status), kSanitized ? 1 : 0);
 }
 
-}  // namespace
+}  // namespace privileges_test
 }  // namespace pando::ipc

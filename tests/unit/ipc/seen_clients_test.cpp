@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::ipc {
-namespace {
+namespace seen_clients_test {
 
 TEST(SeenClients, AValueTellsItsClientAndCounts) {
   const std::uint64_t one = seen_hash(*IpAddress::from_text("192.0.2.1"));
@@ -17,5 +17,5 @@ TEST(SeenClients, AValueTellsItsClientAndCounts) {
   EXPECT_LT(seen_index(one), kCountersUsed);
 }
 
-}  // namespace
+}  // namespace seen_clients_test
 }  // namespace pando::ipc

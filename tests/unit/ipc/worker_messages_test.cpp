@@ -5,7 +5,7 @@
 #include <random>
 
 namespace pando::ipc {
-namespace {
+namespace worker_messages_test {
 
 dns::Name name(const char* text) { return dns::Name::from_text(text).value(); }
 Endpoint endpoint(const char* text) { return Endpoint::from_text(text).value(); }
@@ -155,5 +155,5 @@ TEST(WorkerLink, RandomOctetsNeverDecodeToSomethingThatEncodesDifferently) {
   }
 }
 
-}  // namespace
+}  // namespace worker_messages_test
 }  // namespace pando::ipc

@@ -6,7 +6,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace attach_test {
 
 using namespace test;
 
@@ -249,5 +249,5 @@ TEST(Attach, SmallerLimitKeepsWhatIsThere) {
   must(store.check());
 }
 
-}  // namespace
+}  // namespace attach_test
 }  // namespace pando::shm

@@ -17,7 +17,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace borrowing_test {
 
 using namespace test;
 
@@ -359,5 +359,5 @@ TEST_F(BorrowedStore, IsCopiedFirstFromASourceWithoutAFile) {
   must(store_->check());
 }
 
-}  // namespace
+}  // namespace borrowing_test
 }  // namespace pando::shm

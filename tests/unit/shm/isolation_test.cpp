@@ -11,7 +11,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace isolation_test {
 
 using namespace test;
 
@@ -198,5 +198,5 @@ TEST(Isolation, OtherBusErrorsStillEndTheProcess) {
             -SIGBUS);
 }
 
-}  // namespace
+}  // namespace isolation_test
 }  // namespace pando::shm

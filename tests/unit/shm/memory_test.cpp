@@ -9,7 +9,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace memory_test {
 
 using namespace test;
 
@@ -307,5 +307,5 @@ TEST(Memory, AttachingPunchesWhatTheLastWriterLeft) {
   must(store.check());
 }
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace pando::shm

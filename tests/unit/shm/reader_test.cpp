@@ -6,7 +6,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace reader_test {
 
 using namespace test;
 
@@ -200,5 +200,5 @@ TEST_F(Reading, ReadersNeverAllocateMemory) {
   EXPECT_EQ(before.st_blocks, after.st_blocks);
 }
 
-}  // namespace
+}  // namespace reader_test
 }  // namespace pando::shm

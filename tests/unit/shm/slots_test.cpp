@@ -7,7 +7,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace slots_test {
 
 using namespace test;
 
@@ -219,5 +219,5 @@ TEST_F(Slots, DirectoryOfAnotherUserIsRefused) {
   EXPECT_EQ(table.error().code, Errc::kDenied);
 }
 
-}  // namespace
+}  // namespace slots_test
 }  // namespace pando::shm

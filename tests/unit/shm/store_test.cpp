@@ -3,7 +3,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace store_test {
 
 using namespace test;
 
@@ -98,5 +98,5 @@ TEST(Store, BlocksAboveAChunkAreWholeAndComeBack) {
   must(store.check());
 }
 
-}  // namespace
+}  // namespace store_test
 }  // namespace pando::shm

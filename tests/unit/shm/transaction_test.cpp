@@ -6,7 +6,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace transaction_test {
 
 using namespace test;
 
@@ -262,5 +262,5 @@ TEST_F(Transactions, VersionWithThousandsOfChunksIsPublishedWhole) {
   EXPECT_GE(large.reclaim(), 3U);  // the long list's own chunks
 }
 
-}  // namespace
+}  // namespace transaction_test
 }  // namespace pando::shm

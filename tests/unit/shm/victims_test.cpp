@@ -10,7 +10,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace victims_test {
 
 using namespace test;
 
@@ -230,5 +230,5 @@ TEST_F(LoweredLimit, IsTheLimitOfAStoreThatHasLess) {
   EXPECT_EQ(store_->stats().chunks_in_use, kLowered);
 }
 
-}  // namespace
+}  // namespace victims_test
 }  // namespace pando::shm

@@ -12,7 +12,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace whole_reach_test {
 
 using namespace test;
 
@@ -67,5 +67,5 @@ TEST(WholeReach, WhenItIsTakenDeletesLeaveCompactionTheRest) {
   must(pool.check());
 }
 
-}  // namespace
+}  // namespace whole_reach_test
 }  // namespace pando::shm

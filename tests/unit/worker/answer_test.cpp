@@ -11,7 +11,7 @@
 #include "worker/answer/resolve.h"
 
 namespace pando::worker {
-namespace {
+namespace answer_test {
 
 dns::Name name(const std::string& text) { return *dns::Name::from_text(text); }
 
@@ -90,5 +90,5 @@ TEST(Dname, TargetOfExactly255OctetsIsFollowedAndOneMoreIsNot) {
   EXPECT_EQ(answer_of(zone, std::string(54, 'a') + ".d.example.").head, "YXDOMAIN aa");
 }
 
-}  // namespace
+}  // namespace answer_test
 }  // namespace pando::worker

@@ -2,10 +2,10 @@
 
 namespace pando::config {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-namespace {
+namespace knot_import_test {
 
 Imported from_knot(std::string_view text) { return imported(ImportKind::kKnot, text); }
 
@@ -24,8 +24,6 @@ remotes:
   - id: both
     remote: [up, down]
 )";
-
-}  // namespace
 
 TEST(KnotImport, TakesZonesWithTemplates) {
   const auto result = from_knot(std::string(kPeers) + R"(
@@ -112,4 +110,5 @@ TEST(KnotImport, FaultsOfTheSyntaxHaveFileAndLine) {
             "/x.conf:3: a list without an end");
 }
 
+}  // namespace knot_import_test
 }  // namespace pando::config

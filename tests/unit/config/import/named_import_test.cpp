@@ -2,11 +2,11 @@
 
 namespace pando::config {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-namespace {
+namespace named_import_test {
 
 Imported from_bind(std::string_view text) { return imported(ImportKind::kBind, text); }
 
@@ -18,8 +18,6 @@ zone::Acl transfer_of(std::string_view list, std::string_view before = "") {
       "{}{}zone a {{ type primary; file \"a\"; allow-transfer {{ {} }}; }};", kKey, before, list));
   return result.options("a").allow_transfer;
 }
-
-}  // namespace
 
 TEST(NamedImport, TakesAPrimaryZoneBelowTheDirectory) {
   const auto result = from_bind(R"(
@@ -197,4 +195,5 @@ TEST(NamedImport, AMissingSemicolonIsReported) {
   EXPECT_THAT(result.report(), HasSubstr(":1: zone a: has not one block; is a semicolon missing?"));
 }
 
+}  // namespace named_import_test
 }  // namespace pando::config

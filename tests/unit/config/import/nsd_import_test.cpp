@@ -2,14 +2,12 @@
 
 namespace pando::config {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-namespace {
+namespace nsd_import_test {
 
 Imported from_nsd(std::string_view text) { return imported(ImportKind::kNsd, text); }
-
-}  // namespace
 
 TEST(NsdImport, TakesZonesWithPatterns) {
   const auto result = from_nsd(R"(
@@ -93,4 +91,5 @@ TEST(NsdImport, FaultsOfTheSyntaxHaveFileAndLine) {
             "/x.conf:1: too many sections in a line");
 }
 
+}  // namespace nsd_import_test
 }  // namespace pando::config

@@ -3,8 +3,8 @@
 
 namespace pando::config {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   const TemporaryFolder folder;

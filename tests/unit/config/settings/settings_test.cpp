@@ -3,7 +3,7 @@
 #include "tests/unit/config/load_fixture.h"
 
 namespace pando::config {
-namespace {
+namespace settings_test {
 
 TEST(CompiledServer, TakesWhatAnswersDependOn) {
   const Settings settings = good(
@@ -57,5 +57,5 @@ TEST(Reload, NamesTheKeysThatNeedARestart) {
             (std::vector<std::string>{"server.user", "store.path", "store.size-limit"}));
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace pando::config

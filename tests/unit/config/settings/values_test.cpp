@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::config {
-namespace {
+namespace values_test {
 
 using namespace std::chrono_literals;
 
@@ -117,5 +117,5 @@ TEST(EndpointText, HasADefaultPort) {
     EXPECT_FALSE(parse_endpoint(text, 53)) << text;
 }
 
-}  // namespace
+}  // namespace values_test
 }  // namespace pando::config

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::config {
-namespace {
+namespace zone_table_test {
 
 dns::Name name(const std::string& text) { return *dns::Name::from_text(text); }
 
@@ -58,5 +58,5 @@ TEST(ZoneTable, HoldsManyZones) {
   EXPECT_FALSE(table.find(name("z20000.example")));
 }
 
-}  // namespace
+}  // namespace zone_table_test
 }  // namespace pando::config

@@ -7,7 +7,7 @@
 #include <memory>
 
 namespace pando::ctl {
-namespace {
+namespace completion_test {
 
 class Completion : public ::testing::Test {
  protected:
@@ -66,5 +66,5 @@ TEST_F(Completion, ZshLoadsTheSameFunction) {
   EXPECT_TRUE(zsh.ends_with(completion_script(app_, Shell::kBash)));
 }
 
-}  // namespace
+}  // namespace completion_test
 }  // namespace pando::ctl

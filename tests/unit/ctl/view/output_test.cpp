@@ -5,7 +5,7 @@
 #include <sstream>
 
 namespace pando::ctl {
-namespace {
+namespace output_test {
 
 TEST(Errors, AreTextForPeopleAndJsonForPrograms) {
   std::ostringstream out;
@@ -71,5 +71,5 @@ TEST(Counted, KnowsThePlural) {
   EXPECT_EQ(counted(2, "zone"), "2 zones");
 }
 
-}  // namespace
+}  // namespace output_test
 }  // namespace pando::ctl

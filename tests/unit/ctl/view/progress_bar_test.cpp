@@ -8,7 +8,7 @@
 #include "ctl/view/output.h"
 
 namespace pando::ctl {
-namespace {
+namespace progress_bar_test {
 
 using std::chrono::milliseconds;
 using ::testing::EndsWith;
@@ -60,5 +60,5 @@ TEST(ProgressBar, SaysWhichPhaseItIsAndCountsWhereTheWholeIsNotKnown) {
   EXPECT_THAT(err.str(), EndsWith("\r" + std::string(56, ' ') + "\r"));
 }
 
-}  // namespace
+}  // namespace progress_bar_test
 }  // namespace pando::ctl

@@ -6,7 +6,7 @@
 #include <sstream>
 
 namespace pando::ctl {
-namespace {
+namespace status_view_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -79,5 +79,5 @@ TEST(Ready, MayNeedAllZones) {
   EXPECT_EQ(why_not_ready(status, true), "the zone lists are not read: /etc/pando/zones:3: what");
 }
 
-}  // namespace
+}  // namespace status_view_test
 }  // namespace pando::ctl

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 namespace pando::ctl {
-namespace {
+namespace top_view_test {
 
 using nlohmann::json;
 
@@ -79,5 +79,5 @@ TEST(TopView, HasATotalWithoutWorkers) {
   EXPECT_EQ(rates.total.response_us, 0);
 }
 
-}  // namespace
+}  // namespace top_view_test
 }  // namespace pando::ctl

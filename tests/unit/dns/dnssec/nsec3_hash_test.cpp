@@ -6,7 +6,7 @@
 #include <string>
 
 namespace pando::dns {
-namespace {
+namespace nsec3_hash_test {
 
 std::string base32hex(const Nsec3Hash& hash) {
   static const char* const kDigits = "0123456789abcdefghijklmnopqrstuv";
@@ -85,5 +85,5 @@ TEST(Nsec3Hash, RefusesASaltThatNoRecordCanHold) {
   EXPECT_EQ(hash_of("example.", 0, Bytes(256)), "refused");
 }
 
-}  // namespace
+}  // namespace nsec3_hash_test
 }  // namespace pando::dns

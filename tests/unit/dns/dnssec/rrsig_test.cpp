@@ -14,7 +14,7 @@
 #include "dns/zonefile/zone_scanner.h"
 
 namespace pando::dns {
-namespace {
+namespace rrsig_test {
 
 /// A zone that another signer has signed, by owner (lower case) and type.
 class SignedByBind : public ::testing::Test {
@@ -239,5 +239,5 @@ TEST(CanonicalRdata, FoldsTheNamesOfOldTypesOnly) {
   EXPECT_EQ(canonical(RRType::kTXT, "\"Text\""), "\"Text\"");
 }
 
-}  // namespace
+}  // namespace rrsig_test
 }  // namespace pando::dns

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace pando::dns {
-namespace {
+namespace cookie_test {
 
 Bytes from_hex(std::string_view hex) {
   Bytes bytes;
@@ -133,5 +133,5 @@ TEST(Cookie, OptionsOfOtherSizesAreMalformedOrFromAnotherServer) {
 
 TEST(Cookie, ThereMustBeASecret) { EXPECT_FALSE(ServerCookies::create({})); }
 
-}  // namespace
+}  // namespace cookie_test
 }  // namespace pando::dns

@@ -5,7 +5,7 @@
 #include "dns/message/message.h"
 
 namespace pando::dns {
-namespace {
+namespace edns_test {
 
 /// A message that is a header and one record; its OPT as read_opt() sees it.
 Result<Edns> read_back(Bytes& message, ByteView record) {
@@ -153,5 +153,5 @@ TEST(OptBuilder, AnOptionThatDoesNotFitIsLeftOut) {
   EXPECT_EQ(read_back(message, builder.record())->options.size(), 1024U - 11);
 }
 
-}  // namespace
+}  // namespace edns_test
 }  // namespace pando::dns

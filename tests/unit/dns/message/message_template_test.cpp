@@ -5,7 +5,7 @@
 #include "dns/message/message_reader.h"
 
 namespace pando::dns {
-namespace {
+namespace message_template_test {
 
 Name name(const char* text) { return Name::from_text(text).value(); }
 
@@ -176,5 +176,5 @@ TEST_F(MessageTemplateTest, IsNotMadeOfOtherMessages) {
   EXPECT_FALSE(MessageTemplate::from(Bytes(MessageTemplate::kMaxOctets + 1), ends_, 1));
 }
 
-}  // namespace
+}  // namespace message_template_test
 }  // namespace pando::dns

@@ -5,7 +5,7 @@
 #include <random>
 
 namespace pando::dns {
-namespace {
+namespace message_test {
 
 Bytes wire(std::initializer_list<int> octets) {
   Bytes bytes;
@@ -132,5 +132,5 @@ TEST(MessageReader, GarbageIsWalkedWithoutHarm) {
   EXPECT_GT(records, 1000U);
 }
 
-}  // namespace
+}  // namespace message_test
 }  // namespace pando::dns

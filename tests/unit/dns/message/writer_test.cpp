@@ -8,7 +8,7 @@
 #include "dns/message/message.h"
 
 namespace pando::dns {
-namespace {
+namespace writer_test {
 
 Name name(std::string_view text) { return *Name::from_text(text); }
 
@@ -627,5 +627,5 @@ TEST(MessageWriter, FlagsAreSetWithoutTouchingTheirNeighbours) {
   EXPECT_EQ(read->rcode, 5);
 }
 
-}  // namespace
+}  // namespace writer_test
 }  // namespace pando::dns

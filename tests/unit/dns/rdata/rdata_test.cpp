@@ -7,7 +7,7 @@
 #include "tests/support/rdata_samples.h"
 
 namespace pando::dns {
-namespace {
+namespace rdata_test {
 
 Name name(std::string_view text) { return *Name::from_text(text); }
 
@@ -543,5 +543,5 @@ TEST(RrsigCovered, IsTheFirstField) {
   }
 }
 
-}  // namespace
+}  // namespace rdata_test
 }  // namespace pando::dns

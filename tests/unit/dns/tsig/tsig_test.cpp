@@ -7,9 +7,9 @@
 #include "tests/unit/dns/tsig/tsig_vectors.h"
 
 namespace pando::dns {
-namespace {
+namespace tsig_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using vectors::kTime;
 
 Bytes from_hex(std::string_view hex) {
@@ -646,5 +646,5 @@ TEST(TsigKeyring, ASecondKeyOfANameIsRefusedAndSoIsOneWithoutASecret) {
   EXPECT_EQ(keys.find(name("empty.")), nullptr);
 }
 
-}  // namespace
+}  // namespace tsig_test
 }  // namespace pando::dns

@@ -16,7 +16,7 @@
 #include "dns/zonefile/zone_text.h"
 
 namespace pando::dns {
-namespace {
+namespace zone_scanner_bind_test {
 
 using ::testing::IsEmpty;
 
@@ -345,5 +345,5 @@ TEST_F(SameAsBind, RootZone) {
   expect_same(".", path);
 }
 
-}  // namespace
+}  // namespace zone_scanner_bind_test
 }  // namespace pando::dns

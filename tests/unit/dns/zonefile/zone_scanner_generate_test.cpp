@@ -5,7 +5,7 @@
 #include <string>
 
 namespace pando::dns {
-namespace {
+namespace zone_scanner_generate_test {
 
 std::string owner(GeneratedSides& sides, std::string_view side, std::int64_t value) {
   const auto token = sides.owner(Token{side}, value);
@@ -54,5 +54,5 @@ TEST(GeneratedSides, ARdataSideIsOneLine) {
   EXPECT_FALSE(sides.rdata({"( a", true}, 1));
 }
 
-}  // namespace
+}  // namespace zone_scanner_generate_test
 }  // namespace pando::dns

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::dns {
-namespace {
+namespace zone_scanner_include_test {
 
 ScanOptions limits(std::uint32_t depth, std::uint32_t files) {
   ScanOptions options;
@@ -47,5 +47,5 @@ TEST(IncludedFiles, TheHashCoversAllTextInItsOrder) {
   EXPECT_EQ(ab.hash_with(0), 0U) << "not known";
 }
 
-}  // namespace
+}  // namespace zone_scanner_include_test
 }  // namespace pando::dns

@@ -13,7 +13,7 @@
 #include "dns/rdata/rdata.h"
 
 namespace pando::dns {
-namespace {
+namespace zone_scanner_parts_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -204,5 +204,5 @@ TEST_F(ZoneScannerParts, WhatIsNoFileIsTheSameError) {
   EXPECT_THAT(scan(write("empty", ""), &parts).report.errors, IsEmpty());
 }
 
-}  // namespace
+}  // namespace zone_scanner_parts_test
 }  // namespace pando::dns

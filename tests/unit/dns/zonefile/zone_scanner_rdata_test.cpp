@@ -9,7 +9,7 @@
 #include "dns/zonefile/zone_scanner_lexer.h"
 
 namespace pando::dns {
-namespace {
+namespace zone_scanner_rdata_test {
 
 struct Sample {
   RRType type;
@@ -202,5 +202,5 @@ TEST(PlainRdata, NamesOfEachLengthAreReadAsInGeneralOrLeftAlone) {
   EXPECT_GT(fast, 200U);
 }
 
-}  // namespace
+}  // namespace zone_scanner_rdata_test
 }  // namespace pando::dns

@@ -11,7 +11,7 @@
 #include "dns/rdata/rdata.h"
 
 namespace pando::dns {
-namespace {
+namespace zone_scanner_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -722,5 +722,5 @@ TEST(Generate, NumberOfRecordsIsBounded) {
               ElementsAre("zone:2: $GENERATE would make 11 records, above 10"));
 }
 
-}  // namespace
+}  // namespace zone_scanner_test
 }  // namespace pando::dns

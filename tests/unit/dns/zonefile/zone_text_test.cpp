@@ -7,7 +7,7 @@
 #include "dns/zonefile/zone_scanner.h"
 
 namespace pando::dns {
-namespace {
+namespace zone_text_test {
 
 using ::testing::IsEmpty;
 
@@ -145,5 +145,5 @@ TEST(ZoneText, NameTextIsThatOfToText) {
   }
 }
 
-}  // namespace
+}  // namespace zone_text_test
 }  // namespace pando::dns

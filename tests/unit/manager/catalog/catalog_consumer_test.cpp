@@ -7,7 +7,7 @@
 #include "tests/unit/manager/commit/runtime_from.h"
 
 namespace pando::manager {
-namespace {
+namespace catalog_consumer_test {
 
 using testing::name;
 using ::testing::ElementsAre;
@@ -209,5 +209,5 @@ TEST_F(Consumer, AMemberMayMoveIfItsCatalogSaysSo) {
   EXPECT_EQ(consumer_.problem(next), "");
 }
 
-}  // namespace
+}  // namespace catalog_consumer_test
 }  // namespace pando::manager

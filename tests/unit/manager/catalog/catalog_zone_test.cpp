@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace catalog_zone_test {
 
 using testing::name;
 using ::testing::ElementsAre;
@@ -71,5 +71,5 @@ TEST(CatalogZone, IsBrokenWhereAMemberIsNotOneZone) {
               HasSubstr("coo.a.zones.example. has 2 PTR records"));
 }
 
-}  // namespace
+}  // namespace catalog_zone_test
 }  // namespace pando::manager

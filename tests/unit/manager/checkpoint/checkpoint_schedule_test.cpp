@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace checkpoint_schedule_test {
 
 using namespace std::chrono_literals;
 
@@ -133,5 +133,5 @@ TEST_F(Schedule, AfterAHoldWorkersGetTimeToTurnToTheStore) {
   EXPECT_FALSE(schedule.waits_for_workers(kStart + 5s));
 }
 
-}  // namespace
+}  // namespace checkpoint_schedule_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include "zone/build/draft.h"
 
 namespace pando::manager {
-namespace {
+namespace checkpointer_test {
 
 using shm::test::must;
 using testing::FakeDisk;
@@ -172,5 +172,5 @@ TEST_F(LookedAt, AChangeMeanwhileIsWrittenToASoundOne) {
   EXPECT_EQ(checkpointer().version(), parts.zone.store().current().number);
 }
 
-}  // namespace
+}  // namespace checkpointer_test
 }  // namespace pando::manager

@@ -20,7 +20,7 @@
 #include "zone/read/each_record.h"
 
 namespace pando::manager {
-namespace {
+namespace dump_test {
 
 using shm::test::must;
 using ::testing::HasSubstr;
@@ -619,5 +619,5 @@ TEST_F(DumpFile, NoneIsNothingAndADamagedOneIsToldOf) {
   EXPECT_THAT(start.run().error().text, HasSubstr("other/store.dump: byte "));
 }
 
-}  // namespace
+}  // namespace dump_test
 }  // namespace pando::manager

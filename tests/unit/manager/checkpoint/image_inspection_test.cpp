@@ -12,7 +12,7 @@
 #include "zone/audit/audit.h"
 
 namespace pando::manager {
-namespace {
+namespace image_inspection_test {
 
 using shm::ImageInspection;
 using shm::test::must;
@@ -157,5 +157,5 @@ TEST_F(Inspected, WhatIsReplacedMeanwhileIsNotCalledDamaged) {
   EXPECT_FALSE(image.is_current());
 }
 
-}  // namespace
+}  // namespace image_inspection_test
 }  // namespace pando::manager

@@ -9,7 +9,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace image_lending_test {
 
 using shm::test::must;
 
@@ -78,5 +78,5 @@ TEST_F(Lending, NamesAFileThatIsNotThere) {
   EXPECT_FALSE(is_lent(path_ + "x"));
 }
 
-}  // namespace
+}  // namespace image_lending_test
 }  // namespace pando::manager

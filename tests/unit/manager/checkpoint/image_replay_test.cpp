@@ -12,7 +12,7 @@
 #include "tests/unit/manager/journal/snapshot_maker.h"
 
 namespace pando::manager {
-namespace {
+namespace image_replay_test {
 
 using shm::test::must;
 using ::testing::IsEmpty;
@@ -310,5 +310,5 @@ TEST_F(ReplayInLittleRoom, FreesNothingOnceTheStoreHasItsName) {
   must(made.check());
 }
 
-}  // namespace
+}  // namespace image_replay_test
 }  // namespace pando::manager

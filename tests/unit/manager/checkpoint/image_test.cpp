@@ -16,7 +16,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace image_test {
 
 using shm::test::must;
 using testing::FakeDisk;
@@ -683,5 +683,5 @@ TEST(Image, AHostCrashAtAnyMomentLeavesAWholeVersion) {
   }
 }
 
-}  // namespace
+}  // namespace image_test
 }  // namespace pando::manager

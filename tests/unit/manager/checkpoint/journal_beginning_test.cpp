@@ -7,7 +7,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_beginning_test {
 
 using shm::test::must;
 using testing::name;
@@ -116,5 +116,5 @@ TEST_F(JournalBeginning, ThatHasFilesOrNothingBeforeItIsLeftAlone) {
   EXPECT_TRUE(empty.files().segments.empty());
 }
 
-}  // namespace
+}  // namespace journal_beginning_test
 }  // namespace pando::manager

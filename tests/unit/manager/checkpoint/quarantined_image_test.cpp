@@ -10,7 +10,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace quarantined_image_test {
 
 using shm::test::must;
 using ::testing::AllOf;
@@ -175,5 +175,5 @@ TEST_F(UnusedImage, OneThatCannotBeClearedIsReported) {
   EXPECT_FALSE(next.may_write());
 }
 
-}  // namespace
+}  // namespace quarantined_image_test
 }  // namespace pando::manager

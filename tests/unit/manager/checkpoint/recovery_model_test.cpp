@@ -18,7 +18,7 @@
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {
-namespace {
+namespace recovery_model_test {
 
 using shm::test::must;
 using testing::name;
@@ -503,5 +503,5 @@ void run_models(bool with_image) {
 TEST(RecoveryModel, UpdatesOutliveEverythingAndEditsAreMerged) { run_models(false); }
 TEST(RecoveryModel, TheSameWithAnImageOfAnyAge) { run_models(true); }
 
-}  // namespace
+}  // namespace recovery_model_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace store_copy_test {
 
 using shm::test::must;
 using testing::FakeDisk;
@@ -95,5 +95,5 @@ TEST_F(StoreCopies, ADumpHoldsItsPaceAndEndsWithTheManager) {
   give_up_after(1);
 }
 
-}  // namespace
+}  // namespace store_copy_test
 }  // namespace pando::manager

@@ -8,7 +8,7 @@
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
 namespace pando::manager {
-namespace {
+namespace store_opening_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -258,5 +258,5 @@ TEST_F(LargeImage, ThatFailsForAnotherReasonIsNotTriedAgain) {
   EXPECT_THAT(refused_, ElementsAre(Errc::kIo));
 }
 
-}  // namespace
+}  // namespace store_opening_test
 }  // namespace pando::manager

@@ -12,7 +12,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace unreadable_journal_test {
 
 using shm::test::must;
 using testing::FakeDisk;
@@ -288,5 +288,5 @@ TEST_F(UnreadableJournal, APassingErrorIsGivenTime) {
   EXPECT_FALSE(parts_.journal.has_gap_to_close());
 }
 
-}  // namespace
+}  // namespace unreadable_journal_test
 }  // namespace pando::manager

@@ -13,7 +13,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace unsecured_journal_test {
 
 using shm::test::must;
 using testing::FakeDisk;
@@ -218,5 +218,5 @@ TEST_F(UnsecuredJournal, NoDumpIsMadeOfIt) {
   EXPECT_EQ(must(testing::write_dump(parts_, other_disk_, "/disk/dump")).position, 1U);
 }
 
-}  // namespace
+}  // namespace unsecured_journal_test
 }  // namespace pando::manager

@@ -12,7 +12,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace committer_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -289,5 +289,5 @@ TEST(Committer, AMemberThatFindsTheStoreFullDoesNotTakeTheGroupWithIt) {
   EXPECT_EQ(parts.journalled().size(), 2U);
 }
 
-}  // namespace
+}  // namespace committer_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace compaction_rest_test {
 
 constexpr std::uint64_t kLimit = 1600;  // chunks
 
@@ -90,5 +90,5 @@ TEST(CompactionRest, EndsWithAnyChangeThatAWalkCouldGainFrom) {
   }));
 }
 
-}  // namespace
+}  // namespace compaction_rest_test
 }  // namespace pando::manager

@@ -13,7 +13,7 @@
 #include "zone/read/each_record.h"
 
 namespace pando::manager {
-namespace {
+namespace comparison_test {
 
 using testing::name;
 using testing::record;
@@ -418,5 +418,5 @@ TEST(Comparison, TellsWhenASecondZoneWouldTakeLess) {
   EXPECT_LT(taken, 10'500U);
 }
 
-}  // namespace
+}  // namespace comparison_test
 }  // namespace pando::manager

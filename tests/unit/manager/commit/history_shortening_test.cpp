@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace history_shortening_test {
 
 TEST(HistoryShortening, IsDueAboveTheLimit) {
   HistoryShortening histories;
@@ -42,5 +42,5 @@ TEST(HistoryShortening, GoesOnBehindTheLastZoneWithFewerZonesWhenSpaceIsLow) {
   EXPECT_EQ(histories.zones_per_step(), 8U);
 }
 
-}  // namespace
+}  // namespace history_shortening_test
 }  // namespace pando::manager

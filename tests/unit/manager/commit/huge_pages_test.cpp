@@ -6,7 +6,7 @@
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::manager {
-namespace {
+namespace huge_pages_test {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
@@ -61,5 +61,5 @@ TEST_F(HugePagesTest, NothingIsLookedAtWithoutGrowth) {
   EXPECT_FALSE(pages_.busy());
 }
 
-}  // namespace
+}  // namespace huge_pages_test
 }  // namespace pando::manager

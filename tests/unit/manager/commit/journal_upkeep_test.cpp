@@ -11,7 +11,7 @@
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_upkeep_test {
 
 using testing::name;
 using testing::Parts;
@@ -166,5 +166,5 @@ TEST_F(Upkeep, DamageOfAnOlderSegmentIsFoundAndHealed) {
   EXPECT_FALSE(history->damaged());
 }
 
-}  // namespace
+}  // namespace journal_upkeep_test
 }  // namespace pando::manager

@@ -15,7 +15,7 @@
 #include "zone/history/history.h"
 
 namespace pando::manager {
-namespace {
+namespace large_changesets_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -490,5 +490,5 @@ TEST_F(LargeChangeInASmallStore, IsDoneAgainWhenRoomIsShort) {
   expect_sound();
 }
 
-}  // namespace
+}  // namespace large_changesets_test
 }  // namespace pando::manager

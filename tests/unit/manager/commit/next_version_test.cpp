@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace next_version_test {
 
 using testing::name;
 using testing::ZoneStore;
@@ -71,5 +71,5 @@ TEST_F(Versions, WithAnotherPositionAloneHaveTheSameData) {
   EXPECT_EQ(store().current().journal_position, 5U);
 }
 
-}  // namespace
+}  // namespace next_version_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace pending_records_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -127,5 +127,5 @@ TEST_F(Pending, RecordsThatWereDroppedMeanwhileAreNotRetried) {
   EXPECT_THAT(submitted_, IsEmpty());
 }
 
-}  // namespace
+}  // namespace pending_records_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace refused_zones_test {
 
 dns::Name zone(const char* text) { return dns::Name::from_text(text).value(); }
 
@@ -33,5 +33,5 @@ TEST(SpaceRefusals, ReportEachKindThatThereWas) {
             "1 zones not removed (b. first): y; 1 zones not brought in line (a. first): x");
 }
 
-}  // namespace
+}  // namespace refused_zones_test
 }  // namespace pando::manager

@@ -11,7 +11,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace rollback_test {
 
 using testing::name;
 using testing::record;
@@ -219,5 +219,5 @@ TEST_F(HistoryDiff, ASerialThatTheHistoryLacksOrALongWayIsRefused) {
   EXPECT_TRUE(between(10, 11, 4).has_value()) << "what lies behind does not count";
 }
 
-}  // namespace
+}  // namespace rollback_test
 }  // namespace pando::manager

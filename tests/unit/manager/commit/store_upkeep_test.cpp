@@ -18,7 +18,7 @@
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {
-namespace {
+namespace store_upkeep_test {
 
 using testing::name;
 using testing::Parts;
@@ -631,5 +631,5 @@ TEST_F(FullStore, OfALimitThatWasLoweredComesDownToItByDeletes) {
   upkeep.stop();
 }
 
-}  // namespace
+}  // namespace store_upkeep_test
 }  // namespace pando::manager

@@ -13,7 +13,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_table_sync_test {
 
 using ::testing::AllOf;
 using testing::FakeDisk;
@@ -438,5 +438,5 @@ TEST_F(TableSync, OfSomeZonesCountsTheDataThatGoes) {
   EXPECT_FALSE(has("example."));
 }
 
-}  // namespace
+}  // namespace zone_table_sync_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace command_table_test {
 
 using nlohmann::json;
 using Request = ipc::ControlRequest;
@@ -51,5 +51,5 @@ TEST(CommandTable, MakesAnEmptyResultOfSuccess) {
   EXPECT_EQ(failed.error().text, "no disk");
 }
 
-}  // namespace
+}  // namespace command_table_test
 }  // namespace pando::manager

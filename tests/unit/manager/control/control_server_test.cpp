@@ -13,7 +13,7 @@
 #include <thread>
 
 namespace pando::manager {
-namespace {
+namespace control_server_test {
 
 using Rights = ControlServer::Rights;
 using ::testing::HasSubstr;
@@ -139,5 +139,5 @@ TEST_F(Control, AnOperatorHasNoSession) {
   EXPECT_TRUE(ended().empty());
 }
 
-}  // namespace
+}  // namespace control_server_test
 }  // namespace pando::manager

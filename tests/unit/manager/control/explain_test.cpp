@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace explain_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -160,5 +160,5 @@ TEST_F(Explain, TypesOfOtherServicesAreNoQueries) {
               Errc::kInvalid);
 }
 
-}  // namespace
+}  // namespace explain_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include "tests/unit/manager/run_until.h"
 
 namespace pando::manager {
-namespace {
+namespace rolling_restart_test {
 
 using State = WorkerStatus::State;
 using std::chrono::milliseconds;
@@ -126,5 +126,5 @@ TEST(RollingRestart, RunsOnceAtATime) {
   EXPECT_TRUE(testing::run_until(io, [&] { return done == 2; }));
 }
 
-}  // namespace
+}  // namespace rolling_restart_test
 }  // namespace pando::manager

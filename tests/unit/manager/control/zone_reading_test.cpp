@@ -8,7 +8,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_reading_test {
 
 using ::testing::ElementsAre;
 using testing::name;
@@ -141,5 +141,5 @@ TEST(ZoneReading, AHistoryComesInPages) {
   EXPECT_TRUE(history_page(store.zone(), "7", {})->changesets.empty()) << "trimmed meanwhile";
 }
 
-}  // namespace
+}  // namespace zone_reading_test
 }  // namespace pando::manager

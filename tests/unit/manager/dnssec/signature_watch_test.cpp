@@ -8,7 +8,7 @@
 #include "tests/unit/manager/update/signed_store.h"
 
 namespace pando::manager {
-namespace {
+namespace signature_watch_test {
 
 using testing::edited;
 using testing::kSigningTime;
@@ -276,5 +276,5 @@ TEST_P(UnsignedWatch, AZoneWithoutSignaturesCostsNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Denial, UnsignedWatch, ::testing::Values(0));
 
-}  // namespace
+}  // namespace signature_watch_test
 }  // namespace pando::manager

@@ -7,7 +7,7 @@
 #include "tests/unit/manager/update/signed_store.h"
 
 namespace pando::manager {
-namespace {
+namespace signed_keys_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -168,5 +168,5 @@ TEST(ZoneKeys, HashesNoMoreThanItMay) {
   EXPECT_EQ(keys.verify(*signature, name("@"), soa), ZoneKeys::Verdict::kTooMany);
 }
 
-}  // namespace
+}  // namespace signed_keys_test
 }  // namespace pando::manager

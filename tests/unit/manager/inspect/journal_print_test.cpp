@@ -14,7 +14,7 @@
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_print_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
@@ -216,5 +216,5 @@ TEST_F(JournalPrintTest, AFolderOfARunningManagerAndStrangePathsAreRefused) {
   EXPECT_EQ(empty.error().code, Errc::kNotFound);
 }
 
-}  // namespace
+}  // namespace journal_print_test
 }  // namespace pando::manager

@@ -10,14 +10,14 @@
 #include <fstream>
 
 namespace pando::manager {
-namespace {
+namespace directory_lock_test {
 
 using std::chrono::milliseconds;
 
-class DirectoryLockTest : public testing::Test {
+class DirectoryLockTest : public ::testing::Test {
  protected:
   DirectoryLockTest() {
-    std::string name = testing::TempDir() + "pando-lock-XXXXXX";
+    std::string name = ::testing::TempDir() + "pando-lock-XXXXXX";
     directory = ::mkdtemp(name.data());
   }
   ~DirectoryLockTest() override { std::filesystem::remove_all(directory); }
@@ -86,5 +86,5 @@ TEST_F(DirectoryLockTest, FollowsNoLink) {
   EXPECT_EQ(std::filesystem::file_size(directory + "/elsewhere"), 4U);
 }
 
-}  // namespace
+}  // namespace directory_lock_test
 }  // namespace pando::manager

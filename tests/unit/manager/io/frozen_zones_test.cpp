@@ -12,7 +12,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace frozen_zones_test {
 
 using ::testing::HasSubstr;
 using testing::FailingFiles;
@@ -121,5 +121,5 @@ TEST_F(Frozen, AFileThatIsNotOursNamesTheLine) {
   EXPECT_EQ(zones_.size(), 0U);
 }
 
-}  // namespace
+}  // namespace frozen_zones_test
 }  // namespace pando::manager

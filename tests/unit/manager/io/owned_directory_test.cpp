@@ -8,15 +8,15 @@
 #include <fstream>
 
 namespace pando::manager {
-namespace {
+namespace owned_directory_test {
 
 constexpr uid_t kServer = 61002;
 constexpr uid_t kStranger = 61003;
 
-class OwnedDirectoryTest : public testing::Test {
+class OwnedDirectoryTest : public ::testing::Test {
  protected:
   OwnedDirectoryTest() {
-    std::string name = testing::TempDir() + "pando-owned-XXXXXX";
+    std::string name = ::testing::TempDir() + "pando-owned-XXXXXX";
     root_ = ::mkdtemp(name.data());
     ::chmod(root_.c_str(), 0755);
   }
@@ -122,5 +122,5 @@ TEST_F(OwnedDirectoryTest, GivesAwayNoFileThatHasAnotherName) {
   EXPECT_EQ(status_of(root_ + "/run/fine.lock").st_uid, kServer);
 }
 
-}  // namespace
+}  // namespace owned_directory_test
 }  // namespace pando::manager

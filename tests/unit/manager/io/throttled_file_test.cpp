@@ -5,7 +5,7 @@
 #include "fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace throttled_file_test {
 
 using testing::FakeDisk;
 using Call = FakeDisk::Call;
@@ -49,5 +49,5 @@ TEST_F(Trickled, SaysThatASyncFailed) {
   EXPECT_EQ(disk.calls[Call::kWrite], 1);
 }
 
-}  // namespace
+}  // namespace throttled_file_test
 }  // namespace pando::manager

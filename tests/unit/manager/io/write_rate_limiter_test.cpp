@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace write_rate_limiter_test {
 
 using Clock = WriteRateLimiter::Clock;
 using std::chrono::milliseconds;
@@ -33,5 +33,5 @@ TEST(WriteRateLimiter, WhoeverIsInAHurryDoesNotWait) {
   EXPECT_EQ(asked, 3) << "it is asked again while the thread sleeps";
 }
 
-}  // namespace
+}  // namespace write_rate_limiter_test
 }  // namespace pando::manager

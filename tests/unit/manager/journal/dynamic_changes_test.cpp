@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace dynamic_changes_test {
 
 using testing::name;
 using testing::record;
@@ -317,5 +317,5 @@ TEST(MergeBase, DamagedPayloadsAreErrors) {
     }
 }
 
-}  // namespace
+}  // namespace dynamic_changes_test
 }  // namespace pando::manager

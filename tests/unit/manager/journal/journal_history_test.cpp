@@ -8,7 +8,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_history_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -227,5 +227,5 @@ TEST(HistoryOfAGrowingJournal, EndsWhereTheJournalEndedWhenItsFilesWereAsked) {
   EXPECT_TRUE(state->dynamic_changes.known());
 }
 
-}  // namespace
+}  // namespace journal_history_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_identity_test {
 
 using testing::FakeDisk;
 
@@ -100,5 +100,5 @@ TEST(JournalIdentity, IsNotGivenWhenItCannotBeKept) {
   EXPECT_EQ(refusal(disk), Errc::kIo);
 }
 
-}  // namespace
+}  // namespace journal_identity_test
 }  // namespace pando::manager

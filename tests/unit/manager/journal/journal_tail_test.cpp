@@ -7,7 +7,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_tail_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -116,5 +116,5 @@ TEST(JournalRecovery, FindsWhatItCannotSecure) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("updates are refused until it is")));
 }
 
-}  // namespace
+}  // namespace journal_tail_test
 }  // namespace pando::manager

@@ -13,7 +13,7 @@
 #include "tests/unit/manager/journal/snapshot_maker.h"
 
 namespace pando::manager {
-namespace {
+namespace journal_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -792,5 +792,5 @@ TEST_F(JournalTest, PowerCutsLoseNothingThatWasAcknowledged) {
   }
 }
 
-}  // namespace
+}  // namespace journal_test
 }  // namespace pando::manager

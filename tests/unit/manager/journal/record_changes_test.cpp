@@ -5,7 +5,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace record_changes_test {
 
 using testing::name;
 using testing::record;
@@ -49,5 +49,5 @@ TEST(RecordSteps, WhatIsGivenAwayComesToTheSameAndIsGone) {
   EXPECT_TRUE(steps.empty());  // NOLINT
 }
 
-}  // namespace
+}  // namespace record_changes_test
 }  // namespace pando::manager

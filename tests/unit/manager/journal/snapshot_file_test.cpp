@@ -11,7 +11,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace snapshot_file_test {
 
 using testing::FakeDisk;
 using ::testing::HasSubstr;
@@ -156,5 +156,5 @@ TEST_F(JournalSnapshot, TheSerialOfADamagedZoneIsKnownWithoutTheIndex) {
   }
 }
 
-}  // namespace
+}  // namespace snapshot_file_test
 }  // namespace pando::manager

@@ -9,7 +9,7 @@
 #include "tests/unit/manager/tcp_peer.h"
 
 namespace pando::manager {
-namespace {
+namespace connection_pool_test {
 
 using testing::TcpPeer;
 using Stream = std::unique_ptr<MessageStream>;
@@ -128,5 +128,5 @@ TEST_F(Kept, ClosesThemAfterAWhile) {
   while (kept.count() > 0) io_.run_one();
 }
 
-}  // namespace
+}  // namespace connection_pool_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include "tests/unit/manager/tcp_peer.h"
 
 namespace pando::manager {
-namespace {
+namespace message_stream_test {
 
 using ::testing::HasSubstr;
 using testing::TcpPeer;
@@ -146,5 +146,5 @@ TEST_F(Stream, TimeBetweenStepsDoesNotCount) {
   EXPECT_EQ(receive(), Bytes{1});
 }
 
-}  // namespace
+}  // namespace message_stream_test
 }  // namespace pando::manager

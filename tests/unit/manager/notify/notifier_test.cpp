@@ -13,7 +13,7 @@
 #include "tests/unit/manager/loopback.h"
 
 namespace pando::manager {
-namespace {
+namespace notifier_test {
 
 using ::testing::HasSubstr;
 using testing::name;
@@ -292,5 +292,5 @@ TEST_F(NotifierTest, BacklogFollowsTheZonesThroughAReload) {
   EXPECT_EQ(serial_of(next(secondary)), 10U);
 }
 
-}  // namespace
+}  // namespace notifier_test
 }  // namespace pando::manager

@@ -5,7 +5,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace notify_message_test {
 
 using dns::Rcode;
 using testing::name;
@@ -129,5 +129,5 @@ TEST_F(Notify, AnswerToASignedOneMustBeSigned) {
   EXPECT_EQ(*rcode, Rcode::kRefused);
 }
 
-}  // namespace
+}  // namespace notify_message_test
 }  // namespace pando::manager

@@ -8,7 +8,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace notify_queue_test {
 
 using testing::name;
 using Tell = NotifyQueue::Tell;
@@ -177,5 +177,5 @@ TEST(TokenBucket, IsEvenAfterABurst) {
   EXPECT_EQ(taken, 2 + 100);
 }
 
-}  // namespace
+}  // namespace notify_queue_test
 }  // namespace pando::manager

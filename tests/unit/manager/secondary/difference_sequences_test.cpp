@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace difference_sequences_test {
 
 using testing::name;
 using testing::record;
@@ -85,5 +85,5 @@ TEST(DifferenceSequences, HaveALimitOfMemory) {
   EXPECT_THAT(feed(sequences, 7, 8, {soa(7)}), ::testing::StartsWith("changesets of more than"));
 }
 
-}  // namespace
+}  // namespace difference_sequences_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace notify_pace_test {
 
 TEST(NotifyPace, ABurstIsNotDelayedAndAFloodIsSpread) {
   NotifyPace pace;
@@ -19,5 +19,5 @@ TEST(NotifyPace, ABurstIsNotDelayedAndAFloodIsSpread) {
   EXPECT_EQ(pace.due(kNow + 3600), kNow + 3600) << "a pause gives the burst back";
 }
 
-}  // namespace
+}  // namespace notify_pace_test
 }  // namespace pando::manager

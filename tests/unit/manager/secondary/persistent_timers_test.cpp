@@ -5,7 +5,7 @@
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {
-namespace {
+namespace persistent_timers_test {
 
 using testing::name;
 using testing::Parts;
@@ -103,5 +103,5 @@ TEST_F(TimersInTheStore, AZoneExpiresAtItsMomentAndNotBeforeThatIsKnown) {
   EXPECT_TRUE(timers_.expired(parts_.zone.zone(), kNow + 1000));
 }
 
-}  // namespace
+}  // namespace persistent_timers_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace received_zone_test {
 
 using testing::name;
 using testing::record;
@@ -101,5 +101,5 @@ TEST_F(Received, HasALimitOfRecordsWhileItWaits) {
   EXPECT_EQ(added.error().text, "more than 2 records (limits.zone-records)");
 }
 
-}  // namespace
+}  // namespace received_zone_test
 }  // namespace pando::manager

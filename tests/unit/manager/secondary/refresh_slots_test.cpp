@@ -7,7 +7,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace refresh_slots_test {
 
 using testing::name;
 
@@ -116,5 +116,5 @@ TEST_F(Places, ThatNewLimitsBringAreGivenWhenAllQueuesAreLookedAt) {
   EXPECT_EQ(next(), "b") << "it was not forgotten meanwhile";
 }
 
-}  // namespace
+}  // namespace refresh_slots_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace secondary_timers_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -77,5 +77,5 @@ TEST(SecondaryTimers, SmallStepsOfTheClockAreNoJump) {
   EXPECT_TRUE(went_back(kNow, kNow - 61));
 }
 
-}  // namespace
+}  // namespace secondary_timers_test
 }  // namespace pando::manager

@@ -8,7 +8,7 @@
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {
-namespace {
+namespace secondary_zones_test {
 
 using testing::name;
 using testing::Parts;
@@ -232,5 +232,5 @@ TEST_F(Secondaries, AreLetGoByName) {
   EXPECT_TRUE(knows("a249")) << "was not named";
 }
 
-}  // namespace
+}  // namespace secondary_zones_test
 }  // namespace pando::manager

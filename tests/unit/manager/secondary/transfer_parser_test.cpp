@@ -12,7 +12,7 @@
 #include "zone/read/each_record.h"
 
 namespace pando::manager {
-namespace {
+namespace transfer_parser_test {
 
 constexpr std::uint16_t kId = 4711;
 
@@ -304,5 +304,5 @@ TEST(TransferParser, KeepsItsLimits) {
             "transfer above 50 octets (limits.transfer-size)");
 }
 
-}  // namespace
+}  // namespace transfer_parser_test
 }  // namespace pando::manager

@@ -7,7 +7,7 @@
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {
-namespace {
+namespace transfer_staging_test {
 
 using testing::Parts;
 
@@ -122,5 +122,5 @@ TEST_F(StagedChangesets, ThatADiskFailsAreNot) {
   EXPECT_FALSE(is_unfit({Errc::kIo, "pread: Input/output error"}, attempt.transaction));
 }
 
-}  // namespace
+}  // namespace transfer_staging_test
 }  // namespace pando::manager

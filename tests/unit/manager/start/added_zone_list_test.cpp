@@ -14,7 +14,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace added_zone_list_test {
 
 using ::testing::HasSubstr;
 using testing::FailingFiles;
@@ -342,5 +342,5 @@ TEST_F(Members, ThatCannotBeConfiguredChangeNothing) {
   EXPECT_EQ(list_.size(), 0U);
 }
 
-}  // namespace
+}  // namespace added_zone_list_test
 }  // namespace pando::manager

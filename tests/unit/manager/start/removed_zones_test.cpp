@@ -7,7 +7,7 @@
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
 namespace pando::manager {
-namespace {
+namespace removed_zones_test {
 
 using std::chrono::hours;
 using std::chrono::steady_clock;
@@ -168,5 +168,5 @@ TEST_F(Removed, AZoneThatCameBackIsNoLongerListed) {
   EXPECT_TRUE(journal()->knows(name("@")));
 }
 
-}  // namespace
+}  // namespace removed_zones_test
 }  // namespace pando::manager

@@ -12,7 +12,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace startup_test {
 
 using shm::test::must;
 using testing::FakeDisk;
@@ -204,5 +204,5 @@ TEST_F(StartupOnADisk, AnIdentityThatNothingKnowsIsMadeAnew) {
   EXPECT_TRUE(disk_.has(identity() + ".damaged"));
 }
 
-}  // namespace
+}  // namespace startup_test
 }  // namespace pando::manager

@@ -13,7 +13,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_lists_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -145,5 +145,5 @@ TEST_F(Lists, AnswerAllWhenTheProcessEnds) {
   EXPECT_EQ(complete_, nullptr);
 }
 
-}  // namespace
+}  // namespace zone_lists_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include <thread>
 
 namespace pando::manager {
-namespace {
+namespace background_threads_test {
 
 int own_nice() { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid())); }
 
@@ -28,5 +28,5 @@ TEST(BackgroundThreads, StandBackAndTheirMakerDoesNot) {
   EXPECT_EQ(own_nice(), before);
 }
 
-}  // namespace
+}  // namespace background_threads_test
 }  // namespace pando::manager

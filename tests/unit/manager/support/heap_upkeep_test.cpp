@@ -5,11 +5,11 @@
 #include <asio/executor_work_guard.hpp>
 
 namespace pando::manager {
-namespace {
+namespace heap_upkeep_test {
 
 using std::chrono::seconds;
 
-class HeapUpkeepTest : public testing::Test {
+class HeapUpkeepTest : public ::testing::Test {
  protected:
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_ = asio::make_work_guard(io_);
@@ -71,5 +71,5 @@ TEST_F(HeapUpkeepTest, OneAtATime) {
   EXPECT_EQ(measured_, 1);
 }
 
-}  // namespace
+}  // namespace heap_upkeep_test
 }  // namespace pando::manager

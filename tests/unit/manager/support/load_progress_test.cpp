@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace load_progress_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -44,5 +44,5 @@ TEST(LoadProgress, WhatTakesLongIsToldEveryTenSeconds) {
   EXPECT_THAT(loads.due(kStart + seconds(20)), ElementsAre(load));
 }
 
-}  // namespace
+}  // namespace load_progress_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace log_limit_test {
 
 TEST(LogLimit, LeavesLinesOutAfterTheFirstThousand) {
   LogLimit limit;
@@ -14,5 +14,5 @@ TEST(LogLimit, LeavesLinesOutAfterTheFirstThousand) {
   EXPECT_EQ(limit.left_out(), 1U);
 }
 
-}  // namespace
+}  // namespace log_limit_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace rate_limited_log_test {
 
 constexpr std::uint64_t kNow = 1'800'000'000'000;
 
@@ -29,5 +29,5 @@ TEST(RateLimitedLog, IsNotSilentForAnHourWhenTheClockIsSetBack) {
   EXPECT_EQ(line.one_more(kNow - 3'600'000), 1U);
 }
 
-}  // namespace
+}  // namespace rate_limited_log_test
 }  // namespace pando::manager

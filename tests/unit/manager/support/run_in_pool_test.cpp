@@ -7,7 +7,7 @@
 #include <thread>
 
 namespace pando::manager {
-namespace {
+namespace run_in_pool_test {
 
 TEST(RunIn, WorksInThePoolAndGoesOnInTheCallersThread) {
   asio::thread_pool pool(1);
@@ -33,5 +33,5 @@ TEST(RunIn, WorksInThePoolAndGoesOnInTheCallersThread) {
   EXPECT_EQ(went_on, here);
 }
 
-}  // namespace
+}  // namespace run_in_pool_test
 }  // namespace pando::manager

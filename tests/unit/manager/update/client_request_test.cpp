@@ -7,7 +7,7 @@
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace client_request_test {
 
 using dns::Rcode;
 using testing::name;
@@ -81,5 +81,5 @@ TEST_F(Arrived, AWorkersResponseIsTakenOnce) {
   EXPECT_EQ(request.take_response(), (Bytes{1, 2, 3}));
 }
 
-}  // namespace
+}  // namespace client_request_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace parsed_request_test {
 
 using dns::Rcode;
 using ::testing::HasSubstr;
@@ -115,5 +115,5 @@ TEST(Reply, ToSeveralQuestionsRepeatsNone) {
   EXPECT_EQ(reply.size(), dns::kHeaderOctets);
 }
 
-}  // namespace
+}  // namespace parsed_request_test
 }  // namespace pando::manager

@@ -5,7 +5,7 @@
 #include <utility>
 
 namespace pando::manager {
-namespace {
+namespace recent_replies_test {
 
 using Key = RecentReplies::Key;
 
@@ -173,5 +173,5 @@ TEST(RecentReplies, AnUnansweredOneStaysAndDoesNotKeepTheOthers) {
   EXPECT_EQ(sink.calls, 2);
 }
 
-}  // namespace
+}  // namespace recent_replies_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace record_edits_test {
 
 using dns::RRType;
 using ::testing::ElementsAre;
@@ -163,5 +163,5 @@ TEST_F(Edits, TheEstimateCoversRemovedNamesAndNewTtls) {
   EXPECT_GE(other.records(store_.zone()), 4U) << "two records out, two in";
 }
 
-}  // namespace
+}  // namespace record_edits_test
 }  // namespace pando::manager

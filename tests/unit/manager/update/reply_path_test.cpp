@@ -7,7 +7,7 @@
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace reply_path_test {
 
 using dns::Rcode;
 using Execution = ReplyPath::Execution;
@@ -211,5 +211,5 @@ TEST_F(Path, ADroppedRequestReleasesTheWorkerWithoutAnAnswer) {
   EXPECT_THAT(answers_[0], IsEmpty());
 }
 
-}  // namespace
+}  // namespace reply_path_test
 }  // namespace pando::manager

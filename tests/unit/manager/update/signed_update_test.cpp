@@ -9,7 +9,7 @@
 #include "tests/unit/manager/update/signed_store.h"
 
 namespace pando::manager {
-namespace {
+namespace signed_update_test {
 
 using dns::Rcode;
 using dns::RRClass;
@@ -421,5 +421,5 @@ TEST_P(SignedUpdate, RandomZonesFollowEachOther) {
   }
 }
 
-}  // namespace
+}  // namespace signed_update_test
 }  // namespace pando::manager

@@ -14,7 +14,7 @@
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace update_commits_test {
 
 using dns::Rcode;
 using testing::FakeDisk;
@@ -272,5 +272,5 @@ TEST_F(Commits, DeletingMuchWorksWhenTheStoreIsFull) {
   EXPECT_THAT(parts_.zone.at("big0"), IsEmpty());
 }
 
-}  // namespace
+}  // namespace update_commits_test
 }  // namespace pando::manager

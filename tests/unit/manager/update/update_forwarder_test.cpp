@@ -11,7 +11,7 @@
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace update_forwarder_test {
 
 using ::testing::HasSubstr;
 using testing::LoopbackSocket;
@@ -173,5 +173,5 @@ TEST_F(Forwarder, OnePrimaryMayHaveSoManyUnderWay) {
   network_.stop();
 }
 
-}  // namespace
+}  // namespace update_forwarder_test
 }  // namespace pando::manager

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace pando::manager {
-namespace {
+namespace update_queue_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -127,5 +127,5 @@ TEST_F(QueuedUpdates, AreRefusedWhenTheWorkerHasGivenUpWaiting) {
                                     "it waited for too long"));
 }
 
-}  // namespace
+}  // namespace update_queue_test
 }  // namespace pando::manager

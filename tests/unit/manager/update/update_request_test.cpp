@@ -8,7 +8,7 @@
 #include "tests/unit/manager/update_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace update_request_test {
 
 using dns::Rcode;
 using dns::RRClass;
@@ -559,5 +559,5 @@ TEST_F(Update, ConcernsWhatItNamesAndWhatIsWhereItDeletes) {
   EXPECT_EQ(concerned(Builder("elsewhere.").remove_name("www.elsewhere.")), 1U);
 }
 
-}  // namespace
+}  // namespace update_request_test
 }  // namespace pando::manager

@@ -13,7 +13,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace update_service_test {
 
 using dns::Rcode;
 using ::testing::ElementsAre;
@@ -506,5 +506,5 @@ TEST_F(Service, AnUnknownVersionOfTheKeysLeavesRequestsUnderWayAlone) {
   EXPECT_TRUE(client_->verify_response(*answer, kNow).has_value());
 }
 
-}  // namespace
+}  // namespace update_service_test
 }  // namespace pando::manager

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace used_signatures_test {
 
 UsedSignatures::Signature signature(std::uint8_t octet) {
   return UsedSignatures::signature_of(Bytes(32, octet));
@@ -36,5 +36,5 @@ TEST(UsedSignatures, TheirNumberIsBounded) {
   EXPECT_TRUE(used.has(signature(5)));
 }
 
-}  // namespace
+}  // namespace used_signatures_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/commit/parts.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_transactions_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -191,5 +191,5 @@ TEST_F(Transactions, OneOfASessionHasTheLimitsOfUpdates) {
   }
 }
 
-}  // namespace
+}  // namespace zone_transactions_test
 }  // namespace pando::manager

@@ -12,7 +12,7 @@
 extern char** environ;
 
 namespace pando::manager {
-namespace {
+namespace adopted_worker_test {
 
 /// A shell that stands still, under a name and with words of our choice.
 class Process {
@@ -44,7 +44,7 @@ class Process {
   pid_t pid_ = 0;
 };
 
-class FindWorker : public testing::Test {
+class FindWorker : public ::testing::Test {
  protected:
   FindWorker() {
     char pattern[] = "/tmp/pando-adopted-XXXXXX";
@@ -95,5 +95,5 @@ TEST_F(FindWorker, DoesNotFindTheDead) {
   EXPECT_FALSE(find_worker(-1, 3, search_));
 }
 
-}  // namespace
+}  // namespace adopted_worker_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/workers/worker_parts.h"
 
 namespace pando::manager {
-namespace {
+namespace layout_succession_test {
 
 using testing::Connection;
 using testing::PoolDirectory;
@@ -136,5 +136,5 @@ TEST_F(Succession, ABrokenConnectionLeavesTheProcessFollowed) {
   EXPECT_EQ(killed_, Numbers{1}) << "nothing else reaches it";
 }
 
-}  // namespace
+}  // namespace layout_succession_test
 }  // namespace pando::manager

@@ -14,7 +14,7 @@
 #include "manager/workers/listening_socket.h"
 
 namespace pando::manager {
-namespace {
+namespace listeners_test {
 
 Endpoint free_endpoint(const char* address = "127.0.0.1") {
   // A port that is free for UDP and TCP now; tests of one machine run one after the other.
@@ -32,7 +32,7 @@ Endpoint free_endpoint(const char* address = "127.0.0.1") {
   return {};
 }
 
-class ListenersTest : public testing::Test {
+class ListenersTest : public ::testing::Test {
  protected:
   Endpoint local_ = free_endpoint();
   Listeners listeners_{Listeners::Addresses{{local_}, {}}};
@@ -388,5 +388,5 @@ TEST_F(ListenersTest, AnAddressInUseIsAnErrorThatNamesIt) {
   EXPECT_NE(opened.error().text.find(to_text(local_)), std::string::npos) << opened.error().text;
 }
 
-}  // namespace
+}  // namespace listeners_test
 }  // namespace pando::manager

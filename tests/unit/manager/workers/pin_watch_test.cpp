@@ -7,7 +7,7 @@
 #include "ipc/counters.h"
 
 namespace pando::manager {
-namespace {
+namespace pin_watch_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -148,5 +148,5 @@ TEST_F(OldestHoldTest, IsNotKilledAgainWhileItsProcessEnds) {
   EXPECT_TRUE(look(7, milliseconds(202), true));
 }
 
-}  // namespace
+}  // namespace pin_watch_test
 }  // namespace pando::manager

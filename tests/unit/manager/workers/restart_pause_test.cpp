@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace restart_pause_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -42,5 +42,5 @@ TEST_F(Restarts, OfAProgramThatNeverSaysHelloPauseALittle) {
   EXPECT_EQ(RestartPause::wait(seconds(5), life(false, milliseconds(1)), true), seconds(5));
 }
 
-}  // namespace
+}  // namespace restart_pause_test
 }  // namespace pando::manager

@@ -11,7 +11,7 @@
 #include "tests/unit/manager/workers/worker_parts.h"
 
 namespace pando::manager {
-namespace {
+namespace socket_handover_test {
 
 using testing::Connection;
 using testing::free_endpoint;
@@ -180,5 +180,5 @@ TEST_F(Handover, ADrainingSlotsQueueIsReadFirst) {
   EXPECT_TRUE(closed_.empty());
 }
 
-}  // namespace
+}  // namespace socket_handover_test
 }  // namespace pando::manager

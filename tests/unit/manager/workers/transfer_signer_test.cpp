@@ -5,7 +5,7 @@
 #include "tests/unit/worker/query_builder.h"
 
 namespace pando::manager {
-namespace {
+namespace transfer_signer_test {
 
 using pando::testing::name;
 using pando::testing::Query;
@@ -86,5 +86,5 @@ TEST_F(TransferSignerTest, AnAbortGivesTheStreamsPlaceBack) {
   EXPECT_EQ(signer_.streams(), TransferSigner::kMaxStreams);
 }
 
-}  // namespace
+}  // namespace transfer_signer_test
 }  // namespace pando::manager

@@ -9,7 +9,7 @@
 #include "shm/slots.h"
 
 namespace pando::manager {
-namespace {
+namespace worker_admission_test {
 
 using Starter = WorkerAdmission::Starter;
 using Place = WorkerAdmission::Place;
@@ -45,7 +45,7 @@ class Process {
   pid_t pid_;
 };
 
-class Admission : public testing::Test {
+class Admission : public ::testing::Test {
  protected:
   /// The error of the decision; kUnsupported, which none has, when the process is let in.
   static Errc decide(const WorkerAdmission& admission, const ipc::Hello& hello, const Child& peer,
@@ -123,5 +123,5 @@ TEST_F(Admission, OnlyASurplusProcessWithoutSocketsIsSentAway) {
   EXPECT_FALSE(managed_.is_surplus(serving, exists));
 }
 
-}  // namespace
+}  // namespace worker_admission_test
 }  // namespace pando::manager

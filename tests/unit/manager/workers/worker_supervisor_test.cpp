@@ -10,7 +10,7 @@
 #include "tests/unit/manager/workers/worker_parts.h"
 
 namespace pando::manager {
-namespace {
+namespace worker_supervisor_test {
 
 using testing::Connection;
 using testing::free_endpoint;
@@ -232,5 +232,5 @@ TEST_F(Supervisor, StopIsOverWhenAllWorkersHaveEnded) {
   EXPECT_EQ(stopped_listening_, 1);
 }
 
-}  // namespace
+}  // namespace worker_supervisor_test
 }  // namespace pando::manager

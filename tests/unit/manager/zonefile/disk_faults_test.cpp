@@ -18,7 +18,7 @@
 #include "zone/dump/dump_reader.h"
 
 namespace pando::manager {
-namespace {
+namespace disk_faults_test {
 
 using shm::test::must;
 using testing::FailingFiles;
@@ -300,5 +300,5 @@ class CopyOfAStore : public Writer {
 
 TEST_F(CopyOfAStore, OutlivesEachFault) { each_call_fails(); }
 
-}  // namespace
+}  // namespace disk_faults_test
 }  // namespace pando::manager

@@ -7,7 +7,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace file_merge_test {
 
 using testing::name;
 using testing::record;
@@ -172,5 +172,5 @@ TEST(FileMerge, AnOverlayThatTheZoneContradictsIsDropped) {
   EXPECT_EQ(drop_stale(changes, live.zone()), 0U);
 }
 
-}  // namespace
+}  // namespace file_merge_test
 }  // namespace pando::manager

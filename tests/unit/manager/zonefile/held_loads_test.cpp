@@ -12,7 +12,7 @@
 #include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
-namespace {
+namespace held_loads_test {
 
 using testing::kFile;
 using testing::Loader;
@@ -126,5 +126,5 @@ TEST_F(HeldLoads, ALoaderThatGoesLeavesNoneThatAreToBeCheckedAlone) {
   expect_end_of(std::move(loader));
 }
 
-}  // namespace
+}  // namespace held_loads_test
 }  // namespace pando::manager

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace {
+namespace load_problems_test {
 
 using ::testing::HasSubstr;
 
@@ -47,5 +47,5 @@ TEST(LoadProblems, BeyondTheTextsThatAreKeptAreKnownAllTheSame) {
   EXPECT_EQ(problems.text(kZone, 2), "told now");
 }
 
-}  // namespace
+}  // namespace load_problems_test
 }  // namespace pando::manager

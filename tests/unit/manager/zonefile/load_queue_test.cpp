@@ -7,7 +7,7 @@
 #include <string>
 
 namespace pando::manager {
-namespace {
+namespace load_queue_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -146,5 +146,5 @@ TEST_F(Queue, RequestsAreDueForALogLineEachTenSeconds) {
   EXPECT_THAT(queue_.due(now + seconds(20)), SizeIs(1));
 }
 
-}  // namespace
+}  // namespace load_queue_test
 }  // namespace pando::manager

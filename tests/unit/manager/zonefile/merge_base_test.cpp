@@ -11,7 +11,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
-namespace {
+namespace merge_base_test {
 
 using Kind = FileCheck::Kind;
 
@@ -200,5 +200,5 @@ TEST_F(MergeBaseFile, ThatIsGoneOrNoFileIsToldFromOthers) {
   EXPECT_NE(read_content(path_).hash, 0U);
 }
 
-}  // namespace
+}  // namespace merge_base_test
 }  // namespace pando::manager

@@ -10,7 +10,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_copies_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -219,5 +219,5 @@ TEST_F(Copies, OfAZoneThatHasGoneFailAndCount) {
   EXPECT_TRUE(disk_.paths().empty());
 }
 
-}  // namespace
+}  // namespace zone_copies_test
 }  // namespace pando::manager

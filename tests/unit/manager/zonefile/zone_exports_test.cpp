@@ -12,7 +12,7 @@
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_exports_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -180,5 +180,5 @@ TEST_F(Exports, ReplaceNoFileOfAnotherKind) {
   EXPECT_TRUE(write_zone_to(native_files(), zone, other)) << "an export of the same zone";
 }
 
-}  // namespace
+}  // namespace zone_exports_test
 }  // namespace pando::manager

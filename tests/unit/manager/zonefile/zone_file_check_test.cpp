@@ -11,7 +11,7 @@
 #include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_file_check_test {
 
 using Kind = LoadOutcome::Kind;
 using ::testing::ElementsAre;
@@ -432,5 +432,5 @@ TEST_F(Check, TellsOctetsAndNoShareOfAFileThatIncludesOthers) {
             std::filesystem::file_size(path_) + std::filesystem::file_size(folder_file("more")));
 }
 
-}  // namespace
+}  // namespace zone_file_check_test
 }  // namespace pando::manager

@@ -7,7 +7,7 @@
 #include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_file_loads_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -249,5 +249,5 @@ TEST_F(Loads, OfSomeZonesLeaveTheOthers) {
   EXPECT_TRUE(load(runtime).is_first);
 }
 
-}  // namespace
+}  // namespace zone_file_loads_test
 }  // namespace pando::manager

@@ -9,7 +9,7 @@
 #include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_loader_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -673,5 +673,5 @@ TEST_F(Loader, ACopyThatCannotBeReadIsNoProblemOfAZoneThatItsPrimaryHasSent) {
             Kind::kUnchanged);
 }
 
-}  // namespace
+}  // namespace zone_loader_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_merge_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -81,5 +81,5 @@ TEST_F(Plan, IsRefusedWhileDynamicChangesAreUnknown) {
   EXPECT_EQ(found.error().code, Errc::kNotFound);
 }
 
-}  // namespace
+}  // namespace zone_merge_test
 }  // namespace pando::manager

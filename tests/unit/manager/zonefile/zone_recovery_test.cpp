@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_recovery_test {
 
 using testing::name;
 using testing::record;
@@ -129,5 +129,5 @@ TEST(RecoveredSerial, OfASignedSoaIsOneThatWasSigned) {
   }
 }
 
-}  // namespace
+}  // namespace zone_recovery_test
 }  // namespace pando::manager

@@ -6,7 +6,7 @@
 #include "tests/unit/manager/zonefile/loader_fixture.h"
 
 namespace pando::manager {
-namespace {
+namespace zone_replacement_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -114,5 +114,5 @@ TEST_F(Replacement, UnderTheSameSerialEndsTheOldRecords) {
               ElementsAre(RecordKind::kGone, RecordKind::kBase, RecordKind::kSource));
 }
 
-}  // namespace
+}  // namespace zone_replacement_test
 }  // namespace pando::manager

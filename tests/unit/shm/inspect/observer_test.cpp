@@ -9,7 +9,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace observer_test {
 
 using namespace test;
 
@@ -153,5 +153,5 @@ TEST_F(ObserverOfAStore, SlotsAreSharedWithAGroup) {
   EXPECT_EQ(mode_of(folder_.slots()), 0700U);
 }
 
-}  // namespace
+}  // namespace observer_test
 }  // namespace pando::shm

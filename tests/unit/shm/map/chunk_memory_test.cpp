@@ -7,7 +7,7 @@
 #include "shm/map/chunk.h"
 
 namespace pando::shm {
-namespace {
+namespace chunk_memory_test {
 
 constexpr std::uint32_t kLimit = 100;
 
@@ -182,5 +182,5 @@ TEST_F(FreeMemory, LossEndsTheHugePageOfTheRegion) {
   EXPECT_EQ(regions_.pick_full(0, kLimit, memory_.free_chunks(), 9), std::vector<std::uint32_t>{1});
 }
 
-}  // namespace
+}  // namespace chunk_memory_test
 }  // namespace pando::shm

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::shm {
-namespace {
+namespace chunk_tails_test {
 
 constexpr std::uint32_t kEnd = kChunkBytes;
 
@@ -57,5 +57,5 @@ TEST(ChunkTails, AreBounded) {
   EXPECT_EQ(listed, 1024U);
 }
 
-}  // namespace
+}  // namespace chunk_tails_test
 }  // namespace pando::shm

@@ -5,7 +5,7 @@
 #include "shm/map/chunk.h"
 
 namespace pando::shm {
-namespace {
+namespace huge_page_regions_test {
 
 constexpr std::uint32_t kChunks = 5 * kChunksPerRegion;
 using Regions = std::vector<std::uint32_t>;
@@ -50,5 +50,5 @@ TEST_F(HugePages, AreCountedWhenTheKernelGivesThem) {
   EXPECT_EQ(regions_.given(), 0U);
 }
 
-}  // namespace
+}  // namespace huge_page_regions_test
 }  // namespace pando::shm

@@ -7,7 +7,7 @@
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
-namespace {
+namespace parts_test {
 
 TEST(Bitmap, FindsMembersAndGaps) {
   Bitmap bits(200);
@@ -96,5 +96,5 @@ TEST(Window, RefusesWhatReachesBeyondItsBlocks) {
   EXPECT_EQ(window.at(Ref<>{UINT32_MAX}), nullptr);
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace pando::shm

@@ -5,7 +5,7 @@
 #include "shm/map/ref.h"
 
 namespace pando::shm {
-namespace {
+namespace space_policy_test {
 
 constexpr std::uint32_t kQuota = 1600;
 
@@ -127,5 +127,5 @@ TEST(SpacePolicy, AnyGainIsWorthAWalkInsideTheReserve) {
   EXPECT_EQ(with_in_use(kQuota - kReserve).least_gain(80 * kChunkBytes), 1U);
 }
 
-}  // namespace
+}  // namespace space_policy_test
 }  // namespace pando::shm

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace pando::shm {
-namespace {
+namespace victim_set_test {
 
 TEST(VictimSet, HasTheChunksThatWereAddedUntilTheyAreRemoved) {
   VictimSet victims(130);
@@ -77,5 +77,5 @@ TEST(EmptiestChunks, OfEqualOnesOnlySoManyAreTaken) {
   EXPECT_EQ(selected_of({80, 80}, 0, 1 << 20), Live{});
 }
 
-}  // namespace
+}  // namespace victim_set_test
 }  // namespace pando::shm

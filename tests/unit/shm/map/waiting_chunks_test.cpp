@@ -6,7 +6,7 @@
 #include <random>
 
 namespace pando::shm {
-namespace {
+namespace waiting_chunks_test {
 
 using Chunks = std::vector<std::uint32_t>;
 
@@ -92,5 +92,5 @@ TEST(WaitingChunks, FreeNeitherMoreNorLessThanReadersAllow) {
   }
 }
 
-}  // namespace
+}  // namespace waiting_chunks_test
 }  // namespace pando::shm

@@ -14,7 +14,7 @@
 #include "ipc/packet_socket.h"
 
 namespace pando::worker {
-namespace {
+namespace manager_link_test {
 
 using std::chrono::milliseconds;
 
@@ -252,5 +252,5 @@ TEST_F(Link, WhoHasGivenUpMeanwhileIsNotSent) {
   EXPECT_EQ(link_->unanswered(), 0U);
 }
 
-}  // namespace
+}  // namespace manager_link_test
 }  // namespace pando::worker

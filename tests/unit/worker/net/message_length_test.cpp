@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace pando::worker {
-namespace {
+namespace message_length_test {
 
 const Bytes kQuery{0, 2, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 1, 0, 1};
 
@@ -37,5 +37,5 @@ TEST(MessageLength, CountsALoadBalancersHeader) {
             header.size() + kQuery.size());
 }
 
-}  // namespace
+}  // namespace message_length_test
 }  // namespace pando::worker

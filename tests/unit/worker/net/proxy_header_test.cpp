@@ -5,7 +5,7 @@
 #include <random>
 
 namespace pando::worker {
-namespace {
+namespace proxy_header_test {
 
 using Kind = ProxyHeader::Kind;
 
@@ -114,5 +114,5 @@ TEST(ProxyHeader, RandomOctetsBehindTheSignatureNeverReachBeyondTheEnd) {
   }
 }
 
-}  // namespace
+}  // namespace proxy_header_test
 }  // namespace pando::worker

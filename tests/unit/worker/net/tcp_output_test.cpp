@@ -8,7 +8,7 @@
 #include "base/fd.h"
 
 namespace pando::worker {
-namespace {
+namespace tcp_output_test {
 
 class TcpOutputTest : public ::testing::Test {
  protected:
@@ -78,5 +78,5 @@ TEST_F(TcpOutputTest, AClientThatIsGoneIsAFailure) {
   EXPECT_EQ(output_.send(ours_.get()).state, TcpOutput::State::kFailed);
 }
 
-}  // namespace
+}  // namespace tcp_output_test
 }  // namespace pando::worker

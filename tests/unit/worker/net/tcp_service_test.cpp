@@ -19,7 +19,7 @@
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::worker {
-namespace {
+namespace tcp_service_test {
 
 using asio::ip::tcp;
 using std::chrono::milliseconds;
@@ -163,5 +163,5 @@ TEST_F(TcpClients, OfOneAddressHoldAShareOfThePlaces) {
   EXPECT_TRUE(run_until([this] { return connections() == 17; })) << "a place was given back";
 }
 
-}  // namespace
+}  // namespace tcp_service_test
 }  // namespace pando::worker

@@ -19,7 +19,7 @@
 #include "base/fd.h"
 
 namespace pando::worker {
-namespace {
+namespace udp_batch_test {
 
 struct Bound {
   Fd socket;
@@ -369,5 +369,5 @@ TEST_F(KeptBatch, NeedsRoom) {
   EXPECT_FALSE(batch.keep_in(-1, kOffset, UdpBatch::kKeptOctets));
 }
 
-}  // namespace
+}  // namespace udp_batch_test
 }  // namespace pando::worker

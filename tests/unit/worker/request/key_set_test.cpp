@@ -5,7 +5,7 @@
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::worker {
-namespace {
+namespace key_set_test {
 
 using pando::testing::name;
 
@@ -55,5 +55,5 @@ TEST(KeySet, CookieSecretsComeWithTheFirstPart) {
   EXPECT_EQ(set->cookie_secrets[0][0], 7);
 }
 
-}  // namespace
+}  // namespace key_set_test
 }  // namespace pando::worker

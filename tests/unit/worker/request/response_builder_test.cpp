@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace response_builder_test {
 
 using dns::Rcode;
 using dns::RRClass;
@@ -178,5 +178,5 @@ TEST_F(ResponseBuilderTest, TheErrorLimitSparesServfailTcpAndValidCookies) {
   EXPECT_EQ(rcode_of(respond_error(request(Query{}), Rcode::kRefused)), number(Rcode::kRefused));
 }
 
-}  // namespace
+}  // namespace response_builder_test
 }  // namespace pando::worker

@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace tsig_check_test {
 
 using dns::Rcode;
 using pando::testing::Query;
@@ -61,5 +61,5 @@ TEST_F(TsigCheckTest, AManagersKeyPassesWhileTheManagerIsConnected) {
   EXPECT_EQ(rcode_of(*failed), number(Rcode::kServFail));
 }
 
-}  // namespace
+}  // namespace tsig_check_test
 }  // namespace pando::worker

@@ -10,7 +10,7 @@
 #include "worker/respond/responder.h"
 
 namespace pando::worker {
-namespace {
+namespace answer_templates_test {
 
 using dns::RRType;
 using pando::testing::name;
@@ -356,5 +356,5 @@ TEST_F(AnswerTemplatesTest, WantsWhatWasMissedTwiceInARow) {
   EXPECT_FALSE(cache.wants(later));
 }
 
-}  // namespace
+}  // namespace answer_templates_test
 }  // namespace pando::worker

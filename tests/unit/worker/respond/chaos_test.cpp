@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace chaos_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -53,5 +53,5 @@ TEST_F(ChaosTest, TheOptRecordGoesBeforeAnAnswerThatDoesNotFitBeside) {
   EXPECT_TRUE(response.header.tc && response.edns);
 }
 
-}  // namespace
+}  // namespace chaos_test
 }  // namespace pando::worker

@@ -11,7 +11,7 @@
 #include "worker/respond/transfer_out.h"
 
 namespace pando::worker {
-namespace {
+namespace damaged_store_test {
 
 using namespace std::string_view_literals;
 using dns::Rcode;
@@ -150,5 +150,5 @@ TEST_F(DamagedStore, ATransferThatLacksARecordDoesNotEndAsIfItWereWhole) {
   EXPECT_EQ(transfer(), ZoneStream::Step::kDamaged);
 }
 
-}  // namespace
+}  // namespace damaged_store_test
 }  // namespace pando::worker

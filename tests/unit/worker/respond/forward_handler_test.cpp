@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace forward_handler_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -59,5 +59,5 @@ TEST_F(ForwardHandlerTest, WithoutAManagerAnUpdateIsServfail) {
   EXPECT_EQ(rcode_of(update_of(update("address.test."))), number(Rcode::kServFail));
 }
 
-}  // namespace
+}  // namespace forward_handler_test
 }  // namespace pando::worker

@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace query_handler_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -101,5 +101,5 @@ TEST_F(QueryHandlerTest, AboveTheRateLimitUnprovenUdpClientsGetTruncationOrNothi
   EXPECT_EQ(read(handler_.answer(context_)).answer.size(), 1U);
 }
 
-}  // namespace
+}  // namespace query_handler_test
 }  // namespace pando::worker

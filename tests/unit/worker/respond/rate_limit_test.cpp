@@ -9,7 +9,7 @@
 #include "worker/respond/responder.h"
 
 namespace pando::worker {
-namespace {
+namespace rate_limit_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -255,5 +255,5 @@ TEST_F(LimitedResponderTest, AValidCookieIsNotLimited) {
   EXPECT_EQ(answered(9, with(client_cookie)), 2) << "one of three was used up";
 }
 
-}  // namespace
+}  // namespace rate_limit_test
 }  // namespace pando::worker

@@ -5,7 +5,7 @@
 #include "tests/unit/worker/respond/responder_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace responder_forward_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -247,5 +247,5 @@ TEST_F(ResponderTest, AServfailForATransferThatCannotStartIsUnsignedAndAboutNoZo
   EXPECT_FALSE(dns::find_option(response.edns->options, dns::kOptionExpire));
 }
 
-}  // namespace
+}  // namespace responder_forward_test
 }  // namespace pando::worker

@@ -5,7 +5,7 @@
 #include "tests/unit/worker/respond/responder_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace responder_signed_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -180,5 +180,5 @@ TEST_F(ResponderTest, IxfrWithoutASoaIsAFormatError) {
   EXPECT_EQ(ask({.qname = "example.com.", .qtype = RRType::kIXFR}).rcode, number(Rcode::kFormErr));
 }
 
-}  // namespace
+}  // namespace responder_signed_test
 }  // namespace pando::worker

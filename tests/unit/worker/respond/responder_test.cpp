@@ -7,7 +7,7 @@
 #include "tests/unit/worker/respond/responder_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace responder_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -425,5 +425,5 @@ TEST_F(ResponderTest, NotesWhoAsksForASoaRecordOrATransfer) {
   EXPECT_NE(noted.load(), first);
 }
 
-}  // namespace
+}  // namespace responder_test
 }  // namespace pando::worker

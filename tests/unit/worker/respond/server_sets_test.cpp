@@ -6,7 +6,7 @@
 #include "worker/answer/resolve.h"
 
 namespace pando::worker {
-namespace {
+namespace server_sets_test {
 
 using dns::RRType;
 using pando::testing::name;
@@ -71,5 +71,5 @@ TEST_F(ServerSetsTest, ItsMemoryIsBounded) {
   EXPECT_LE(sets_.bytes(), ServerSets::kMaxBytes);
 }
 
-}  // namespace
+}  // namespace server_sets_test
 }  // namespace pando::worker

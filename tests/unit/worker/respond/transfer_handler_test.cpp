@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace transfer_handler_test {
 
 using dns::Rcode;
 using dns::RRType;
@@ -111,5 +111,5 @@ TEST_F(TransferHandlerTest, RefusalsSayWhyAndAreCounted) {
   EXPECT_EQ(count(Counter::kTransfersRefused), 3U);
 }
 
-}  // namespace
+}  // namespace transfer_handler_test
 }  // namespace pando::worker

@@ -10,7 +10,7 @@
 #include "tests/unit/worker/query_builder.h"
 
 namespace pando::worker {
-namespace {
+namespace transfer_out_test {
 
 using dns::RRType;
 using pando::testing::name;
@@ -393,5 +393,5 @@ TEST_F(TransferTest, AVersionIsHeldWhileTheZoneChanges) {
   EXPECT_EQ(records, 3000U + 4);
 }
 
-}  // namespace
+}  // namespace transfer_out_test
 }  // namespace pando::worker

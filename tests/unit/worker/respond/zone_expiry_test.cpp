@@ -5,7 +5,7 @@
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
-namespace {
+namespace zone_expiry_test {
 
 using testing::kNow;
 
@@ -42,5 +42,5 @@ TEST_F(ZoneExpiryTest, WithoutASideEntryAZoneDoesNotExpire) {
   EXPECT_EQ(expiry.remaining(zone_, secondary_, kNow), kInterval);
 }
 
-}  // namespace
+}  // namespace zone_expiry_test
 }  // namespace pando::worker

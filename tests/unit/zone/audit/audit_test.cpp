@@ -10,7 +10,7 @@
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
-namespace {
+namespace audit_test {
 
 using testing::kSmallZone;
 using testing::name;
@@ -249,5 +249,5 @@ TEST_F(AuditTest, AFileThatIsLeftIsReadWithoutAManager) {
   EXPECT_FALSE(shm::Inspection::open(path_ + ".none", layout_fingerprint()));
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace pando::zone

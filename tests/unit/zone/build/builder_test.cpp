@@ -7,7 +7,7 @@
 #include "tests/unit/zone/build/zone_fixture.h"
 
 namespace pando::zone {
-namespace {
+namespace builder_test {
 
 using ::testing::Contains;
 using testing::dump;
@@ -328,5 +328,5 @@ TEST_F(ZoneBuilderTest, AFullStoreIsToldAtTheEnd) {
   EXPECT_EQ(built.error().code, Errc::kFull);
 }
 
-}  // namespace
+}  // namespace builder_test
 }  // namespace pando::zone

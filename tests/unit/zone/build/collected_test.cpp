@@ -7,7 +7,7 @@
 #include "base/progress.h"
 
 namespace pando::zone {
-namespace {
+namespace collected_test {
 
 Bytes labels_of(int number) {
   const std::string digits = std::to_string(1'000'000 + number);
@@ -102,5 +102,5 @@ TEST(LateRecords, AreNotSortedForNobody) {
   EXPECT_LT(progress.seen().done, 1000U);
 }
 
-}  // namespace
+}  // namespace collected_test
 }  // namespace pando::zone

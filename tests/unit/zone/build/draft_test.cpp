@@ -5,7 +5,7 @@
 #include "zone_fixture.h"
 
 namespace pando::zone {
-namespace {
+namespace draft_test {
 
 using testing::dump;
 using testing::kSmallZone;
@@ -334,5 +334,5 @@ TEST(DataLimits, SnapshotsMayHaveALargerChangesetAndNoneIsLargerThanItsPiecesAll
   EXPECT_EQ(limits.largest_changeset(true), limits.largest_changeset(false));
 }
 
-}  // namespace
+}  // namespace draft_test
 }  // namespace pando::zone

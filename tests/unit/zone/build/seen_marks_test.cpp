@@ -7,7 +7,7 @@
 #include <set>
 
 namespace pando::zone {
-namespace {
+namespace seen_marks_test {
 
 TEST(SeenMarks, AreThoseThatWereMade) {
   std::mt19937 random(7);
@@ -65,5 +65,5 @@ TEST(SeenMarks, NothingIsMarkedAtFirst) {
   EXPECT_EQ(marks.octets(), 0U);
 }
 
-}  // namespace
+}  // namespace seen_marks_test
 }  // namespace pando::zone

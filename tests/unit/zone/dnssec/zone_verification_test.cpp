@@ -10,7 +10,7 @@
 #include "tests/fuzz/served_zone.h"
 
 namespace pando::zone {
-namespace {
+namespace zone_verification_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -105,5 +105,5 @@ TEST(ZoneVerification, TheDigestOfRfc8976AppendixA1Agrees) {
               ElementsAre("example. ZONEMD is not the digest of the zone's data"));
 }
 
-}  // namespace
+}  // namespace zone_verification_test
 }  // namespace pando::zone

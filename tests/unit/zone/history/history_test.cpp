@@ -7,7 +7,7 @@
 #include "tests/unit/zone/build/zone_fixture.h"
 
 namespace pando::zone {
-namespace {
+namespace history_test {
 
 using testing::dump;
 using testing::name;
@@ -240,5 +240,5 @@ TEST_F(History, LeadsFromAnyOldVersionToTheZoneWhateverTheCompactorMoves) {
   EXPECT_TRUE(store_->check());
 }
 
-}  // namespace
+}  // namespace history_test
 }  // namespace pando::zone

@@ -15,7 +15,7 @@
 #include "zone/history/history.h"
 
 namespace pando::zone {
-namespace {
+namespace zone_snapshot_test {
 
 using testing::dump;
 using testing::name;
@@ -482,5 +482,5 @@ TEST_F(Snapshots, AreWhatTheyWereWhateverHappens) {
   EXPECT_TRUE(store_->check());
 }
 
-}  // namespace
+}  // namespace zone_snapshot_test
 }  // namespace pando::zone

@@ -9,7 +9,7 @@
 #include "zone/history/history.h"
 
 namespace pando::zone {
-namespace {
+namespace relative_name_test {
 
 using testing::dump;
 using testing::name;
@@ -292,5 +292,5 @@ TEST_F(RelativeNames, AServerWhoseNameHasNoEndIsRefused) {
   EXPECT_EQ(applied.error().code, Errc::kInvalid);
 }
 
-}  // namespace
+}  // namespace relative_name_test
 }  // namespace pando::zone

@@ -3,7 +3,7 @@
 #include "tests/unit/zone/build/zone_fixture.h"
 
 namespace pando::zone {
-namespace {
+namespace store_view_test {
 
 using testing::dump;
 using testing::kSmallZone;
@@ -291,5 +291,5 @@ TEST_F(SnapshotTest, ARecordOutOfOrderIsNoNeighbour) {
   EXPECT_FALSE(hashed.record_before(Tree::kNsec3, last));
 }
 
-}  // namespace
+}  // namespace store_view_test
 }  // namespace pando::zone

@@ -8,7 +8,7 @@
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
-namespace {
+namespace record_codec_test {
 
 using testing::name;
 
@@ -158,5 +158,5 @@ TEST_F(RecordCodec, AnyFormIsReadWithinTheWindow) {
       }
 }
 
-}  // namespace
+}  // namespace record_codec_test
 }  // namespace pando::zone

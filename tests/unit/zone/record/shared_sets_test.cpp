@@ -6,7 +6,7 @@
 #include "zone/record/record_codec.h"
 
 namespace pando::zone {
-namespace {
+namespace shared_sets_test {
 
 using testing::dump;
 using testing::name;
@@ -175,5 +175,5 @@ TEST_F(SharedSetsTest, CompactionAndReplacementLeaveNothingBehind) {
   EXPECT_LE(live(), empty + 4096);
 }
 
-}  // namespace
+}  // namespace shared_sets_test
 }  // namespace pando::zone

@@ -7,7 +7,7 @@
 #include "zone/settings/acl.h"
 
 namespace pando::zone {
-namespace {
+namespace compiled_settings_test {
 
 dns::Name name(const char* text) { return *dns::Name::from_text(text); }
 IpAddress address(const char* text) { return *IpAddress::from_text(text); }
@@ -208,5 +208,5 @@ TEST(Acl, OnlyADenialOfAllThatIsLeftIsTheEndOfWhatCouldBeAllowed) {
   EXPECT_FALSE(could_allow({}, client, nullptr));
 }
 
-}  // namespace
+}  // namespace compiled_settings_test
 }  // namespace pando::zone

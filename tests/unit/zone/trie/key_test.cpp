@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace pando::zone {
-namespace {
+namespace key_test {
 
 dns::Name random_name(std::mt19937& random) {
   std::uint8_t wire[dns::kMaxNameOctets];
@@ -75,5 +75,5 @@ TEST(TrieKey, CommonPrefixAgreesWithAPlainLoop) {
   }
 }
 
-}  // namespace
+}  // namespace key_test
 }  // namespace pando::zone

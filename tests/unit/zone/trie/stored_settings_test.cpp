@@ -7,7 +7,7 @@
 #include "zone/audit/audit.h"
 
 namespace pando::zone {
-namespace {
+namespace stored_settings_test {
 
 using testing::name;
 
@@ -137,5 +137,5 @@ TEST_F(StoredSettingsTest, TheAuditSeesChangedSettings) {
   expect_sound();
 }
 
-}  // namespace
+}  // namespace stored_settings_test
 }  // namespace pando::zone

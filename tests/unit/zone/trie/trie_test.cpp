@@ -10,7 +10,7 @@
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
-namespace {
+namespace trie_test {
 
 using testing::name;
 
@@ -189,5 +189,5 @@ TEST_F(TrieTest, DamageIsReportedNotFollowed) {
   EXPECT_FALSE(loop.last());
 }
 
-}  // namespace
+}  // namespace trie_test
 }  // namespace pando::zone
