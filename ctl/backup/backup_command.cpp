@@ -84,22 +84,29 @@ class Making {
     std::error_code error;
     fs::create_directory(place, error);
     if (error) return fail(Errc::kIo, "{}: {}", place, error.message());
-    struct stat owner{};
-    if (::stat(journal.c_str(), &owner) != 0) return fail_errno("stat of " + journal);
-    if (::geteuid() == 0 && ::chown(place.c_str(), owner.st_uid, owner.st_gid) != 0)
-      return fail_errno("chown of " + place);
-    Status saved = request_.write_dump(place + "/dump");
-    if (saved) saved = take_dump(place + "/dump");
+    Status saved = save_dump_by(place, journal);
     fs::remove_all(place, error);
     return saved;
   }
 
-  Status take_dump(const std::string& path) {
-    auto from = open_file(path, O_RDONLY | O_NOFOLLOW);
-    if (!from) return pass(from);
+  /// By descriptor: the manager's user may put a link in the place of the folder.
+  Status save_dump_by(const std::string& place, const std::string& journal) {
+    auto folder = open_file(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!folder) return pass(folder);
+    struct stat owner{};
+    if (::stat(journal.c_str(), &owner) != 0) return fail_errno("stat of " + journal);
+    if (::geteuid() == 0 && ::fchown(folder->get(), owner.st_uid, owner.st_gid) != 0)
+      return fail_errno("chown of " + place);
+    if (auto written = request_.write_dump(place + "/dump"); !written) return written;
+    const Fd dump(::openat(folder->get(), "dump", O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!dump) return fail_errno("open " + place + "/dump");
+    return take_dump(dump, place + "/dump");
+  }
+
+  Status take_dump(const Fd& from, const std::string& path) {
     auto to = open_file(saved_dump(partial_), O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (!to) return pass(to);
-    auto copied = copy_contents(*from, path, *to, saved_dump(partial_));
+    auto copied = copy_contents(from, path, *to, saved_dump(partial_));
     if (!copied) return pass(copied);
     manifest_.dump_bytes = copied->bytes;
     manifest_.dump_hash = copied->hash;

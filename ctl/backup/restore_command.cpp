@@ -118,13 +118,15 @@ class Restoring {
       if (folder.empty() || fs::exists(folder, error)) continue;
       fs::create_directories(folder, error);
       if (error) return fail(Errc::kIo, "{}: {}", folder, error.message());
-      if (auto owned = give_to(folder, settings_.server.user, ""); !owned) return owned;
+      auto made = open_file(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      if (!made) return pass(made);
+      if (auto owned = give_to(*made, folder, settings_.server.user, ""); !owned) return owned;
     }
     return {};
   }
 
   /// Only root can give files away; a user or group that this host does not have is left.
-  static Status give_to(const std::string& path, const std::string& user,
+  static Status give_to(const Fd& file, const std::string& path, const std::string& user,
                         const std::string& group) {
     if (::geteuid() != 0) return {};
     const passwd* owner = user.empty() ? nullptr : ::getpwnam(user.c_str());
@@ -132,7 +134,7 @@ class Restoring {
     gid_t gid = owner != nullptr ? owner->pw_gid : static_cast<gid_t>(-1);
     if (const struct group* named = group.empty() ? nullptr : ::getgrnam(group.c_str()))
       gid = named->gr_gid;
-    if (::lchown(path.c_str(), uid, gid) != 0) return fail_errno("chown of " + path);
+    if (::fchown(file.get(), uid, gid) != 0) return fail_errno("chown of " + path);
     return {};
   }
 
@@ -157,7 +159,7 @@ class Restoring {
     auto to = open_file(partial, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (!to) return pass(to);
     if (auto copied = copy_contents(*from, saved, *to, partial); !copied) return pass(copied);
-    if (auto owned = give_to(partial, file.user, file.group); !owned) return owned;
+    if (auto owned = give_to(*to, partial, file.user, file.group); !owned) return owned;
     if (::fchmod(to->get(), static_cast<mode_t>(file.mode)) != 0)
       return fail_errno("fchmod of " + partial);
     // An equal file with its time is known as unchanged by the next start.
