@@ -47,7 +47,10 @@ void check_new_key(const Value& value, const std::vector<Key>& keys) {
   const Key& key = keys.back();
   if (last_is_repeated(keys, [](const Key& k) { return k.name.view(); }))
     value.fail(fmt::format("a key '{}' is there already", dns::to_text(key.name)));
-  if (key.secret.empty()) value.fail("'secret' or 'secret-file' is missing");
+  if (key.secret.empty() && key.session_file.empty())
+    value.fail("'secret', 'secret-file' or 'session-file' is missing");
+  if (!key.secret.empty() && !key.session_file.empty())
+    value.fail("the secret of a 'session-file' is made by the manager: it has no other");
   if (key.algorithm == dns::TsigAlgorithm::kMd5 && !value.context().settings.server.md5)
     value.fail("hmac-md5 is refused unless 'server.md5' is true");
 }

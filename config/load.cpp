@@ -104,6 +104,7 @@ LoadResult load_into(Context& context, const std::string& text) {
   result.settings.default_options = context.default_options;
   result.fingerprint = context.fingerprint;
   result.has_secrets = context.has_secrets;
+  result.sources = std::move(context.sources);
   result.added_list_failed = context.added_list_failed;
   if (!context.unread.empty())
     result.lists = std::make_shared<UnreadLists>(

@@ -12,6 +12,12 @@ namespace pando::config {
 
 struct UnreadLists;
 
+/// The files beside the configuration's own that were opened.
+struct SourceFiles {
+  std::vector<std::string> lists;    ///< of `zone-lists`
+  std::vector<std::string> secrets;  ///< of `secret-file`
+};
+
 /// `settings` may be used only when there are no errors. Both lists hold lines of the form
 /// `file:line: key.path: reason`, in the order of sections, at most kMaxProblems errors.
 struct LoadResult {
@@ -22,6 +28,7 @@ struct LoadResult {
   /// Distinguishes this configuration from others by the file's text and by name, times, size and
   /// inode of each list, read or not, and of each secret's file. 0 = unknown.
   std::uint64_t fingerprint = 0;
+  SourceFiles sources{};
   bool has_secrets = false;  ///< the configuration's text itself has secrets
   bool added_list_failed = false;  ///< the list of added zones is missing, unreadable or damaged
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
@@ -37,6 +44,7 @@ struct LoadOptions {
   /// false: files of `keys[].secret-file` are not opened, and such keys have no use. For programs
   /// whose user may not read them.
   bool read_key_files = true;
+  bool read_http_key_files = true;  ///< the same of `http.keys[].secret-file`
 };
 
 /// Reads and checks the configuration file and the zone lists it names.

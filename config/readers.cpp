@@ -74,6 +74,7 @@ std::optional<std::string> read_file_of_secret(const Value& value, bool has_secr
   auto text = read_open_file(*fd, path);
   if (!fingerprint) return refuse(fingerprint.error().text);
   if (!text) return refuse(text.error().text);
+  value.context().sources.secrets.push_back(path);
   value.context().fingerprint = *fingerprint;
   text->resize(text->find_last_not_of(" \t\r\n") + 1);  // editors end a file with a line feed
   return std::move(*text);
@@ -237,6 +238,10 @@ void read_text_secret(const Value& value, std::string& out) {
 }
 
 void read_text_secret_file(const Value& value, std::string& out) {
+  if (!value.context().options.read_http_key_files) {
+    out.assign(1, '-');  // a key without a secret would be an error
+    return;
+  }
   const auto text = read_file_of_secret(value, !out.empty());
   if (text && is_shown_secret(value, *text)) out = *text;
 }

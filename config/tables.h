@@ -127,6 +127,7 @@ inline constexpr Field<Key> kKeyFields[] = {
     field<&Key::algorithm, read_algorithm>("algorithm"),
     secret_field<&Key::secret, read_secret>("secret"),
     other_form<&Key::secret, read_secret_file>("secret-file"),
+    field<&Key::session_file, read_path>("session-file"),
 };
 
 inline constexpr Field<RemoteTls> kRemoteTlsFields[] = {

@@ -62,6 +62,7 @@ struct Context {
   std::vector<UnreadList> unread{};                             ///< filled with options.lists_later
   std::uint64_t fingerprint = 0;                                ///< LoadResult::fingerprint
   bool has_secrets = false;                                     ///< the text itself has secrets
+  SourceFiles sources{};                                        ///< LoadResult::sources
   bool added_list_failed = false;                               ///< LoadResult::added_list_failed
 };
 

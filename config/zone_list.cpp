@@ -102,6 +102,7 @@ void read_list_file(const Value& value, const std::string& file) {
   // The fingerprint comes before the reading: a list that changes meanwhile then differs at the
   // next check.
   if (!value.assign(fold_file(context.fingerprint, *fd, file), context.fingerprint)) return;
+  context.sources.lists.push_back(file);
   if (context.options.lists_later) return leave_for_later(value, file, std::move(*fd));
   auto text = read_open_file(*fd, file);
   if (!text) return value.fail(text.error().text);

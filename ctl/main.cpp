@@ -10,7 +10,8 @@
 #include "ctl/check_commands.h"
 #include "ctl/view/completion.h"
 #include "ctl/config_commands.h"
-#include "ctl/dump_commands.h"
+#include "ctl/backup/backup_command.h"
+#include "ctl/backup/dump_commands.h"
 #include "ctl/explain_command.h"
 #include "ctl/journal_command.h"
 #include "ctl/manager_commands.h"
@@ -107,6 +108,7 @@ class CommandLine {
     add_journal_commands();
     add_worker_commands();
     add_config_commands();
+    add_backup_commands();
     add_import();
     add_completion();
   }
@@ -387,6 +389,23 @@ class CommandLine {
         })
         ->add_option("--file", arguments_.file,
                      "a store that no manager has, or an image, instead of the live one");
+  }
+
+  void add_backup_commands() {
+    CLI::App* saved = add_session(
+        &app_, "backup", "copy all that the server needs to go on elsewhere", [this](auto& s) {
+          return ctl::backup({arguments_.config, arguments_.file, arguments_.all,
+                              [&s](const std::string& path) { return s.write_dump(path); }},
+                             output_for(arguments_));
+        });
+    saved->add_option("folder", arguments_.file, "folder that the backup makes")->required();
+    saved->add_flag("--with-keys", arguments_.all, "with secrets and private keys");
+    CLI::App* restored =
+        add(&app_, "restore", "put a backup's files back; needs no manager", [this] {
+          return ctl::restore(arguments_.file, arguments_.all, output_for(arguments_));
+        });
+    restored->add_option("folder", arguments_.file, "folder of the backup")->required();
+    restored->add_flag("--replace", arguments_.all, "also files that differ from the backup");
   }
 
   void add_journal_commands() {

@@ -475,6 +475,13 @@ int Session::store_dump(const std::string& to) {
   });
 }
 
+Status Session::write_dump(const std::string& path) {
+  ControlRequest request = request_for(ipc::verb::kStoreDump);
+  request.to = path;
+  auto written = exchange(request);
+  return written ? Status() : Status(pass(written));
+}
+
 int Session::worker_list() {
   return ask(request_for(ipc::verb::kWorkerList), shown_by<ipc::WorkerListResult>(output_));
 }

@@ -49,6 +49,8 @@ class Session {
   int store_copy(const std::string& to);
   /// Like store_copy(), but writes a dump.
   int store_dump(const std::string& to);
+  /// Has the manager write a dump to this absolute path, and prints nothing.
+  Status write_dump(const std::string& path);
   int worker_list();
   int worker_add(std::uint32_t count);
   int worker_remove(std::uint32_t count);

@@ -145,7 +145,10 @@ struct Limits {
 struct Key {
   dns::Name name;
   dns::TsigAlgorithm algorithm = dns::TsigAlgorithm::kSha256;
-  Bytes secret;
+  Bytes secret;  ///< empty: the manager makes it
+  /// Where the manager keeps a secret that it makes, for `nsupdate -l`; empty = the configuration
+  /// has the secret.
+  std::string session_file;
   bool operator==(const Key&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/secret.h"
+#include "manager/io/session_key.h"
 #include "zone/settings/acl.h"
 
 namespace pando::manager {
@@ -37,7 +38,8 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
   runtime->settings = std::move(settings);
   const std::set<std::string> held = update_keys(runtime->settings);
   for (const config::Key& key : runtime->settings.keys) {
-    dns::TsigKey secret{key.name, key.algorithm, key.secret, 0};
+    dns::TsigKey secret{key.name, key.algorithm,
+                        key.session_file.empty() ? key.secret : session_secret(key), 0};
     if (auto added = runtime->keys.add(secret); !added)
       return fail(added.error().code, "key {}: {}", to_text(key.name), added.error().text);
     if (held.contains(to_text(key.name.folded())))

@@ -12,6 +12,7 @@
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "manager/io/owned_directory.h"
+#include "manager/io/session_key.h"
 
 namespace pando::manager {
 
@@ -179,6 +180,15 @@ Result<Host> prepare_as_user(const config::Settings& settings) {
 
 Result<Host> prepare_host(const config::Settings& settings) {
   return ::geteuid() == 0 ? prepare_as_root(settings) : prepare_as_user(settings);
+}
+
+Status prepare_session_keys(const config::Settings& settings) {
+  Owner owner;
+  // prepare_host() tells of a user that does not exist.
+  if (::geteuid() == 0)
+    if (const auto user = ipc::user_id(settings.server.user)) owner = *user;
+  auto made = make_session_keys(settings, owner);
+  return made ? Status() : Status(pass(made));
 }
 
 bool may_control(std::uint32_t uid, const std::string& group) {

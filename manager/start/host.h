@@ -29,6 +29,10 @@ struct Host {
 /// that does not exist is an error.
 Result<Host> prepare_host(const config::Settings& settings);
 
+/// Makes the secrets of session keys that have none yet (manager/io/session_key.h), as files of the
+/// user that this process is going to become. Call it before prepare_host() and make_runtime().
+Status prepare_session_keys(const config::Settings& settings);
+
 /// True when `uid` may give commands: root, this process's own user, or a member of `group`.
 [[nodiscard]] bool may_control(std::uint32_t uid, const std::string& group);
 

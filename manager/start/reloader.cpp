@@ -7,6 +7,7 @@
 #include "base/pause_point.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/io/session_key.h"
 #include "manager/start/log_options.h"
 #include "manager/start/systemd.h"
 #include "manager/start/wanted_configuration.h"
@@ -101,8 +102,16 @@ void Reloader::start(const ReloadPtr& reload) {
 
 /// In a thread of the pool: a million zones take a second to read.
 void Reloader::read(const ReloadPtr& reload) {
-  WantedConfiguration wanted =
-      read_wanted(parts_.configuration.path, parts_.configuration.runtime->settings);
+  const config::Settings& before = parts_.configuration.runtime->settings;
+  WantedConfiguration wanted = read_wanted(parts_.configuration.path, before);
+  if (wanted.runtime) {
+    auto made = make_session_keys(wanted.runtime->settings, std::nullopt);
+    if (made && *made) wanted = read_wanted(parts_.configuration.path, before);
+    if (!made) {
+      wanted.runtime = nullptr;
+      wanted.problem = pass(made);
+    }
+  }
   pause_point("configuration-read");
   reload->result.warnings = std::move(wanted.warnings);
   reload->fingerprint = wanted.fingerprint;

@@ -2,9 +2,17 @@
 
 #include <string>
 
+#include "base/result.h"
+#include "config/settings/settings.h"
 #include "ctl/view/output.h"
+#include "zone/dump/dump_format.h"
 
 namespace pando::ctl {
+
+/// Checks the dump at `path` and places it where the manager of these settings finds it at its next
+/// start. kExists, kDenied: as load_dump() refuses.
+Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,
+                                    const Output& output);
 
 /// Makes the server of the configuration at `config` start from the dump at `path`. The whole dump
 /// is checked, and a copy is placed durably in the journal's folder, where the manager finds it.

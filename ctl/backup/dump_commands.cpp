@@ -1,12 +1,10 @@
-#include "ctl/dump_commands.h"
+#include "ctl/backup/dump_commands.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,6 +12,7 @@
 
 #include "base/fd.h"
 #include "config/load.h"
+#include "ctl/backup/file_copy.h"
 #include "ctl/view/progress_bar.h"
 #include "ipc/control.h"
 #include "zone/dump/dump_reader.h"
@@ -23,36 +22,6 @@ namespace pando::ctl {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
-
-Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0) {
-  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
-  if (!fd) return fail(Errc::kIo, "{}: {}", path, fail_errno("open").value().text);
-  return fd;
-}
-
-Result<std::size_t> read_some(int fd, std::span<std::uint8_t> into) {
-  std::size_t got = 0;
-  while (got < into.size()) {
-    const ssize_t part = ::read(fd, into.data() + got, into.size() - got);
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) return fail_errno("read");
-    if (part == 0) break;
-    got += static_cast<std::size_t>(part);
-  }
-  return got;
-}
-
-Status write_all(int fd, ByteView bytes) {
-  while (!bytes.empty()) {
-    const ssize_t part = ::write(fd, bytes.data(), bytes.size());
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) return fail_errno("write");
-    bytes = bytes.subspan(static_cast<std::size_t>(part));
-  }
-  return {};
-}
 
 bool has_records(const std::string& journal) {
   std::error_code error;
@@ -102,15 +71,7 @@ Result<Fd> make_copy(const std::string& path, const std::string& partial,
   if (::fchmod(to->get(), 0600) != 0) return fail_errno("fchmod of " + partial);
   if (::geteuid() == 0 && ::fchown(to->get(), folder.st_uid, folder.st_gid) != 0)
     return fail_errno("fchown of " + partial);
-  Bytes bytes(kCopyBytes);
-  for (;;) {
-    auto got = read_some(from->get(), bytes);
-    if (!got) return fail(got.error().code, "{}: {}", path, got.error().text);
-    if (auto put = write_all(to->get(), ByteView(bytes).first(*got)); !put)
-      return fail(put.error().code, "{}: {}", partial, put.error().text);
-    if (*got < bytes.size()) break;
-  }
-  if (::fsync(to->get()) != 0) return fail_errno("fsync of " + partial);
+  if (auto copied = copy_contents(*from, path, *to, partial); !copied) return pass(copied);
   if (::lseek(to->get(), 0, SEEK_SET) != 0) return fail_errno("lseek of " + partial);
   return to;
 }
@@ -132,13 +93,11 @@ Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
 Status put_in_place(const std::string& partial, const std::string& place,
                     const std::string& folder) {
   if (::rename(partial.c_str(), place.c_str()) != 0) return fail_errno("rename " + partial);
-  auto directory = open_file(folder, O_RDONLY | O_DIRECTORY);
-  if (!directory) return pass(directory);
-  return ::fsync(directory->get()) == 0 ? Status() : Status(fail_errno("fsync " + folder));
+  return sync_folder(folder);
 }
 
-Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,
-                                    ProgressBar& bar) {
+Result<zone::DumpCounts> check_and_place(const std::string& path,
+                                         const config::Settings& settings, ProgressBar& bar) {
   if (auto fine = check_place(settings); !fine) return pass(fine);
   const std::string& journal = settings.store.journal;
   const std::string place = fmt::format("{}/{}", journal, zone::kPlacedDumpName);
@@ -153,16 +112,21 @@ Result<zone::DumpCounts> place_dump(const std::string& path, const config::Setti
 
 }  // namespace
 
+Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,
+                                    const Output& output) {
+  std::error_code unknown;
+  const auto bytes = fs::file_size(path, unknown);
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : bytes);
+  return check_and_place(path, settings, bar);
+}
+
 int load_dump(const std::string& path, const std::string& config, Output output) {
   const auto loaded = config::load(config, {.read_zone_lists = false});
   if (!loaded.ok()) {
     output.err << loaded.error_text() << '\n';
     return kFailed;
   }
-  std::error_code unknown;
-  const auto bytes = fs::file_size(path, unknown);
-  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : bytes);
-  const auto counts = place_dump(path, loaded.settings, bar);
+  const auto counts = place_dump(path, loaded.settings, output);
   if (!counts) {
     print_error(output, counts.error().text);
     return kFailed;

@@ -1,0 +1,96 @@
+#include "ctl/backup/file_copy.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "base/content_hash.h"
+
+namespace pando::ctl {
+
+namespace {
+
+constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
+
+template <class T>
+tl::unexpected<Error> of_file(const std::string& path, const Result<T>& result) {
+  return fail(result.error().code, "{}: {}", path, result.error().text);
+}
+
+}  // namespace
+
+Result<Fd> open_file(const std::string& path, int flags, mode_t mode) {
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd) return fail(Errc::kIo, "{}: {}", path, fail_errno("open").value().text);
+  return fd;
+}
+
+Result<std::size_t> read_some(int fd, std::span<std::uint8_t> into) {
+  std::size_t got = 0;
+  while (got < into.size()) {
+    const ssize_t part = ::read(fd, into.data() + got, into.size() - got);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return fail_errno("read");
+    if (part == 0) break;
+    got += static_cast<std::size_t>(part);
+  }
+  return got;
+}
+
+Status write_all(int fd, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t part = ::write(fd, bytes.data(), bytes.size());
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return fail_errno("write");
+    bytes = bytes.subspan(static_cast<std::size_t>(part));
+  }
+  return {};
+}
+
+Result<CopiedFile> copy_contents(const Fd& from, const std::string& from_path, const Fd& to,
+                                 const std::string& to_path) {
+  Bytes bytes(kCopyBytes);
+  ContentHash hash;
+  CopiedFile copied;
+  for (;;) {
+    const auto got = read_some(from.get(), bytes);
+    if (!got) return of_file(from_path, got);
+    hash.add(bytes.data(), *got);
+    if (const auto put = write_all(to.get(), ByteView(bytes).first(*got)); !put)
+      return of_file(to_path, put);
+    copied.bytes += *got;
+    if (*got < bytes.size()) break;
+  }
+  if (::fsync(to.get()) != 0) return fail_errno("fsync of " + to_path);
+  copied.hash = hash.value();
+  return copied;
+}
+
+Result<CopiedFile> hash_file(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY);
+  if (!fd) return pass(fd);
+  Bytes bytes(kCopyBytes);
+  ContentHash hash;
+  CopiedFile seen;
+  for (;;) {
+    const auto got = read_some(fd->get(), bytes);
+    if (!got) return of_file(path, got);
+    hash.add(bytes.data(), *got);
+    seen.bytes += *got;
+    if (*got < bytes.size()) break;
+  }
+  seen.hash = hash.value();
+  return seen;
+}
+
+Status sync_folder(const std::string& path) {
+  auto folder = open_file(path, O_RDONLY | O_DIRECTORY);
+  if (!folder) return pass(folder);
+  if (::fsync(folder->get()) != 0) return fail_errno("fsync of " + path);
+  return {};
+}
+
+}  // namespace pando::ctl

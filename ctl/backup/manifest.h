@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+/// The folder that `pandoctl backup` makes: `manifest.json`, `store.dump`, and the saved files below
+/// `files/`, each under its absolute path (docs/reference/backup.md).
+namespace pando::ctl {
+
+inline constexpr std::uint32_t kBackupFormat = 1;
+
+struct SavedFile {
+  std::string path;  ///< absolute, where it was and goes back to
+  std::string user;  ///< its owner; empty = a user without a name
+  std::string group;
+  std::uint32_t mode = 0;         ///< permission bits
+  std::int64_t modified_ns = 0;   ///< since 1970
+  std::uint64_t bytes = 0;
+  std::uint64_t hash = 0;  ///< ContentHash of what the backup has
+};
+
+struct Manifest {
+  std::string program;        ///< version of pandoctl
+  std::uint64_t made = 0;     ///< seconds since 1970
+  std::string configuration;  ///< path of that saved file
+  std::uint64_t dump_bytes = 0;
+  std::uint64_t dump_hash = 0;  ///< ContentHash
+  std::vector<SavedFile> files;
+  std::vector<std::string> keys_left_out;   ///< keys whose secret is not in the configuration
+  std::vector<std::string> files_left_out;  ///< files with secrets
+  std::vector<std::string> files_missing;   ///< zone files that were not there
+};
+
+/// Writes the manifest of `folder`; it is on disk then.
+Status write_manifest(const Manifest& manifest, const std::string& folder);
+/// kNotFound: `folder` has no manifest. kUnsupported: one of a later format. kCorrupt: damaged.
+Result<Manifest> read_manifest(const std::string& folder);
+
+/// Where the folder has the file that was at this absolute path.
+[[nodiscard]] std::string saved_path(const std::string& folder, const std::string& path);
+[[nodiscard]] std::string saved_dump(const std::string& folder);
+
+}  // namespace pando::ctl
