@@ -1,0 +1,60 @@
+"""Each documented way to build is one that CI builds whole, or one of which a library is built here.
+
+To build all of each takes CI most of an hour. What differs are flags and the checks that they make: a way that cannot be
+configured, or whose flags do not go with the sources, is found by one library. GCC's warnings of -O3 are not: the one
+source that they concerned is built with it.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tree import ROOT
+
+PRESETS = [preset["name"] for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+           if not preset.get("hidden")]
+LIBRARY = ["pando_base"]
+WITH_O3 = ["CMakeFiles/pando_dns.dir/dns/ip_text.cpp.o"]
+# Words for cmake, targets, and a word of the compiler's command line that proves the way.
+HERE = {
+    "debug": (["--preset", "debug"], LIBRARY, "-g"),
+    "coverage": (["--preset", "coverage"], LIBRARY, "--coverage"),
+    "Release": (["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"], LIBRARY + WITH_O3, "-O3"),
+}
+TOOLS = all(map(shutil.which, ("cmake", "ninja")))
+
+
+def built_by_ci():
+    """Presets that the scripts of `.ci/run` build."""
+    text = "".join((ROOT / "scripts" / name).read_text() for name in ("test", "fuzz"))
+    return set(re.findall(r"cmake --preset (\w+)", text))
+
+
+def test_each_preset_is_built_somewhere():
+    assert "scripts/test" in (ROOT / ".ci/run").read_text()
+    assert "scripts/fuzz" in (ROOT / "scripts/test").read_text()
+    assert set(PRESETS) == built_by_ci() | (set(HERE) & set(PRESETS))
+
+
+def test_each_preset_is_documented_and_each_documented_one_is_there():
+    line = next(line for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if "cmake --preset" in line)
+    named = re.search(r"--preset (\w+)", line)[1]
+    assert sorted([named, *re.search(r"also: (.*)", line)[1].split(", ")]) == sorted(PRESETS)
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "scripts").iterdir()]
+    used = {name for page in pages for name in re.findall(r"cmake --preset (\w+)", page.read_text())}
+    assert used <= set(PRESETS)
+
+
+@pytest.mark.skipif(not TOOLS, reason="no cmake or no ninja")
+@pytest.mark.parametrize("way", HERE)
+def test_a_way_that_ci_does_not_build_whole_builds_a_library(tmp_path, way):
+    words, targets, flag = HERE[way]
+    subprocess.run(["cmake", *words, "-B", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    done = subprocess.run(["ninja", "-C", str(tmp_path), "-j2", *targets], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    commands = json.loads((tmp_path / "compile_commands.json").read_text())
+    command = next(entry["command"] for entry in commands if entry["file"].endswith("/base/address.cpp"))
+    assert flag in command.split(), command
