@@ -1,6 +1,7 @@
 """Pando tells its secondaries of changes (RFC 1996)."""
 
 import select
+import shutil
 import socket
 import struct
 
@@ -228,3 +229,64 @@ def test_a_primary_zones_notify_is_answered_by_the_worker(zone_file, pando):  # 
         answer = ask(signed, "127.0.0.1", port=primary.port, timeout=60)  # dnspython verifies its signature
         assert answer.rcode() == dns.rcode.NOTAUTH and answer.had_tsig
     assert sum(row["counters"]["forwarded_notifies"] for row in primary.workers().values()) == 0
+
+
+def notified(primary, address):
+    return primary.control("zone", "status", "example")["notified"].get(address, "")
+
+
+def answer_all(listener, primary, address):
+    """Answers NOTIFYs until none is pending."""
+    listener.settimeout(0.1)
+
+    def none_is_left():
+        try:
+            message, sender = listener.recvfrom(4096)
+            listener.sendto(message[:2] + b"\xa4\x00" + message[4:], sender)
+        except TimeoutError:
+            pass
+        text = notified(primary, address)
+        return "NOERROR" in text and "pending" not in text
+
+    servers.wait_until("all have been answered", none_is_left)
+
+
+def forget_zones(tmp_path, peer):
+    """Leaves nothing of the zone to the secondary, which has to ask for it when it starts."""
+    (tmp_path / "copy").unlink(missing_ok=True)
+    (peer.folder / "xfrd.state").unlink(missing_ok=True)
+    shutil.rmtree(peer.folder / "db", ignore_errors=True)
+
+
+@pytest.mark.parametrize("make", [bind, nsd, knot])
+def test_a_secondary_that_was_away_and_asks_hears_of_the_next_change(tmp_path, zone_file, pando, peers,  # noqa: F811
+                                                                     make):
+    """Another remote, at an address of its own, gets the same NOTIFYs, does not answer and never asks. So its next one
+    tells when the pause ends that a query ends for the secondary. REFRESH and RETRY are an hour."""
+    zone_file.write_text(zone_file.read_text().replace("3600 5 ", "3600 3600 "))
+    port = servers.free_port()
+    peer = make(tmp_path, port)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.7", 0))
+        other = f"127.0.0.7@{silent.getsockname()[1]}"
+        primary = pando([primary_zone(zone_file, notify=["peer", "silent"])], port=port, keys=[KEY],
+                        remotes=[remote(peer.port), {"name": "silent", "address": [other]}])
+        primary.start("example")
+        peers(peer, "example")
+        answer_all(silent, primary, other)
+        servers.wait_until("the secondary has answered", lambda: "NOERROR" in notified(primary, f"127.0.0.1@{peer.port}"))
+        peer.stop()
+        forget_zones(tmp_path, peer)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as away:  # nobody refuses what comes there
+            away.bind(("127.0.0.1", peer.port))
+            update(primary, "missed")
+            notifies(silent, 4)
+            assert len(notifies(away, 4)) == 4
+        peer.start("example")  # asks for the zone
+        assert peer.ask("missed.example", "TXT").answer
+        update(primary, "later")
+        servers.wait_until("the secondary has the change", lambda: peer.ask("later.example", "TXT").answer, 150)
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent.recvfrom(4096)  # the pause is not over
+        servers.wait_until("it has answered", lambda: "pending" not in notified(primary, f"127.0.0.1@{peer.port}"))
