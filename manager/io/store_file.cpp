@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/crash_point.h"
 #include "base/fd.h"
 #include "manager/io/throttled_file.h"
 
@@ -176,13 +177,17 @@ static Status write_whole(Files& files, const std::string& path, ByteView bytes)
 Status write_file_atomically(Files& files, const std::string& path, ByteView bytes) {
   const std::string partial = path + ".partial";
   Status made = write_whole(files, partial, bytes);
+  crash_point("whole-file-written");
   if (made) made = files.rename(partial, path);
+  crash_point("whole-file-renamed");
   if (!made) {
     static_cast<void>(files.remove(partial));  // freed blocks may let the next try succeed
     return made;
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return files.sync_directory(parent.empty() ? "." : parent.string());
+  const Status named = files.sync_directory(parent.empty() ? "." : parent.string());
+  crash_point("whole-file-named");
+  return named;
 }
 
 }  // namespace pando::manager

@@ -43,6 +43,7 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
              # of an image that is served before it is copied: test_image_serving.py
              "borrowed-chunk-copied", "borrowed-mapped", "borrowed-settled", "image-copied", "image-damaged",
              "journal-put-aside",  # of a damaged segment: tests/crash/journal.cpp
+             "whole-file-written", "whole-file-renamed", "whole-file-named",  # disk/test_broken_journal.py
              "worker-page-made", "worker-started", "worker-recorded",  # test_workers.py
              "export-written", "export-recorded", "export-renamed",  # test_export.py
              "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted",  # test_dump.py

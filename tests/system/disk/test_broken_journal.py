@@ -122,6 +122,35 @@ def test_an_identity_that_is_lost_is_known_from_the_journals_files(server, live,
     assert "journal_identity_lost" in server.log()
 
 
+@pytest.mark.parametrize("point", ("whole-file-written", "whole-file-renamed", "whole-file-named"))
+@pytest.mark.parametrize("live", (True, False), ids=("live store", "neither store nor image"))
+def test_a_start_that_is_killed_while_it_writes_a_lost_identity_is_followed_by_one_that_knows_it(server, live, point):
+    server.start(ZONE)
+    assert accepts(server, "before")
+    server.kill()
+    if not live:
+        lose_memory(server)
+    identity = server.folder / "journal" / "identity"
+    whole = identity.read_text()
+    for text in (None, ""):
+        identity.unlink()
+        if text is not None:
+            identity.write_text(text)
+        server.crash_at = point
+        with pytest.raises(AssertionError, match="ended with -9"):
+            server.start(ZONE)
+        now = identity.read_text() if identity.exists() else None
+        assert now == (text if point == "whole-file-written" else whole)
+        server.crash_at = None
+        server.start(ZONE)
+        assert has(server, "before") and problem(server) == ""
+        assert identity.read_text() == whole
+        assert accepts(server, f"after-{text is None}")
+        server.kill()
+        if not live:
+            lose_memory(server)
+
+
 def test_a_damaged_identity_gives_the_journal_to_no_other_journals_store(server):
     server.start(ZONE)
     assert accepts(server, "own")
