@@ -117,9 +117,20 @@ Status SnapshotFile::for_each_note(const Place& place, const ItemVisit& visit) c
 }
 
 SnapshotFile::Zones SnapshotFile::zones() const {
-  if (auto places = read_index()) return {std::move(*places), {}};
-  return search();
+  auto places = read_index();
+  if (places) return {std::move(*places), {}};
+  Zones found = search();
+  // An index that may be read later may name the zones that the search has not found.
+  if (!found.others && places.error().code != Errc::kCorrupt) found.others = tl::unexpected<Error>(places.error());
+  return found;
 }
+
+namespace {
+/// Damage is told only if nothing is unreadable: what is unreadable now may come back.
+void note_others(SnapshotFile::Zones& found, Status why) {
+  if (found.others || found.others.error().code == Errc::kCorrupt) found.others = std::move(why);
+}
+}  // namespace
 
 /// Goes through the records, for a file whose index is damaged.
 SnapshotFile::Zones SnapshotFile::search() const {
@@ -130,12 +141,14 @@ SnapshotFile::Zones SnapshotFile::search() const {
     const Cursor begin = cursor;
     auto item = next(cursor, place ? dns::Name(place->name.view()) : dns::Name());
     if (!item) {
-      found.others = fail(item.error().code, "{}: byte {}: {}", path_, begin.offset,
-                          item.error().text);
+      note_others(found, fail(item.error().code, "{}: byte {}: {}", path_, begin.offset,
+                              item.error().text));
       // A zone that is damaged further on is named all the same: its serial was used.
       if (place) found.places.push_back(std::move(*place));
       place.reset();
       const auto zone = find_zone(begin.offset + 1);
+      if (!zone && zone.error().code != Errc::kNotFound)
+        note_others(found, tl::unexpected<Error>(zone.error()));
       if (!zone) return found;
       cursor = *zone;
     } else if (const auto* counts = std::get_if<zone::DumpCounts>(&*item)) {

@@ -139,6 +139,21 @@ TEST_F(JournalSnapshot, ZonesBehindDamageAreFoundWithoutTheIndex) {
   EXPECT_FALSE(history->has_whole(name("b")));
 }
 
+/// The index may be readable later, and then names zones that the search did not find.
+TEST_F(JournalSnapshot, DamageDoesNotHideThatTheIndexIsUnreadable) {
+  const auto opened = SnapshotFile::open(disk_, kPath);
+  ASSERT_TRUE(opened.has_value());
+  Bytes& bytes = disk_.contents(kPath);
+  bytes[opened->zones().places[1].offset + 40] ^= 1;
+  const std::uint64_t bad = bytes.size() - zone::kDumpTrailerBytes;
+  disk_.unreadable = [&](const std::string&, std::uint64_t from, std::uint64_t to) {
+    return from <= bad && bad < to;
+  };
+  const auto history = read();
+  EXPECT_THAT(history->problem(), HasSubstr("unreadable"));
+  EXPECT_FALSE(history->unreadable(name("not-there"), true).empty());
+}
+
 /// The index has the serials, and so has each zone's beginning.
 TEST_F(JournalSnapshot, TheSerialOfADamagedZoneIsKnownWithoutTheIndex) {
   auto file = SnapshotFile::open(disk_, kPath);
