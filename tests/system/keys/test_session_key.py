@@ -20,9 +20,13 @@ def make(pando, tmp_path):
     (tmp_path / "zone").write_text(TEXT)
 
     def make(file, **options):
-        return pando([{"name": ZONE, "file": str(tmp_path / "zone"),
-                       "allow-update": [{"key": "local-ddns.", "address": "127.0.0.1"}]}],
-                     workers=1, keys=[{"name": "local-ddns.", "session-file": str(file)}], **options)
+        server = pando([{"name": ZONE, "file": str(tmp_path / "zone"), "allow-update": [{"key": "local-ddns."}]}],
+                       workers=1, keys=[{"name": "local-ddns.", "session-file": str(file)}], **options)
+        # Where nobody listens on ::1, which nsupdate tries first, it sends a malformed request to 127.0.0.1.
+        text = server.config.read_text()
+        server.config.write_text(text.replace(f"[127.0.0.1@{server.port}]",
+                                              f"[127.0.0.1@{server.port}, '::1@{server.port}']"))
+        return server
     return make
 
 
