@@ -69,7 +69,11 @@ TEST(Configuration, ASecretMayStandInAFileOfItsOwn) {
 }
 
 TEST(Configuration, AKeyHasOneSecret) {
-  EXPECT_THAT(errors_of("keys: [{name: a}]"), HasSubstr("'secret' or 'secret-file' is missing"));
+  EXPECT_THAT(errors_of("keys: [{name: a}]"),
+              HasSubstr("'secret', 'secret-file' or 'session-file' is missing"));
+  EXPECT_EQ(errors_of("keys: [{name: a, session-file: /run/x.key}]"), "");
+  EXPECT_THAT(errors_of("keys: [{name: a, session-file: x, secret: MDEyMzQ1Njc4OWFiY2RlZg==}]"),
+              HasSubstr("the secret of a 'session-file' is made by the manager"));
   EXPECT_THAT(errors_of("keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZg==, secret-file: x}]"),
               HasSubstr("the key has a 'secret' already"));
   EXPECT_THAT(errors_of("keys: [{name: a, secret-file: /nowhere/x}]"), HasSubstr("/nowhere/x"));
@@ -342,7 +346,8 @@ TEST(Configuration, RefusesMd5KeysUnlessAskedFor) {
 
 TEST(Configuration, RefusesMissingKeys) {
   EXPECT_EQ(errors_of("zones: [{file: f}]"), "1: zones[0]: 'name' is missing");
-  EXPECT_EQ(errors_of("keys: [{name: k}]"), "1: keys[0]: 'secret' or 'secret-file' is missing");
+  EXPECT_EQ(errors_of("keys: [{name: k}]"),
+            "1: keys[0]: 'secret', 'secret-file' or 'session-file' is missing");
   EXPECT_EQ(errors_of("remotes: [{name: k}]"), "1: remotes[0]: 'address' is missing");
   EXPECT_EQ(errors_of("remotes: [{name: k, address: []}]"),
             "1: remotes[0]: 'address' names no address");
