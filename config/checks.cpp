@@ -71,10 +71,13 @@ void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs)
   const Catalog& catalog = catalogs.back();
   if (last_is_repeated(catalogs, [](const Catalog& c) { return c.zone.view(); }))
     value.fail(fmt::format("a catalog '{}' is there already", dns::to_text(catalog.zone)));
-  const bool consumes = catalog.role == Catalog::Role::kConsumer;
-  if (!consumes) value.fail("role 'producer' is not supported yet");
+  const bool consumes = !catalog.produces();
   if (consumes && catalog.primaries.empty()) value.fail("a consumed catalog needs 'primaries'");
-  if (!consumes && !catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
+  if (consumes) return;
+  if (!catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
+  if (!catalog.groups.empty()) value.fail("a produced catalog has no 'groups'");
+  if (dns::to_text(catalog.zone).find_first_of("/\\") != std::string::npos)
+    value.fail("the name of a produced catalog is the name of a file");
 }
 
 void check_new_http_key(const Value& value, const std::vector<HttpKey>& keys) {

@@ -292,6 +292,11 @@ void read_catalog_reference(const Value& value, std::optional<dns::Name>& out) {
   value.fail(fmt::format("no catalog '{}' is produced here", dns::to_text(name)));
 }
 
+void read_catalog_group(const Value& value, std::string& out) {
+  constexpr std::size_t kMostOctets = 255;
+  if (auto text = printable(value, kMostOctets)) out = std::move(*text);
+}
+
 void read_template_reference(const Value& value, std::string& out) {
   auto name = value.scalar();
   if (!name) return;

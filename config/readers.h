@@ -93,6 +93,8 @@ void read_remote_references(const Value& value, std::vector<std::string>& out);
 /// A consumed catalog, which need not exist any more.
 void read_member_of(const Value& value, std::optional<dns::Name>& out);
 void read_catalog_reference(const Value& value, std::optional<dns::Name>& out);
+/// One character-string of a TXT record.
+void read_catalog_group(const Value& value, std::string& out);
 void read_template_reference(const Value& value, std::string& out);
 
 }  // namespace pando::config

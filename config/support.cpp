@@ -20,7 +20,6 @@ constexpr std::array kNotYet{
     Row{"server.tls", Support::kNone},
     Row{"server.dnstap", Support::kNone},
     Row{"remotes[].tls", Support::kNone},
-    Row{"zones[].catalog", Support::kNone},
 };
 
 constexpr std::string_view kTemplates = "templates[]";

@@ -97,13 +97,21 @@ void read_zones(const Value& value) {
 void add_catalog_zones(Context& context) {
   ZoneTable& zones = context.settings.zones;
   for (const Catalog& catalog : context.settings.catalogs) {
-    if (catalog.role != Catalog::Role::kConsumer) continue;
-    ZoneOptions options = zones.options()[context.default_options];
+    const auto own = catalog.produces() ? context.templates.find(catalog.template_name)
+                                        : context.templates.end();
+    ZoneOptions options =
+        zones.options()[own == context.templates.end() ? context.default_options : own->second];
     options.primaries = catalog.primaries;
     options.allow_query = options.allow_transfer;
     options.allow_update.clear();
     options.export_interval.reset();
-    if (auto added = add_zone(context, catalog.zone, "", zones.add_options(std::move(options)));
+    options.forward_updates = false;
+    options.catalog.reset();
+    options.catalog_group.clear();
+    const std::string file =
+        catalog.produces() ? produced_catalog_path(context.settings.store.journal, catalog.zone)
+                           : std::string();
+    if (auto added = add_zone(context, catalog.zone, file, zones.add_options(std::move(options)));
         !added)
       context.problems.error(context.file, 0, "catalogs", added.error().text);
   }

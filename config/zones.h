@@ -28,7 +28,7 @@ class TemplateReader {
 
 void read_zones(const Value& value);
 
-/// Adds each consumed catalog as a secondary zone. Those who may transfer zones may also ask for
+/// Adds each catalog: a consumed one as a secondary zone, a produced one with the manager's file. Those who may transfer zones may also ask for
 /// its records, and nobody else (RFC 9432 §7).
 void add_catalog_zones(Context& context);
 

@@ -213,28 +213,30 @@ void check_addresses(const config::Settings& settings, std::vector<std::string>&
 }
 
 template <class Visit>
-void for_each_primary_file(const config::ZoneTable& zones, Visit&& visit) {
+void for_each_primary_file(const config::Settings& settings, Visit&& visit) {
+  const config::ZoneTable& zones = settings.zones;
   for (std::size_t i = 0; i < zones.size(); ++i) {
     const config::ZoneRef zone = zones[i];
-    if (!zone.options->is_secondary() && !zone.file.empty())
+    // The file of a produced catalog is the manager's, and may not be made yet.
+    if (!zone.options->is_secondary() && !zone.file.empty() && !settings.produces(zone.name))
       visit(dns::Name(zone.name), zones.path(i));
   }
 }
 
 /// A zone whose file cannot be read is served from the data that the server has, or not at all.
-void check_files(const config::ZoneTable& zones, std::vector<std::string>& warnings) {
+void check_files(const config::Settings& settings, std::vector<std::string>& warnings) {
   Problems problems(warnings);
-  for_each_primary_file(zones, [&](const dns::Name& name, const std::string& path) {
+  for_each_primary_file(settings, [&](const dns::Name& name, const std::string& path) {
     if (::access(path.c_str(), R_OK) != 0)
       problems.add(fmt::format("zone {}: cannot read {}: {}", dns::to_text(name), path,
                                std::strerror(errno)));
   });
 }
 
-void check_all_zones(const config::ZoneTable& zones, const Output& output,
+void check_all_zones(const config::Settings& settings, const Output& output,
                        std::vector<std::string>& errors) {
   Problems problems(errors);
-  for_each_primary_file(zones, [&](const dns::Name& name, const std::string& path) {
+  for_each_primary_file(settings, [&](const dns::Name& name, const std::string& path) {
     auto store = scratch_store();
     if (!store) return problems.add(store.error().text);
     const ZoneCheck checked = check(name, path, *store, output, SignatureFaults::kErrors);
@@ -251,9 +253,9 @@ int check_config(const std::string& path, Output output, bool zones) {
   if (result.ok()) {
     check_addresses(result.settings, result.warnings);
     if (zones)
-      check_all_zones(table, output, result.errors);
+      check_all_zones(result.settings, output, result.errors);
     else
-      check_files(table, result.warnings);
+      check_files(result.settings, result.warnings);
   }
   if (output.json) {
     print_json({{"ok", result.ok()},

@@ -8,6 +8,7 @@
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "manager/start/log_options.h"
+#include "manager/start/produced_catalogs.h"
 #include "manager/server/server.h"
 #include "manager/start/take_over.h"
 #include "manager/support/heap_upkeep.h"
@@ -82,6 +83,10 @@ int run_manager(manager::Server::Options options) {
   // After the change of user, which undoes it.
   if (auto closed = ipc::forbid_inspection(); !closed) {
     log::error("start_failed", "reason", closed.error().text);
+    return 1;
+  }
+  if (auto made = manager::make_missing_catalogs((*runtime)->settings); !made) {
+    log::error("start_failed", "reason", made.error().text);
     return 1;
   }
   bool bad_configuration = false;

@@ -1,5 +1,7 @@
 #include "config/settings/settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace pando::config {
@@ -30,6 +32,17 @@ bool Http::writes() const noexcept {
 bool Http::writes(dns::NameView zone) const noexcept {
   return std::any_of(keys.begin(), keys.end(), [&](const HttpKey& key) {
     return key.role >= HttpKey::Role::kWrite && key.sees(zone);
+  });
+}
+
+std::string produced_catalog_path(const std::string& journal, dns::NameView catalog) {
+  std::string name = dns::to_text(dns::Name(catalog).folded());
+  return fmt::format("{}/catalogs/{}zone", journal, name);
+}
+
+bool Settings::produces(dns::NameView zone) const noexcept {
+  return std::any_of(catalogs.begin(), catalogs.end(), [zone](const Catalog& catalog) {
+    return catalog.produces() && catalog.zone.view() == zone;
   });
 }
 

@@ -179,12 +179,17 @@ struct Catalog {
   dns::Name zone;
   Role role = Role::kConsumer;
   std::vector<std::string> primaries;  ///< names of remotes, of the catalog and its members
-  std::string template_name;           ///< of member zones; empty = "default" only
+  /// Of member zones, or of the produced catalog itself; empty = "default" only.
+  std::string template_name;
   std::vector<CatalogGroup> groups{};  ///< the first group that a member has counts
   /// How long members stay if more than half of them leave at once.
   std::chrono::milliseconds removal_grace = std::chrono::hours(24);
+  [[nodiscard]] bool produces() const noexcept { return role == Role::kProducer; }
   bool operator==(const Catalog&) const = default;
 };
+
+/// The file in which the manager keeps a produced catalog, in a folder beside the journal's files.
+[[nodiscard]] std::string produced_catalog_path(const std::string& journal, dns::NameView catalog);
 
 /// http.keys: a client of pando-http that shows this secret.
 struct HttpKey {
@@ -236,6 +241,8 @@ struct Settings {
   bool has_added_list = false;  ///< there is a list of added zones, be it empty
 
   [[nodiscard]] const Key* find_key(dns::NameView name) const noexcept;
+  /// Whether the zone is a catalog that this server produces.
+  [[nodiscard]] bool produces(dns::NameView zone) const noexcept;
   [[nodiscard]] const Remote* find_remote(std::string_view name) const noexcept;
 };
 

@@ -36,6 +36,7 @@ struct ZoneOptions {
   SerialPolicy serial_policy = SerialPolicy::kIncrement;
   std::optional<std::chrono::milliseconds> export_interval;  ///< absent = off
   std::optional<dns::Name> catalog;                          ///< member of this produced catalog
+  std::string catalog_group;  ///< its property `group` there (RFC 9432 §4.4.2); empty = none
   /// The consumed catalog to which the zone belongs; set in the list of added zones alone.
   std::optional<dns::Name> member_of;
   bool forward_updates = false;

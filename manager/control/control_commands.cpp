@@ -52,8 +52,9 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
                 {parts.configuration, *parts.data.store, *parts.data.slots,
                  *parts.services.committer},
                 catalog_calls(parts.zones)),
+      producer_(io, pool, parts.configuration, producer_calls()),
       zone_report_(
-          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_}),
+          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_, producer_}),
       store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
              std::move(hooks.handed_over)),
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
@@ -87,6 +88,19 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
                asio::post(io, stop);
              });
   catalogs_.start();
+  producer_.start();
+}
+
+CatalogProducer::Calls ControlCommands::producer_calls() {
+  CatalogProducer::Calls calls;
+  calls.reread = [this](std::vector<dns::Name> zones, const CatalogProducer::Calls::Done& done) {
+    run_time_zones_.submit({.reread = std::move(zones)},
+                           [done](const Result<ipc::ReloadResult>& result) {
+                             done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
+                           });
+  };
+  calls.complete = [this] { return lists_.state() == ZoneLists::State::kRead; };
+  return calls;
 }
 
 CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones) {

@@ -4,6 +4,7 @@
 #include "manager/control/config_control.h"
 #include "manager/start/reloader.h"
 #include "manager/catalog/catalog_consumer.h"
+#include "manager/catalog/catalog_producer.h"
 #include "manager/start/run_time_zones.h"
 #include "manager/control/status_report.h"
 #include "manager/control/record_control.h"
@@ -50,6 +51,7 @@ class ControlCommands {
   void stop() {
     store_.stop();
     catalogs_.stop();
+    producer_.stop();
     run_time_zones_.stop();
   }
   /// Waits for the threads that write copies and dumps.
@@ -57,6 +59,7 @@ class ControlCommands {
 
  private:
   CatalogConsumer::Calls catalog_calls(const ZoneServices& zones);
+  CatalogProducer::Calls producer_calls();
   void reload(const CommandTable::Reply& reply);
   void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
@@ -65,6 +68,7 @@ class ControlCommands {
   StatusReport status_;
   RunTimeZones run_time_zones_;
   CatalogConsumer catalogs_;
+  CatalogProducer producer_;
   ZoneReport zone_report_;
   StoreControl store_;
   ZoneControl zone_;

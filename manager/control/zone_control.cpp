@@ -19,6 +19,9 @@ Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings
   const config::ZoneOptions& options = *settings.zones[*index].options;
   if (options.is_secondary())
     return fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(name));
+  if (settings.produces(name))
+    return fail(Errc::kInvalid, "{}: a produced catalog has what its members' settings say",
+                to_text(name));
   return &options;
 }
 

@@ -109,6 +109,8 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
   if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
   if (text.empty()) text = parts_.catalogs.problem(zone.apex());
+  if (text.empty() && parts_.configuration.runtime->settings.produces(zone.apex()))
+    text = parts_.producer.problem();
   return text;
 }
 

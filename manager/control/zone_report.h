@@ -5,6 +5,7 @@
 #include "ipc/control.h"
 #include "ipc/control_results.h"
 #include "manager/catalog/catalog_consumer.h"
+#include "manager/catalog/catalog_producer.h"
 #include "manager/start/server_parts.h"
 #include "shm/store.h"
 
@@ -20,6 +21,7 @@ class ZoneReport {
     const StoreServices& services;
     const ZoneServices& zones;
     const CatalogConsumer& catalogs;
+    const CatalogProducer& producer;
   };
 
   explicit ZoneReport(Parts parts) : parts_(parts) {}

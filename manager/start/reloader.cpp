@@ -9,6 +9,7 @@
 #include "ipc/log.h"
 #include "manager/io/session_key.h"
 #include "manager/start/log_options.h"
+#include "manager/start/produced_catalogs.h"
 #include "manager/start/systemd.h"
 #include "manager/start/wanted_configuration.h"
 
@@ -107,9 +108,11 @@ void Reloader::read(const ReloadPtr& reload) {
   if (wanted.runtime) {
     auto made = make_session_keys(wanted.runtime->settings, std::nullopt);
     if (made && *made) wanted = read_wanted(parts_.configuration.path, before);
-    if (!made) {
+    Status ready = made ? Status() : Status(pass(made));
+    if (ready) ready = make_missing_catalogs(wanted.runtime->settings);
+    if (!ready) {
       wanted.runtime = nullptr;
-      wanted.problem = pass(made);
+      wanted.problem = std::move(ready);
     }
   }
   pause_point("configuration-read");

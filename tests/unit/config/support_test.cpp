@@ -32,7 +32,7 @@ TEST(Support, DefaultsThatMeanOffMayBeWritten) {
 }
 
 TEST(Support, RefusedKeysAreStillChecked) {
-  const std::pair<const char*, const char*> cases[] = {
+  const std::pair<std::string, const char*> cases[] = {
       {"server: {listen-tls: [here]}", "server.listen-tls[0]: 'here' is not an IP address"},
       {"server: {tls: {certificate: c}}", "server.tls: 'key' is missing"},
       {"server: {cookies: {secrets: [00]}}", "needs 32 hexadecimal digits"},
@@ -44,7 +44,13 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"zones: [{name: z, file: f, export-interval: never}]", "'never' is not a duration"},
       {"zones: [{name: z, file: f, notify: [a]}]", "no remote is named 'a'"},
       {"zones: [{name: z, file: f, catalog: c}]", "no catalog 'c.' is produced here"},
-      {"catalogs: [{zone: c, role: producer}]", "role 'producer' is not supported yet"},
+      {"templates: [{name: t}]\ncatalogs: [{zone: c, role: producer, groups: [{name: g, template: t}]}]",
+       "a produced catalog has no 'groups'"},
+      {"catalogs: [{zone: 0/25.c, role: producer}]", "is the name of a file"},
+      {"catalogs: [{zone: c, role: producer}]\nzones: [{name: c, file: f}]", "zones[0]"},
+      {"catalogs: [{zone: c, role: producer}]\n"
+       "zones: [{name: z, file: f, catalog: c, catalog-group: \"" + std::string(256, 'x') + "\"}]",
+       "catalog-group"},
       {"catalogs: [{zone: c}]", "'role' is missing"},
       {"templates: [{name: t}]\ncatalogs: [{zone: c, role: consumer, groups: [{name: g, template: t}, "
        "{name: g, template: t}]}]",
