@@ -8,6 +8,7 @@
 #include "base/content_hash.h"
 #include "config/files.h"
 #include "dns/folded_key.h"
+#include "ipc/log.h"
 #include "manager/io/store_file.h"
 
 namespace pando::manager {
@@ -34,7 +35,7 @@ std::string label_of(dns::NameView zone) {
   return label;
 }
 
-std::string quoted(std::string_view text) {
+std::string character_string(std::string_view text) {
   std::string result = "\"";
   for (const char one : text) {
     if (one == '"' || one == '\\') result += '\\';
@@ -48,7 +49,7 @@ void append_member(const config::ZoneRef& zone, std::string& text) {
   fmt::format_to(std::back_inserter(text), "{}.zones 0 PTR {}\n", label, dns::to_text(zone.name));
   if (!zone.options->catalog_group.empty())
     fmt::format_to(std::back_inserter(text), "group.{}.zones 0 TXT {}\n", label,
-                   quoted(zone.options->catalog_group));
+                   character_string(zone.options->catalog_group));
 }
 
 Status write_catalog(const config::Settings& settings, const config::Catalog& catalog,
@@ -72,7 +73,7 @@ std::string catalog_text(const config::Catalog& catalog, const config::ZoneTable
   return text;
 }
 
-Status make_missing_catalogs(const config::Settings& settings) {
+void make_missing_catalogs(const config::Settings& settings) {
   for (const config::Catalog& catalog : settings.catalogs) {
     if (!catalog.produces()) continue;
     std::error_code error;
@@ -80,9 +81,9 @@ Status make_missing_catalogs(const config::Settings& settings) {
             config::produced_catalog_path(settings.store.journal, catalog.zone), error))
       continue;
     const std::string text = catalog_text(catalog, config::ZoneTable());
-    if (auto written = write_catalog(settings, catalog, text); !written) return written;
+    if (auto written = write_catalog(settings, catalog, text); !written)
+      log::warning("catalog_not_produced", "reason", written.error().text);
   }
-  return {};
 }
 
 Result<std::vector<dns::Name>> write_catalogs(const config::Settings& settings) {

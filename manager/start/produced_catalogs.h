@@ -16,8 +16,9 @@ namespace pando::manager {
 [[nodiscard]] std::string catalog_text(const config::Catalog& catalog,
                                        const config::ZoneTable& zones);
 
-/// Writes files that are missing, without members: a zone needs a file to be loaded.
-Status make_missing_catalogs(const config::Settings& settings);
+/// Writes files that are missing, without members: a zone needs a file to be loaded. A file that
+/// cannot be written leaves that catalog without data, and a warning in the log.
+void make_missing_catalogs(const config::Settings& settings);
 
 /// Writes each catalog's file unless it has that text. `settings` have all zones. Returns the
 /// catalogs whose file is another now. Any thread may call it.

@@ -108,13 +108,12 @@ void Reloader::read(const ReloadPtr& reload) {
   if (wanted.runtime) {
     auto made = make_session_keys(wanted.runtime->settings, std::nullopt);
     if (made && *made) wanted = read_wanted(parts_.configuration.path, before);
-    Status ready = made ? Status() : Status(pass(made));
-    if (ready) ready = make_missing_catalogs(wanted.runtime->settings);
-    if (!ready) {
+    if (!made) {
       wanted.runtime = nullptr;
-      wanted.problem = std::move(ready);
+      wanted.problem = pass(made);
     }
   }
+  if (wanted.runtime) make_missing_catalogs(wanted.runtime->settings);
   pause_point("configuration-read");
   reload->result.warnings = std::move(wanted.warnings);
   reload->fingerprint = wanted.fingerprint;

@@ -87,14 +87,14 @@ TEST_F(ProducedCatalogs, GiveEachZoneALabelThatDependsOnItsNameAlone) {
 }
 
 TEST_F(ProducedCatalogs, AreWrittenOnceForEachChange) {
-  ASSERT_TRUE(make_missing_catalogs(settings_));
+  make_missing_catalogs(settings_);
   EXPECT_THAT(file(), Not(HasSubstr("PTR")));
   add("one.test.", "cat.test.");
   auto changed = write_catalogs(settings_);
   ASSERT_TRUE(changed) << changed.error().text;
   EXPECT_EQ(*changed, std::vector<dns::Name>{name("cat.test.")});
   EXPECT_EQ(file(), made());
-  ASSERT_TRUE(make_missing_catalogs(settings_));
+  make_missing_catalogs(settings_);
   EXPECT_EQ(file(), made()) << "a file that is there stays";
   changed = write_catalogs(settings_);
   ASSERT_TRUE(changed);
