@@ -179,8 +179,9 @@ def test_a_catalog_that_cannot_be_written_stays_and_tells_why(producer):
     producer.add("three.test", "192.0.2.13")
     producer.write()
     producer.server.control("reload")
-    servers.wait_until("the status tells it", lambda: "catalog not written" in producer.server.control(
+    servers.wait_until("the status tells it", lambda: "catalogs/catalog.test.zone" in producer.server.control(
         "zone", "status", CATALOG).get("problem", ""))
+    servers.wait_until("so does the log", lambda: "catalog_not_produced" in producer.server.log())
     assert set(producer.shown()) == {"one.test", "two.test"}
     folder.unlink()
     (folder.parent / "away").rename(folder)
