@@ -256,7 +256,8 @@ void tell(const Manifest& manifest, const std::string& folder, const Output& out
                << '\n';
     return;
   }
-  output.out << fmt::format("{}: a dump of {} and {} of {}\n", folder, bytes_text(manifest.dump_bytes),
+  output.out << fmt::format("{}: a dump of {} and {} of {}\n", folder,
+                            bytes_text(manifest.dump_bytes),
                             counted(manifest.files.size(), "file"), bytes_text(bytes));
   for (const std::string& key : manifest.keys_left_out)
     output.out << fmt::format("left out: the secret of key {}\n", key);

@@ -23,8 +23,8 @@ struct BackupRequest {
 int backup(const BackupRequest& request, Output output);
 
 /// Puts the files of a backup back to their places, and the dump where the next manager finds it.
-/// All saved files are checked first. Nothing is changed where a manager runs, a live store is left,
-/// or a file that differs is in the way; `replace` allows the last. Returns kDone or kFailed.
+/// All saved files are checked first. Nothing is changed where a manager runs, a live store is
+/// left, or a file that differs is in the way; `replace` allows the last. Returns kDone or kFailed.
 int restore(const std::string& folder, bool replace, Output output);
 
 }  // namespace pando::ctl

@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 
-/// The folder that `pandoctl backup` makes: `manifest.json`, `store.dump`, and the saved files below
-/// `files/`, each under its absolute path (docs/reference/backup.md).
+/// The folder that `pandoctl backup` makes: `manifest.json`, `store.dump`, and the saved files
+/// below `files/`, each under its absolute path (docs/reference/pandoctl.md).
 namespace pando::ctl {
 
 inline constexpr std::uint32_t kBackupFormat = 1;

@@ -54,7 +54,8 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
                 catalog_calls(parts.zones)),
       producer_(io, pool, parts.configuration, producer_calls()),
       zone_report_(
-          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_, producer_}),
+          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_,
+           producer_}),
       store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
              std::move(hooks.handed_over)),
       zone_({parts.configuration, parts.data, parts.services, parts.zones}),
@@ -93,11 +94,12 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
 
 CatalogProducer::Calls ControlCommands::producer_calls() {
   CatalogProducer::Calls calls;
-  calls.reread = [this](std::vector<dns::Name> zones, const CatalogProducer::Calls::Done& done) {
-    run_time_zones_.submit({.reread = std::move(zones)},
-                           [done](const Result<ipc::ReloadResult>& result) {
-                             done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
-                           });
+  using Done = CatalogProducer::Calls::Done;
+  calls.reread = [this](std::vector<dns::Name> zones, const Done& done) {
+    const auto answered = [done](const Result<ipc::ReloadResult>& result) {
+      done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
+    };
+    run_time_zones_.submit({.reread = std::move(zones)}, answered);
   };
   calls.complete = [this] { return lists_.state() == ZoneLists::State::kRead; };
   return calls;

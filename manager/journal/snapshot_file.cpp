@@ -121,7 +121,8 @@ SnapshotFile::Zones SnapshotFile::zones() const {
   if (places) return {std::move(*places), {}};
   Zones found = search();
   // An index that may be read later may name the zones that the search has not found.
-  if (!found.others && places.error().code != Errc::kCorrupt) found.others = tl::unexpected<Error>(places.error());
+  if (!found.others && places.error().code != Errc::kCorrupt)
+    found.others = tl::unexpected<Error>(places.error());
   return found;
 }
 
