@@ -85,7 +85,8 @@ int run_manager(manager::Server::Options options) {
     log::error("start_failed", "reason", closed.error().text);
     return 1;
   }
-  manager::make_missing_catalogs((*runtime)->settings);
+  // Without zones of unread lists, a catalog would lack members.
+  if (!loaded.lists) manager::make_missing_catalogs((*runtime)->settings);
   bool bad_configuration = false;
   auto server = manager::Server::open(std::move(options), std::move(*runtime), std::move(*host),
                                       std::move(loaded.lists), bad_configuration);

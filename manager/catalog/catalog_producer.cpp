@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ipc/log.h"
-#include "manager/start/produced_catalogs.h"
 
 namespace pando::manager {
 
@@ -50,31 +49,32 @@ void CatalogProducer::look() {
   if (!produces_any(runtime->settings)) return problem_.clear();
   busy_ = true;
   asio::post(pool_, [this, runtime] {
-    auto changed = write_catalogs(runtime->settings);
-    asio::post(io_, [this, runtime, changed = std::move(changed)]() mutable {
-      written(runtime, std::move(changed));
+    auto catalogs = write_catalogs(runtime->settings);
+    asio::post(io_, [this, runtime, catalogs = std::move(catalogs)]() mutable {
+      written(runtime, std::move(catalogs));
     });
   });
 }
 
-void CatalogProducer::written(const RuntimePtr& runtime, Result<std::vector<dns::Name>> changed) {
+void CatalogProducer::written(const RuntimePtr& runtime, WrittenCatalogs catalogs) {
   if (stopped_) return;
-  if (!changed) return fail_with(changed.error());
-  for (dns::Name& zone : *changed)
+  for (dns::Name& zone : catalogs.changed)
     if (std::ranges::find(unread_, zone) == unread_.end()) unread_.push_back(std::move(zone));
   // A catalog that left the configuration meanwhile is no zone any more.
   std::erase_if(unread_, [&](const dns::Name& zone) { return !runtime->settings.produces(zone); });
-  if (unread_.empty()) return reread({});
-  calls_.reread(unread_, [this](const Status& status) { reread(status); });
+  unwritten_ = std::move(catalogs.status);
+  if (unread_.empty()) return finish({});
+  calls_.reread(unread_, [this](const Status& status) { finish(status); });
 }
 
-void CatalogProducer::reread(const Status& status) {
+void CatalogProducer::finish(const Status& status) {
   if (stopped_) return;
   if (!status) return fail_with(status.error());
   for (const dns::Name& zone : unread_) log::info("catalog_produced", "catalog", to_text(zone));
+  unread_.clear();
+  if (!unwritten_) return fail_with(unwritten_.error());
   busy_ = false;
   problem_.clear();
-  unread_.clear();
 }
 
 void CatalogProducer::fail_with(const Error& error) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "manager/start/produced_catalogs.h"
 #include "manager/start/server_parts.h"
 
 namespace pando::manager {
@@ -40,8 +41,8 @@ class CatalogProducer {
 
  private:
   void look_later();
-  void written(const RuntimePtr& runtime, Result<std::vector<dns::Name>> changed);
-  void reread(const Status& status);
+  void written(const RuntimePtr& runtime, WrittenCatalogs catalogs);
+  void finish(const Status& status);
   void fail_with(const Error& error);
 
   asio::io_context& io_;
@@ -51,6 +52,7 @@ class CatalogProducer {
   asio::steady_timer timer_;
   RuntimePtr seen_;                   // the configuration of the last look
   std::vector<dns::Name> unread_;     // catalogs whose new file was not read yet
+  Status unwritten_;                  // why some file could not be written
   std::chrono::steady_clock::time_point retry_at_{};
   std::string problem_;
   bool busy_ = false;

@@ -97,7 +97,9 @@ CatalogProducer::Calls ControlCommands::producer_calls() {
   using Done = CatalogProducer::Calls::Done;
   calls.reread = [this](std::vector<dns::Name> zones, const Done& done) {
     const auto answered = [done](const Result<ipc::ReloadResult>& result) {
-      done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
+      if (!result) return done(tl::unexpected<Error>(result.error()));
+      if (result->zones_failed == 0) return done({});
+      done(fail(Errc::kInvalid, "its file was not taken: see zone status"));
     };
     run_time_zones_.submit({.reread = std::move(zones)}, answered);
   };

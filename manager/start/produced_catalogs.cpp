@@ -80,24 +80,26 @@ void make_missing_catalogs(const config::Settings& settings) {
     if (std::filesystem::exists(
             config::produced_catalog_path(settings.store.journal, catalog.zone), error))
       continue;
-    const std::string text = catalog_text(catalog, config::ZoneTable());
+    const std::string text = catalog_text(catalog, settings.zones);
     if (auto written = write_catalog(settings, catalog, text); !written)
       log::warning("catalog_not_produced", "reason", written.error().text);
   }
 }
 
-Result<std::vector<dns::Name>> write_catalogs(const config::Settings& settings) {
-  std::vector<dns::Name> changed;
+WrittenCatalogs write_catalogs(const config::Settings& settings) {
+  WrittenCatalogs result;
   for (const config::Catalog& catalog : settings.catalogs) {
     if (!catalog.produces()) continue;
     const std::string text = catalog_text(catalog, settings.zones);
     const auto there = config::read_regular_file(
         config::produced_catalog_path(settings.store.journal, catalog.zone));
     if (there && *there == text) continue;
-    if (auto written = write_catalog(settings, catalog, text); !written) return pass(written);
-    changed.push_back(catalog.zone);
+    if (auto written = write_catalog(settings, catalog, text); written)
+      result.changed.push_back(catalog.zone);
+    else if (result.status)
+      result.status = std::move(written);
   }
-  return changed;
+  return result;
 }
 
 }  // namespace pando::manager

@@ -16,12 +16,18 @@ namespace pando::manager {
 [[nodiscard]] std::string catalog_text(const config::Catalog& catalog,
                                        const config::ZoneTable& zones);
 
-/// Writes files that are missing, without members: a zone needs a file to be loaded. A file that
-/// cannot be written leaves that catalog without data, and a warning in the log.
+/// Writes files that are missing: a zone needs a file to be loaded. `settings` have all zones, since
+/// a catalog without some of its members would take these away from its consumers. A file that
+/// cannot be written leaves its catalog as it is served, and a warning in the log.
 void make_missing_catalogs(const config::Settings& settings);
 
-/// Writes each catalog's file unless it has that text. `settings` have all zones. Returns the
-/// catalogs whose file is another now. Any thread may call it.
-Result<std::vector<dns::Name>> write_catalogs(const config::Settings& settings);
+struct WrittenCatalogs {
+  std::vector<dns::Name> changed;  ///< their files are others now
+  Status status;                   ///< the first error; the other catalogs are written all the same
+};
+
+/// Writes each catalog's file unless it has that text. `settings` have all zones. Any thread may
+/// call it.
+[[nodiscard]] WrittenCatalogs write_catalogs(const config::Settings& settings);
 
 }  // namespace pando::manager
