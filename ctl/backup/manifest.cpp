@@ -54,7 +54,7 @@ std::uint64_t hash_of(std::string_view text) {
   return hash.value();
 }
 
-/// What the manifest says, with a checksum of the same text in the end.
+/// The manifest file's text: `body` with a checksum of itself.
 std::string with_checksum(json body) {
   const std::string checksum = hash_text(hash_of(body.dump()));
   body["checksum"] = checksum;
