@@ -1,9 +1,11 @@
 """pandoctl backup and restore: a server goes on elsewhere from one folder."""
 
 import json
+import os
 import shutil
 import signal
 import stat
+import subprocess
 
 import dns.query
 import dns.rcode
@@ -172,6 +174,44 @@ def test_a_damaged_backup_restores_nothing(setting, damage):
     assert code == 1
     assert err.count("\n") == 1 and (path.name in err or damage == "end"), err
     assert not (setting.server.folder / "journal/store.dump").exists()
+
+
+def test_a_backup_that_was_killed_is_none_and_keeps_no_later_one(setting):
+    partial = setting.folder.with_name("saved.partial")
+    partial.mkdir()
+    (partial / "store.dump").write_text("half")
+    left = setting.server.folder / "journal/backup"
+    left.mkdir()
+    (left / "dump.partial").write_text("half")
+    code, _, err = ctl(setting.server, "restore", str(partial))
+    assert code == 1 and "no backup, or one that did not end" in err
+    setting.do("backup", str(setting.folder), "--with-keys")
+    assert not partial.exists() and not left.exists()
+
+
+def test_a_restore_that_was_killed_goes_on(setting):
+    setting.do("backup", str(setting.folder), "--with-keys")
+    setting.lose_the_host()
+    setting.file.parent.mkdir()
+    shutil.copy2(saved(setting, setting.file), setting.file)
+    setting.file.with_name("base.zone.partial").write_text("half")
+    code, out, err = ctl(setting.server, "restore", str(setting.folder))
+    assert code == 0, err
+    setting.server.start(ZONE)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts are root's")
+def test_a_full_disk_leaves_nothing_of_a_backup(setting, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)], check=True)
+    try:
+        code, _, err = ctl(setting.server, "backup", str(small / "saved"), "--with-keys")
+        assert code == 1 and "No space left on device" in err, err
+        assert list(small.iterdir()) == [] and not (setting.server.folder / "journal/backup").exists()
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    setting.do("backup", str(setting.folder))
 
 
 def test_a_backup_never_replaces_one_and_leaves_nothing_half(setting, tmp_path):

@@ -102,6 +102,14 @@ def await_served(server, served, absent=()):
     servers.wait_until(f"{served} are served, {absent} not", is_so, seconds=90)
 
 
+def follows(consumer, producer):
+    await_served(consumer, {"one.test": "192.0.2.11", "two.test": "192.0.2.12"})
+    producer.add("three.test", "192.0.2.13")
+    del producer.members["one.test"]
+    producer.change()
+    await_served(consumer, {"two.test": "192.0.2.12", "three.test": "192.0.2.13"}, ["one.test"])
+
+
 def test_members_follow_the_configuration_as_changesets(producer):
     producer.start()
     assert ("version.catalog.test.", "TXT", '"2"') in producer.records()
@@ -144,6 +152,22 @@ def test_a_lost_file_takes_no_member_away(producer):
         time.sleep(1.5)
         assert file.read_text() == text
         assert producer.shown() == producer.members and producer.serial() == serial
+
+
+@pytest.mark.parametrize("point", ["whole-file-written", "whole-file-renamed", "whole-file-named"])
+def test_a_manager_that_is_killed_while_it_writes_the_file_is_followed_by_one_that_does(producer, point):
+    server = producer.server
+    server.crash_at, server.crash_if = point, server.folder / "crash"
+    producer.start()
+    server.crash_if.touch()
+    producer.add("three.test", "192.0.2.13")
+    producer.write()
+    subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+                   capture_output=True, timeout=60)
+    servers.wait_until("the manager is killed", lambda: server.process.poll() is not None)
+    server.crash_at = server.crash_if = None
+    server.start("one.test")
+    producer.await_members()
 
 
 def test_two_catalogs_have_their_own_members(producer):
@@ -240,11 +264,7 @@ def test_knot_serves_the_members(producer, peers, tmp_path):
     producer.notify = [knot.port]
     producer.start()
     peers(knot)
-    await_served(knot, {"one.test": "192.0.2.11", "two.test": "192.0.2.12"})
-    producer.add("three.test", "192.0.2.13")
-    del producer.members["one.test"]
-    producer.change()
-    await_served(knot, {"two.test": "192.0.2.12", "three.test": "192.0.2.13"}, ["one.test"])
+    follows(knot, producer)
 
 
 def test_bind_serves_the_members(producer, peers, tmp_path):
@@ -257,11 +277,7 @@ def test_bind_serves_the_members(producer, peers, tmp_path):
     producer.notify = [bind.port]
     producer.start()
     peers(bind)
-    await_served(bind, {"one.test": "192.0.2.11", "two.test": "192.0.2.12"})
-    producer.add("three.test", "192.0.2.13")
-    del producer.members["one.test"]
-    producer.change()
-    await_served(bind, {"two.test": "192.0.2.12", "three.test": "192.0.2.13"}, ["one.test"])
+    follows(bind, producer)
 
 
 def test_pando_serves_the_members_with_the_settings_of_their_groups(producer, pando):
