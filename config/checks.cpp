@@ -67,6 +67,9 @@ void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups
     value.fail(fmt::format("a group '{}' is there already", groups.back().name));
 }
 
+/// A file's name has 255 octets at most, with what is added to it while it is written.
+constexpr std::size_t kMostCatalogCharacters = 200;
+
 void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs) {
   const Catalog& catalog = catalogs.back();
   if (last_is_repeated(catalogs, [](const Catalog& c) { return c.zone.view(); }))
@@ -76,6 +79,11 @@ void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs)
   if (consumes) return;
   if (!catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
   if (!catalog.groups.empty()) value.fail("a produced catalog has no 'groups'");
+  if (catalog.removal_grace != Catalog().removal_grace)
+    value.fail("a produced catalog has no 'removal-grace'");
+  if (dns::to_text(catalog.zone).size() > kMostCatalogCharacters)
+    value.fail(fmt::format("the name of a produced catalog is the name of a file: at most {} "
+                           "characters", kMostCatalogCharacters));
   if (dns::to_text(catalog.zone).find_first_of("/\\") != std::string::npos)
     value.fail("the name of a produced catalog is the name of a file");
 }

@@ -59,10 +59,9 @@ int run_manager(manager::Server::Options options) {
   // Workers inherit it for the lines before they hear of server.log from this process.
   ::setenv("PANDO_LOG_LEVEL", logging.level.c_str(), 1);
   ::setenv("PANDO_LOG_FORMAT", logging.format.c_str(), 1);
-  if (auto made = manager::prepare_session_keys(loaded.settings); !made) {
-    log::error("start_failed", "reason", made.error().text);
-    return 1;
-  }
+  // Without its file a session key has a secret that nobody has: all else can be served.
+  if (auto made = manager::prepare_session_keys(loaded.settings); !made)
+    log::warning("session_key_not_made", "reason", made.error().text);
   auto runtime = manager::make_runtime(std::move(loaded.settings));
   if (!runtime) {
     log::error("configuration", "reason", runtime.error().text);

@@ -46,6 +46,7 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"zones: [{name: z, file: f, catalog: c}]", "no catalog 'c.' is produced here"},
       {"templates: [{name: t}]\ncatalogs: [{zone: c, role: producer, groups: [{name: g, template: t}]}]",
        "a produced catalog has no 'groups'"},
+      {"catalogs: [{zone: c, role: producer, removal-grace: 1h}]", "has no 'removal-grace'"},
       {"catalogs: [{zone: 0/25.c, role: producer}]", "is the name of a file"},
       {"catalogs: [{zone: c, role: producer}]\nzones: [{name: c, file: f}]", "zones[0]"},
       {"catalogs: [{zone: c, role: producer}]\n"
