@@ -18,6 +18,7 @@
 #include "ctl/record_commands.h"
 #include "ctl/server_import.h"
 #include "ctl/store_commands.h"
+#include "ctl/upgrade/upgrade_command.h"
 #include "ctl/zone_commands.h"
 
 namespace {
@@ -190,6 +191,19 @@ class CommandLine {
                 [](auto& s) { return s.stop(); });
     add_session(&app_, "hand-over", "have the manager leave its work to another one, which follows",
                 [](auto& s) { return s.hand_over(); });
+    add(&app_, "upgrade", "have the installed programs take over from the running ones",
+        [this] { return upgrade(); })
+        ->add_option("--log", arguments_.file, "log file of a manager that no unit starts");
+  }
+
+  int upgrade() {
+    const auto folder = run_directory(arguments_);
+    if (folder)
+      return ctl::upgrade({arguments_.config, *folder, arguments_.file,
+                           std::chrono::seconds(arguments_.timeout_seconds)},
+                          output_for(arguments_));
+    ctl::print_error(output_for(arguments_), folder.error().text);
+    return ctl::kFailed;
   }
 
   void add_explain() {
