@@ -32,6 +32,7 @@ struct Arguments {
   unsigned timeout_seconds = 60;
   std::string zone;
   std::string file;
+  std::string content;
   std::uint32_t count = 1;
   std::uint32_t interval = 1;
   std::uint32_t times = 0;
@@ -352,6 +353,8 @@ class CommandLine {
         ->required();
     add->add_option("--template", arguments_.template_name, "template of its settings");
     add->add_option("--file", arguments_.file, "its file, as in the configuration");
+    add->add_option("--content", arguments_.content,
+                    "a file here with its first content, for a file of the manager's own");
     add->add_option("--primary", arguments_.primaries, "remote that the zone is transferred from");
     add->add_option("settings", arguments_.words, "KEY=VALUE, as in the configuration's zones");
     add_session(zone, "remove", "remove zones that were added", [this](auto& s) {
@@ -371,7 +374,7 @@ class CommandLine {
     ctl::ZoneCommands zones(session);
     if (arguments_.zone == "-") return zones.add_from(std::cin);
     return zones.add({arguments_.zone, arguments_.file, arguments_.template_name,
-                      arguments_.primaries, arguments_.words});
+                      arguments_.primaries, arguments_.words, arguments_.content});
   }
 
   void add_store_commands() {
