@@ -50,7 +50,7 @@ struct Hello {
   std::uint32_t pid = 0;
   std::uint64_t layout = 0;
   std::uint32_t sockets = 0;
-  std::string build;
+  std::string build{};
   bool operator==(const Hello&) const = default;
 };
 /// Sockets the worker serves; one descriptor each.

@@ -200,7 +200,7 @@ Result<std::string> created_zone_path(const std::string& journal, dns::NameView 
 struct HttpKey {
   enum class Role : std::uint8_t { kRead, kWrite, kAdmin };  ///< each may what those before it may
   std::string name;
-  std::string secret;
+  std::string secret{};
   Role role = Role::kRead;
   /// Zones that the client sees; empty = all. A first label "*" stands for one or more labels.
   std::vector<dns::Name> zones;

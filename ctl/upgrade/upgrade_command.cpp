@@ -139,7 +139,7 @@ class Upgrade {
       return fail(Errc::kUnsupported,
                   "the manager is the first process of a container, which ends with it: start a "
                   "container with the new programs instead");
-    const auto user = user_of(pid);
+    auto user = user_of(pid);
     if (!user) return pass(user);
     // A configuration that names the user says what a process that root starts becomes.
     if (*user == ::geteuid() || (::geteuid() == 0 && !settings.server.user.empty()))

@@ -59,7 +59,7 @@ Result<std::vector<dns::Name>> write_created_zones(std::span<const CreatedZone> 
   std::vector<dns::Name> written;
   for (const CreatedZone& zone : zones) {
     if (settings.zones.find(zone.zone)) continue;
-    const auto path = config::created_zone_path(settings.store.journal, zone.zone);
+    auto path = config::created_zone_path(settings.store.journal, zone.zone);
     auto done = path ? write_file(*path, zone.content) : Status(pass(path));
     if (done) {
       written.push_back(zone.zone);

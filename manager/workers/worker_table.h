@@ -26,7 +26,7 @@ struct WorkerStatus {
   std::int32_t pid = 0;
   bool adopted = false;  ///< was not started by this manager
   std::uint32_t restarts = 0;
-  std::string build;  ///< build ID of its program, once it has said Hello
+  std::string build{};  ///< build ID of its program, once it has said Hello
 };
 [[nodiscard]] std::string_view to_text(WorkerStatus::State state) noexcept;
 
