@@ -184,8 +184,12 @@ Response ApiRoutes::create(const Request& request, const AccessKey& client) cons
   if (auto created = writer_.create(*zone); !created) return failed_change(created.error());
   log::info("http_change", "key", client.name, "zone", to_text(zone->name), "method", "POST",
             "what", "zone");
-  const auto content = collector_.read_zone(zone->name, kMostZoneBytes);
-  return content ? json_response(201, zone_json(*content, {})) : error_response(content.error());
+  if (const auto content = collector_.read_zone(zone->name, kMostZoneBytes))
+    return json_response(201, zone_json(*content, {}));
+  ZoneContent empty;  // of a secondary zone that has not been transferred yet
+  empty.apex = to_text(zone->name);
+  empty.secondary = !zone->primaries.empty();
+  return json_response(201, zone_json(empty, {}));
 }
 
 Response ApiRoutes::remove(const ZoneRequest& wanted) const {
