@@ -1,4 +1,4 @@
-"""The Debian package under a real systemd: installation, upgrade under load, removal, purge."""
+"""The Debian packages under a real systemd: installation, upgrade under load, removal, purge."""
 
 import pathlib
 import re
@@ -14,14 +14,15 @@ pytestmark = [needs_containers, pytest.mark.skipif(
     reason="needs dpkg and a build that CMake configured")]
 
 SCRIPT = r"""
-pids() { main_pid pando-manager; for unit in pando-worker@{0..1}; do main_pid $unit; done; }
+pids() { for unit in pando-manager pando-worker@{0..1} pando-http; do main_pid $unit; done; }
 programs() { for pid in $(pids); do sha256sum /proc/$pid/exe | cut -c 1-64; done | sort -u; }
 serving() { [ "$(pandoctl worker list 2> /dev/null | grep -c serving)" = "$(nproc)" ]; }
 
 step installed
 rm -f /usr/sbin/policy-rc.d  # keeps packages of a build host from starting services
-dpkg --install /boot-test/old.deb
+dpkg --install /boot-test/old.deb /boot-test/old-http.deb
 echo "exit code $?"
+systemctl is-active pando-http
 until_true serving
 dig +tries=1 @127.0.0.1 example.com SOA | grep -o 'status: [A-Z]*'
 stat -c '%A %U:%G' /etc/pando/pando.yaml /var/lib/pando /var/lib/pando/zones
@@ -34,10 +35,13 @@ $TTL 60
 ns A 192.0.2.53
 ZONE
 cat >> /etc/pando/pando.yaml <<'YAML'
+http: {}
 zones:
   - {name: example.com, file: /var/lib/pando/zones/example.com.zone, allow-update: [{address: 127.0.0.0/8}]}
 YAML
-pandoctl reload
+systemctl restart pando-manager  # gives pando-http what it reads
+systemctl enable --now pando-http
+until_true serving
 printf '%s\n' 'server 127.0.0.1' 'zone example.com.' 'update add new.example.com. 60 A 192.0.2.77' send | nsupdate
 ask new.example.com
 programs > /boot-test/old-programs
@@ -50,58 +54,61 @@ load=$!
 sleep 1
 
 step upgraded
-dpkg --install --force-confold /boot-test/new.deb
+dpkg --install --force-confold /boot-test/new.deb /boot-test/new-http.deb
 echo "exit code $?"
 kill -0 $load && echo "still under load"
 until_true serving
-dpkg-query -W -f '${Version}\n' pando
+dpkg-query -W -f '${Version}\n' pando pando-http
+systemctl is-active pando-http
 wait $load
 
 step programs
-for program in /usr/sbin/pando-manager /usr/sbin/pando-worker; do sha256sum $program | cut -c 1-64; done | sort -u \
+for program in /usr/sbin/pando-{manager,worker,http}; do sha256sum $program | cut -c 1-64; done | sort -u \
   > /boot-test/new-programs
 cmp <(programs) /boot-test/new-programs && echo "all processes run the new programs"
 cmp -s /boot-test/old-programs /boot-test/new-programs || echo "which are not the old ones"
 ask new.example.com
 
 step removed
-dpkg --remove pando
+dpkg --remove pando-http pando
 echo "exit code $?"
-systemctl is-active pando-manager pando-worker@0
+systemctl is-active pando-manager pando-worker@0 pando-http
 test -s /etc/pando/pando.yaml -a -d /var/lib/pando/journal && echo "configuration and journal stay"
 
 step purged
-dpkg --purge pando
+dpkg --purge pando-http pando
 echo "exit code $?"
 find /etc /usr /var/lib /run /dev/shm -xdev -name '*pando*' -not -path '*pando-boot-test*' -not -path '/run/systemd/*' \
   -not -path '*/pando-*.service.d*' -not -path '*/pando-worker@.service.d*' -not -name '*pandoc*' 2> /dev/null
-getent passwd pando pando-worker
-getent group pando pando-worker
+getent passwd pando pando-worker pando-http
+getent group pando pando-worker pando-http
 
 step journal
 journalctl -b --no-pager -o short-monotonic
 """
 
 
-def make_package(folder):
-    """The package of this build, made by cpack."""
-    made = subprocess.run(["cpack", "--config", BUILD / "CPackConfig.cmake", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip", "-B", folder / "cpack"],
-                          cwd=BUILD, capture_output=True, text=True)
+def make_packages(folder):
+    """The packages of this build, made by cpack: pando and pando-http."""
+    made = subprocess.run(["cpack", "--config", BUILD / "CPackConfig.cmake", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip",
+                           "-B", folder / "cpack"], cwd=BUILD, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
-    [package] = (folder / "cpack").glob("*.deb")
-    return package
+    http, server = sorted((folder / "cpack").glob("*.deb"))
+    assert http.name.startswith("pando-http_") and server.name.startswith("pando_")
+    return server, http
 
 
 def make_newer(package, folder):
     """The same package as a later version with programs of other bytes."""
-    tree = folder / "newer"
+    tree = folder / f"newer-{package.name}"
     subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
     control = tree / "DEBIAN/control"
-    control.write_text(re.sub(r"(?m)^Version: (.*)$", r"Version: \1.1", control.read_text()))
-    for program in ("usr/sbin/pando-manager", "usr/sbin/pando-worker", "usr/bin/pandoctl"):
-        with (tree / program).open("ab") as file:
+    text = re.sub(r"(?m)^Version: (.*)$", r"Version: \1.1", control.read_text())
+    control.write_text(re.sub(r"pando \(= ([^)]*)\)", r"pando (= \1.1)", text))
+    for program in [*tree.glob("usr/sbin/*"), *tree.glob("usr/bin/*")]:
+        with program.open("ab") as file:
             file.write(b"newer")  # behind the last section: nobody reads it
-    newer = folder / "newer.deb"
+    newer = folder / f"newer-{package.name}.deb"
     subprocess.run(["dpkg-deb", "-Zgzip", "-z1", "--build", "--root-owner-group", tree, newer], check=True, capture_output=True)
     return newer
 
@@ -110,12 +117,13 @@ def make_newer(package, folder):
 def results(tmp_path_factory):
     """The output of each step of the script."""
     folder = tmp_path_factory.mktemp("packages")
-    package = make_package(folder)
-    newer = make_newer(package, folder)
+    packages = make_packages(folder)
+    newer = [make_newer(package, folder) for package in packages]
     with overlay(folder) as root:
         prepare(root, SCRIPT, "basic.target", "basic.target")
-        shutil.copy(package, root / "boot-test/old.deb")
-        shutil.copy(newer, root / "boot-test/new.deb")
+        for age, found in (("old", packages), ("new", newer)):
+            for package, name in zip(found, (f"{age}.deb", f"{age}-http.deb")):
+                shutil.copy(package, root / "boot-test" / name)
         found = boot(root, "pando-package-test")
     print(found["journal"])
     return found
@@ -124,6 +132,7 @@ def results(tmp_path_factory):
 def test_an_installed_server_answers_at_once(results):
     lines = results["installed"].splitlines()
     assert "exit code 0" in lines
+    assert "inactive" in lines, "pando-http waits for its section in the configuration"
     assert "status: REFUSED" in lines  # it has no zone yet
     assert lines[-3:] == ["-rw-r----- root:pando", "drwxr-x--- pando:pando", "drwxr-x--- pando:pando"]
 
@@ -135,6 +144,7 @@ def test_a_zone_of_the_packages_folder_is_served_and_updated(results):
 def test_an_upgrade_loses_no_query(results):
     assert "exit code 0" in results["upgraded"]
     assert "still under load" in results["upgraded"]
+    assert "active" in results["upgraded"].splitlines(), "pando-http serves again"
     assert re.search(r"Queries sent: +[1-9]\d{3,}", results["dnsperf"]), results["dnsperf"]
     assert re.search(r"Queries lost: +0 ", results["dnsperf"]), results["dnsperf"]
     assert re.search(r"NOERROR [1-9]\d* \(100\.00%\)", results["dnsperf"]), results["dnsperf"]
@@ -146,14 +156,14 @@ def test_an_upgrade_replaces_all_processes_and_keeps_updates(results):
 
 
 def test_removal_keeps_data_and_purge_keeps_nothing(results):
-    assert results["removed"].splitlines()[-3:] == ["inactive", "inactive", "configuration and journal stay"]
+    assert results["removed"].splitlines()[-4:] == ["inactive"] * 3 + ["configuration and journal stay"]
     assert results["purged"].splitlines()[-1] == "exit code 0", results["purged"]
 
 
 @pytest.mark.skipif(shutil.which("lintian") is None, reason="needs lintian")
 def test_lintian_finds_no_error(tmp_path):
-    package = make_package(tmp_path)
-    judged = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", package], capture_output=True, text=True)
+    packages = make_packages(tmp_path)
+    judged = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", *packages], capture_output=True, text=True)
     # Programs of a build with sanitizers are linked in ways that a user's are not.
     errors = [line for line in judged.stdout.splitlines() if line.startswith("E:") and "/asan/" not in str(BUILD)]
     assert not errors, errors

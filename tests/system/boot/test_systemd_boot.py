@@ -131,8 +131,9 @@ def install(root):
                                 ("@PANDO_CONFIG_FOLDER@", "/etc/pando"),
                                 ("@PANDO_CONFIG_FILE@", "/etc/pando/pando.yaml")):
             text = text.replace(variable, value)
-        if source.name in ("sysusers.conf", "tmpfiles.conf"):
-            write(root / f"usr/lib/{source.stem}.d/pando.conf", text)
+        if source.suffix == ".conf":  # sysusers-http.conf is pando-http.conf of sysusers.d
+            folder, _, part = source.stem.partition("-")
+            write(root / f"usr/lib/{folder}.d/{'-'.join(filter(None, ('pando', part)))}.conf", text)
         elif source.suffix != ".txt":
             write(units / source.name.removesuffix(".in"), text)
     workers = "pando-worker@0.service pando-worker@1.service"
