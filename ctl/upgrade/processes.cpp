@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <systemd/sd-bus.h>
 #include <systemd/sd-login.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -53,23 +53,37 @@ struct FreeText {
   void operator()(char* text) const noexcept { ::free(text); }
 };
 using OwnedText = std::unique_ptr<char, FreeText>;
-struct CloseBus {
-  void operator()(sd_bus* bus) const noexcept { ::sd_bus_flush_close_unref(bus); }
-};
+/// More than systemctl says of one property.
+constexpr std::size_t kMostOutput = 4096;
 
-/// 0: systemd cannot be asked, or the unit has no main process.
-std::uint32_t main_process(const char* unit) {
-  sd_bus* opened = nullptr;
-  if (::sd_bus_open_system(&opened) < 0) return 0;
-  const std::unique_ptr<sd_bus, CloseBus> bus(opened);
-  char* encoded = nullptr;
-  if (::sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit, &encoded) < 0) return 0;
-  const OwnedText path(encoded);
-  std::uint32_t pid = 0;
-  const int got = ::sd_bus_get_property_trivial(
-      bus.get(), "org.freedesktop.systemd1", path.get(), "org.freedesktop.systemd1.Service",
-      "MainPID", nullptr, 'u', &pid);
-  return got < 0 ? 0 : pid;
+Status ended_well(pid_t pid, const std::string& program) {
+  int wait_status = 0;
+  while (::waitpid(pid, &wait_status, 0) < 0)
+    if (errno != EINTR) return fail_errno("waitpid");
+  if (const int code = exit_code_of(wait_status); code != 0)
+    return fail(Errc::kIo, "{} ended with exit code {}", program, code);
+  return {};
+}
+
+/// What the program prints, without the line end.
+Result<std::string> output_of(const std::vector<std::string>& command) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe2");
+  const Fd reader(ends[0]);
+  Fd writer(ends[1]);
+  FileActions actions;
+  ::posix_spawn_file_actions_addopen(&actions.value, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions.value, writer.get(), 1);
+  auto pid = spawn(command, actions, SpawnAttributes());
+  if (!pid) return pass(pid);
+  writer.reset();
+  std::string text;
+  std::array<char, kMostOutput> buffer{};
+  for (ssize_t size; (size = ::read(reader.get(), buffer.data(), buffer.size())) > 0;)
+    if (text.size() < kMostOutput) text.append(buffer.data(), static_cast<std::size_t>(size));
+  if (auto ended = ended_well(*pid, command[0]); !ended) return pass(ended);
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 }  // namespace
@@ -80,12 +94,7 @@ Status run_program(const std::vector<std::string>& command) {
   ::posix_spawn_file_actions_addopen(&actions.value, 1, "/dev/null", O_WRONLY, 0);
   auto pid = spawn(command, actions, SpawnAttributes());
   if (!pid) return pass(pid);
-  int wait_status = 0;
-  while (::waitpid(*pid, &wait_status, 0) < 0)
-    if (errno != EINTR) return fail_errno("waitpid");
-  if (const int code = exit_code_of(wait_status); code != 0)
-    return fail(Errc::kIo, "{} ended with exit code {}", command[0], code);
-  return {};
+  return ended_well(*pid, command[0]);
 }
 
 Result<StartedProgram> StartedProgram::start(const std::vector<std::string>& command,
@@ -108,11 +117,18 @@ std::optional<int> StartedProgram::exit_code() {
   return exit_code_;
 }
 
-std::string unit_of(pid_t pid) {
+Result<std::string> unit_of(pid_t pid) {
   char* found = nullptr;
-  if (::sd_pid_get_unit(pid, &found) < 0) return {};
+  if (::sd_pid_get_unit(pid, &found) < 0) return std::string();
   const OwnedText unit(found);
-  return main_process(unit.get()) == static_cast<std::uint32_t>(pid) ? unit.get() : "";
+  const std::string name = unit.get();
+  if (!name.ends_with(".service")) return std::string();
+  // Of root it needs no message bus, which small containers do not have.
+  const auto main_process = output_of({"systemctl", "show", "--property=MainPID", "--value", name});
+  if (!main_process)
+    return fail(Errc::kIo, "process {} is of {}, of which systemd tells nothing: {}", pid, name,
+                main_process.error().text);
+  return *main_process == std::to_string(pid) ? name : std::string();
 }
 
 Result<uid_t> user_of(pid_t pid) {

@@ -32,8 +32,8 @@ class StartedProgram {
 };
 
 /// The systemd unit of which the process is the main process, "pando-manager.service". Empty: it
-/// is none, or there is no systemd.
-[[nodiscard]] std::string unit_of(pid_t pid);
+/// is none. kIo: it is of a unit, and systemd does not say which process is the main one.
+Result<std::string> unit_of(pid_t pid);
 
 /// The user whose rights the process has; kNotFound when there is no such process.
 Result<uid_t> user_of(pid_t pid);

@@ -121,7 +121,9 @@ class Upgrade {
     configuration_ = before_.manager.configuration;
     if (!fs::path(configuration_).is_absolute())
       configuration_ = fs::absolute(request_.config).lexically_normal().string();
-    unit_ = unit_of(pid);
+    auto unit = unit_of(pid);
+    if (!unit) return pass(unit);
+    unit_ = std::move(*unit);
     if (auto works = run_program({program_, "--version"}); !works) return works;
     const config::LoadResult loaded = config::load(configuration_);
     if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
@@ -225,14 +227,16 @@ class Upgrade {
   Status restart_units() {
     for (const ipc::WorkerRow& old : before_.workers.workers) {
       if (old.pid == 0) continue;
-      const std::string unit = unit_of(static_cast<pid_t>(old.pid));
-      if (unit.empty()) continue;  // gone already, or started by somebody who must restart it
-      if (auto restarted = run_program({kSystemctl, "restart", unit}); !restarted) return restarted;
+      auto unit = unit_of(static_cast<pid_t>(old.pid));
+      if (!unit) return pass(unit);
+      if (unit->empty()) continue;  // gone already, or started by somebody who must restart it
+      if (auto restarted = run_program({kSystemctl, "restart", *unit}); !restarted)
+        return restarted;
       const auto serves = [&](const Processes& seen) {
         const ipc::WorkerRow* row = seen.worker(old.slot);
         return row != nullptr && row->pid != old.pid && row->state == "serving";
       };
-      if (auto serving = wait_until(unit + " serves", serves); !serving) return serving;
+      if (auto serving = wait_until(*unit + " serves", serves); !serving) return serving;
     }
     return {};
   }

@@ -91,7 +91,7 @@ TEST_F(AddedZones, KeepTheirTemplatesWhenUnusedSettingsAreDropped) {
   const auto set = [&](const std::string& key, const std::string& value) {
     return apply(list_, {.set = RunTimeChange::Setting{zone_name("a.test"), key, value}});
   };
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 1250; ++i) {
     ASSERT_TRUE(set("notify-delay", std::to_string(i + 1)));
     ASSERT_FALSE(set("template", "\"absent\""));
   }
