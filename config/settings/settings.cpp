@@ -40,6 +40,10 @@ std::string produced_catalog_path(const std::string& journal, dns::NameView cata
   return fmt::format("{}/catalogs/{}zone", journal, name);
 }
 
+bool Dnstap::has(Messages kind) const noexcept {
+  return std::find(messages.begin(), messages.end(), kind) != messages.end();
+}
+
 bool Settings::produces(dns::NameView zone) const noexcept {
   return std::any_of(catalogs.begin(), catalogs.end(), [zone](const Catalog& catalog) {
     return catalog.produces() && catalog.zone.view() == zone;

@@ -6,6 +6,7 @@
 #include "ipc/privileges.h"
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
+#include "manager/start/dnstap_options.h"
 #include "manager/start/log_options.h"
 #include "shm/slot_guard.h"
 
@@ -195,6 +196,7 @@ Status Server::open_workers() {
   options.cpu_affinity = settings.server.cpu_affinity;
   options.pin_time = settings.limits.pin_time;
   options.logging = worker_logging(settings.server.log);
+  options.dnstap = dnstap_options(settings.server);
   const config::Server& server = settings.server;
   workers_.listeners =
       std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});

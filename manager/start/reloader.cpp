@@ -8,6 +8,7 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/io/session_key.h"
+#include "manager/start/dnstap_options.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/systemd.h"
@@ -241,6 +242,7 @@ void Reloader::configure_workers(Reload& reload) {
   WorkerPool& workers = parts_.workers;
   workers.set_pin_time(settings.limits.pin_time);
   workers.set_logging(worker_logging(settings.server.log));
+  workers.set_dnstap(dnstap_options(settings.server));
   auto change =
       parts_.listeners.set_addresses({settings.server.listen, settings.server.listen_tls});
   for (const std::string& error : change.errors) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "manager/workers/dnstap_lender.h"
 #include "manager/workers/layout_succession.h"
 #include "manager/workers/socket_handover.h"
 #include "manager/workers/worker_admission.h"
@@ -27,8 +28,9 @@ struct WorkerPool::Parts {
         succession(table, slots, handover, admission, options, succession_calls()),
         supervisor(table, slots, listeners, launcher, options, handover, succession,
                    supervisor_calls()),
+        dnstap(table, options.dnstap),
         connections(table, slots, listeners, options, hooks, admission, handover, succession,
-                    supervisor) {}
+                    supervisor, dnstap) {}
   ~Parts() { abandon(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -67,6 +69,7 @@ struct WorkerPool::Parts {
   SocketHandover handover;
   LayoutSuccession succession;
   WorkerSupervisor supervisor;
+  DnstapLender dnstap;
   WorkerConnections connections;
 };
 
@@ -94,6 +97,9 @@ void WorkerPool::set_pin_time(std::chrono::milliseconds pin_time) {
 void WorkerPool::set_logging(ipc::Logging logging) {
   parts_->options.logging = std::move(logging);
   parts_->connections.send_logging();
+}
+void WorkerPool::set_dnstap(std::optional<DnstapOptions> dnstap) {
+  parts_->dnstap.set(std::move(dnstap));
 }
 void WorkerPool::store_copied() { parts_->connections.store_copied(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }

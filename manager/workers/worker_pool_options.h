@@ -13,6 +13,13 @@
 
 namespace pando::manager {
 
+/// server.dnstap: where the collector listens, and what workers write for it.
+struct DnstapOptions {
+  std::string socket;
+  ipc::Dnstap what;
+  bool operator==(const DnstapOptions&) const = default;
+};
+
 struct WorkerPoolOptions {
   std::string run_directory;
   std::uint64_t layout = 0;   ///< zone::layout_fingerprint(): workers of another build are refused
@@ -29,6 +36,7 @@ struct WorkerPoolOptions {
   /// A killed process ends within this time, or its slot is given up.
   std::chrono::milliseconds kill_time{2'000};
   ipc::Logging logging;
+  std::optional<DnstapOptions> dnstap;  ///< at the start; WorkerPool::set_dnstap changes it
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< the user who may say Hello beside root and the manager's own
   std::optional<std::uint32_t> worker_group;  ///< may connect; none: all users may
