@@ -7,7 +7,10 @@ namespace pando::worker {
 namespace {
 
 // Field numbers of the schema.
+namespace dnstap_field {
 enum DnstapField : std::uint32_t { kIdentity = 1, kVersion = 2, kMessage = 14, kType = 15 };
+}  // namespace dnstap_field
+namespace message_field {
 enum MessageField : std::uint32_t {
   kMessageType = 1,
   kSocketFamily = 2,
@@ -24,6 +27,7 @@ enum MessageField : std::uint32_t {
   kResponseTimeNsec = 13,
   kResponseMessage = 14,
 };
+}  // namespace message_field
 constexpr std::uint64_t kTypeIsMessage = 1;
 constexpr std::uint64_t kInet = 1;
 constexpr std::uint64_t kInet6 = 2;
@@ -87,12 +91,12 @@ ByteView octets_of(const IpAddress& address) noexcept {
 
 void put_endpoints(Bytes& out, const Client& client) {
   const bool v4 = client.remote.address.is_v4();
-  put_number(out, kSocketFamily, v4 ? kInet : kInet6);
-  put_number(out, kSocketProtocol, protocol_of(client.transport));
-  put_octets(out, kQueryAddress, octets_of(client.remote.address));
-  put_octets(out, kResponseAddress, octets_of(client.local.address));
-  put_number(out, kQueryPort, client.remote.port);
-  put_number(out, kResponsePort, client.local.port);
+  put_number(out, message_field::kSocketFamily, v4 ? kInet : kInet6);
+  put_number(out, message_field::kSocketProtocol, protocol_of(client.transport));
+  put_octets(out, message_field::kQueryAddress, octets_of(client.remote.address));
+  put_octets(out, message_field::kResponseAddress, octets_of(client.local.address));
+  put_number(out, message_field::kQueryPort, client.remote.port);
+  put_number(out, message_field::kResponsePort, client.local.port);
 }
 
 }  // namespace
@@ -107,9 +111,9 @@ DnstapType dnstap_type(ByteView message) noexcept {
 
 Bytes dnstap_prefix(std::string_view identity, std::string_view version) {
   Bytes prefix;
-  put_text(prefix, kIdentity, identity);
-  put_text(prefix, kVersion, version);
-  put_number(prefix, kType, kTypeIsMessage);
+  put_text(prefix, dnstap_field::kIdentity, identity);
+  put_text(prefix, dnstap_field::kVersion, version);
+  put_number(prefix, dnstap_field::kType, kTypeIsMessage);
   return prefix;
 }
 
@@ -117,21 +121,21 @@ void put_dnstap_head(const DnstapExchange& exchange, ByteView message, const tim
                      Bytes& head) {
   const DnstapType type = dnstap_type(message);
   head.clear();
-  put_number(head, kMessageType, static_cast<std::uint64_t>(type));
+  put_number(head, message_field::kMessageType, static_cast<std::uint64_t>(type));
   put_endpoints(head, exchange.client);
-  put_number(head, kQueryTimeSec, static_cast<std::uint64_t>(exchange.received.tv_sec));
-  put_fixed32(head, kQueryTimeNsec, static_cast<std::uint32_t>(exchange.received.tv_nsec));
+  put_number(head, message_field::kQueryTimeSec, static_cast<std::uint64_t>(exchange.received.tv_sec));
+  put_fixed32(head, message_field::kQueryTimeNsec, static_cast<std::uint32_t>(exchange.received.tv_nsec));
   if (is_response(type)) {
-    if (!exchange.zone.empty()) put_octets(head, kQueryZone, exchange.zone);
-    put_number(head, kResponseTimeSec, static_cast<std::uint64_t>(sent.tv_sec));
-    put_fixed32(head, kResponseTimeNsec, static_cast<std::uint32_t>(sent.tv_nsec));
+    if (!exchange.zone.empty()) put_octets(head, message_field::kQueryZone, exchange.zone);
+    put_number(head, message_field::kResponseTimeSec, static_cast<std::uint64_t>(sent.tv_sec));
+    put_fixed32(head, message_field::kResponseTimeNsec, static_cast<std::uint32_t>(sent.tv_nsec));
   }
-  put_length(head, is_response(type) ? kResponseMessage : kQueryMessage, message.size());
+  put_length(head, is_response(type) ? message_field::kResponseMessage : message_field::kQueryMessage, message.size());
   // The length of the submessage stands before it, and is known only now.
   const std::size_t octets = head.size() + message.size();
   Bytes length;
   length.reserve(1 + varint_octets(octets));
-  put_length(length, kMessage, octets);
+  put_length(length, dnstap_field::kMessage, octets);
   head.insert(head.begin(), length.begin(), length.end());
 }
 
