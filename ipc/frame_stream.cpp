@@ -15,8 +15,10 @@ void append_text(Bytes& out, std::string_view text) {
 }
 
 bool is_text(ByteView octets, std::string_view text) {
-  return std::equal(octets.begin(), octets.end(), text.begin(), text.end(),
-                    [](std::uint8_t octet, char c) { return octet == static_cast<std::uint8_t>(c); });
+  const auto same = [](std::uint8_t octet, char c) {
+    return octet == static_cast<std::uint8_t>(c);
+  };
+  return std::equal(octets.begin(), octets.end(), text.begin(), text.end(), same);
 }
 
 }  // namespace

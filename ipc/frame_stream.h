@@ -7,10 +7,10 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-/// Frame Streams, the protocol by which dnstap messages go to a collector (libfstrm's fstrm/control.h
-/// describes it). A data frame is its length (32 bits, big-endian) and its octets. The length 0
-/// announces a control frame: a second length, the type (32 bits), and fields. The manager opens a
-/// stream by READY, ACCEPT and START. A worker ends it by STOP.
+/// Frame Streams, the protocol by which dnstap messages go to a collector (fstrm/control.h of
+/// libfstrm describes it). A data frame is its length (32 bits, big-endian) and its octets. The
+/// length 0 announces a control frame: a second length, the type (32 bits), and fields. The manager
+/// opens a stream by READY, ACCEPT and START. A worker ends it by STOP.
 namespace pando::ipc {
 
 inline constexpr std::string_view kDnstapContentType = "protobuf:dnstap.Dnstap";

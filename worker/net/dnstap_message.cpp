@@ -8,10 +8,10 @@ namespace {
 
 // Field numbers of the schema.
 namespace dnstap_field {
-enum DnstapField : std::uint32_t { kIdentity = 1, kVersion = 2, kMessage = 14, kType = 15 };
+enum Number : std::uint32_t { kIdentity = 1, kVersion = 2, kMessage = 14, kType = 15 };
 }  // namespace dnstap_field
 namespace message_field {
-enum MessageField : std::uint32_t {
+enum Number : std::uint32_t {
   kMessageType = 1,
   kSocketFamily = 2,
   kSocketProtocol = 3,
@@ -38,11 +38,6 @@ enum WireType : std::uint32_t { kVarint = 0, kLengthDelimited = 2, kFixed32 = 5 
 void put_varint(Bytes& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<std::uint8_t>(value | 0x80));
   out.push_back(static_cast<std::uint8_t>(value));
-}
-std::size_t varint_octets(std::uint64_t value) noexcept {
-  std::size_t octets = 1;
-  for (; value >= 0x80; value >>= 7) ++octets;
-  return octets;
 }
 void put_tag(Bytes& out, std::uint32_t field, WireType type) { put_varint(out, field << 3 | type); }
 void put_number(Bytes& out, std::uint32_t field, std::uint64_t value) {
@@ -123,19 +118,22 @@ void put_dnstap_head(const DnstapExchange& exchange, ByteView message, const tim
   head.clear();
   put_number(head, message_field::kMessageType, static_cast<std::uint64_t>(type));
   put_endpoints(head, exchange.client);
-  put_number(head, message_field::kQueryTimeSec, static_cast<std::uint64_t>(exchange.received.tv_sec));
-  put_fixed32(head, message_field::kQueryTimeNsec, static_cast<std::uint32_t>(exchange.received.tv_nsec));
+  const timespec& received = exchange.received;
+  put_number(head, message_field::kQueryTimeSec, static_cast<std::uint64_t>(received.tv_sec));
+  put_fixed32(head, message_field::kQueryTimeNsec, static_cast<std::uint32_t>(received.tv_nsec));
+  std::uint32_t last = message_field::kQueryMessage;
   if (is_response(type)) {
     if (!exchange.zone.empty()) put_octets(head, message_field::kQueryZone, exchange.zone);
     put_number(head, message_field::kResponseTimeSec, static_cast<std::uint64_t>(sent.tv_sec));
     put_fixed32(head, message_field::kResponseTimeNsec, static_cast<std::uint32_t>(sent.tv_nsec));
+    last = message_field::kResponseMessage;
   }
-  put_length(head, is_response(type) ? message_field::kResponseMessage : message_field::kQueryMessage, message.size());
+  put_length(head, last, message.size());
   // The length of the submessage stands before it, and is known only now.
-  const std::size_t octets = head.size() + message.size();
+  constexpr std::size_t kLongestLength = 4;
   Bytes length;
-  length.reserve(1 + varint_octets(octets));
-  put_length(length, dnstap_field::kMessage, octets);
+  length.reserve(kLongestLength);
+  put_length(length, dnstap_field::kMessage, head.size() + message.size());
   head.insert(head.begin(), length.begin(), length.end());
 }
 

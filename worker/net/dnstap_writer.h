@@ -18,9 +18,9 @@
 
 namespace pando::worker {
 
-/// Writes dnstap messages to the stream that the manager has opened. Nothing here waits: messages go
-/// to a buffer, and the buffer to the stream after the answers. A message without room in the buffer,
-/// or without a stream, is dropped and counted.
+/// Writes dnstap messages to the stream that the manager has opened. Nothing here waits: messages
+/// go to a buffer, and the buffer to the stream after the answers. A message without room in the
+/// buffer, or without a stream, is dropped and counted.
 class DnstapWriter {
  public:
   /// Octets that may wait for the collector.

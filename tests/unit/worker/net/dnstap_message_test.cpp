@@ -86,7 +86,8 @@ TEST(DnstapMessage, LengthsAboveOneOctetCountTheMessage) {
   put_dnstap_head(no_zone, response, {0, 0}, head);
   ASSERT_EQ(head[0], 14 << 3 | 2);
   // A varint of three octets, and all that stands behind it.
-  const std::size_t length = (head[1] & 0x7FU) | (head[2] & 0x7FU) << 7 | std::size_t{head[3]} << 14;
+  const std::size_t length =
+      (head[1] & 0x7FU) | (head[2] & 0x7FU) << 7 | std::size_t{head[3]} << 14;
   EXPECT_EQ(length, head.size() - 4 + response.size());
 }
 
