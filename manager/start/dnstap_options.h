@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "config/settings/settings.h"
-#include "manager/workers/worker_pool_options.h"
+#include "manager/net/dnstap_lender.h"
 
 namespace pando::manager {
 

@@ -147,7 +147,7 @@ WorkerLink::Handlers WorkerConnections::handlers_for(
       hooks_.transfer_finished(slot->number, transfer);
   };
   handlers.dnstap_lost = [this, self] {
-    if (const WorkerSlot* slot = table_.of(self->lock().get())) dnstap_.stream_lost(*slot);
+    if (const WorkerSlot* slot = table_.of(self->lock().get())) dnstap_.stream_lost(slot->number);
   };
   handlers.closed = [this, self](const Error& error) { link_closed(self->lock().get(), error); };
   return handlers;
@@ -240,7 +240,7 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   if (slot.link) slot.link->send_keys(keys_);
   handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile
-  dnstap_.worker_came(slot);
+  dnstap_.worker_came(slot.number);
   if (!slot.link) return;
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   handover_.steer();

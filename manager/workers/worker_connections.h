@@ -11,8 +11,8 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "manager/net/dnstap_lender.h"
 #include "manager/support/rate_limited_log.h"
-#include "manager/workers/dnstap_lender.h"
 #include "manager/workers/layout_succession.h"
 #include "manager/workers/socket_handover.h"
 #include "manager/workers/worker_admission.h"

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "manager/workers/dnstap_lender.h"
 #include "manager/workers/layout_succession.h"
 #include "manager/workers/socket_handover.h"
 #include "manager/workers/worker_admission.h"
@@ -28,7 +27,7 @@ struct WorkerPool::Parts {
         succession(table, slots, handover, admission, options, succession_calls()),
         supervisor(table, slots, listeners, launcher, options, handover, succession,
                    supervisor_calls()),
-        dnstap(table, options.dnstap),
+        dnstap(io, options.dnstap, dnstap_calls()),
         connections(table, slots, listeners, options, hooks, admission, handover, succession,
                     supervisor, dnstap) {}
   ~Parts() { abandon(); }
@@ -50,6 +49,22 @@ struct WorkerPool::Parts {
       supervisor.kill_process(slot, process);
     };
     calls.ended = [this](WorkerSlot& slot) { supervisor.previous_layout_worker_ended(slot); };
+    return calls;
+  }
+  DnstapLender::Calls dnstap_calls() {
+    DnstapLender::Calls calls;
+    calls.tell = [this](std::uint32_t number, const ipc::Dnstap& what, Fd stream) {
+      const WorkerSlot* slot = table.find(number);
+      const auto link = slot != nullptr ? slot->link : nullptr;
+      if (link) link->send_dnstap(what, std::move(stream));
+      return link != nullptr;
+    };
+    calls.serving = [this] {
+      std::vector<std::uint32_t> numbers;
+      for (const auto& [number, slot] : table.slots())
+        if (slot.serving()) numbers.push_back(number);
+      return numbers;
+    };
     return calls;
   }
   WorkerSupervisor::Calls supervisor_calls() {

@@ -8,17 +8,11 @@
 
 #include "base/result.h"
 #include "ipc/worker_messages.h"
+#include "manager/net/dnstap_lender.h"
 #include "manager/workers/worker_link.h"
 #include "shm/image_state.h"
 
 namespace pando::manager {
-
-/// server.dnstap: where the collector listens, and what workers write for it.
-struct DnstapOptions {
-  std::string socket;
-  ipc::Dnstap what;
-  bool operator==(const DnstapOptions&) const = default;
-};
 
 struct WorkerPoolOptions {
   std::string run_directory;

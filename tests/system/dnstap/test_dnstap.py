@@ -15,7 +15,7 @@ import dns.update
 import pytest
 
 import servers
-from dnstap_collector import Collector, name_of
+from collector import Collector, name_of
 from test_ipv6 import has_ipv6, listen_on_both
 
 ZONE = "tapped.test"

@@ -1,20 +1,30 @@
 #pragma once
 
+#include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "ipc/worker_messages.h"
 #include "manager/net/frame_stream_handshake.h"
 #include "manager/support/rate_limited_log.h"
-#include "manager/workers/worker_pool_options.h"
-#include "manager/workers/worker_table.h"
 
 namespace pando::manager {
+
+/// server.dnstap: where the collector listens, and what workers write for it.
+struct DnstapOptions {
+  std::string socket;
+  ipc::Dnstap what;
+  bool operator==(const DnstapOptions&) const = default;
+};
 
 /// Lends each worker a stream to the dnstap collector (server.dnstap): workers can open none. A
 /// collector that is absent is tried again, with growing pauses; so is one that ended a stream. A
@@ -28,8 +38,14 @@ class DnstapLender {
   /// The time that a collector has to accept.
   static constexpr std::chrono::milliseconds kHandshakeTime{5'000};
 
-  /// `table` must outlive this object.
-  DnstapLender(WorkerTable& table, std::optional<DnstapOptions> options);
+  struct Calls {
+    /// Tells the worker of a slot; false when there is none.
+    std::function<bool(std::uint32_t slot, const ipc::Dnstap& what, Fd stream)> tell;
+    /// The slots whose workers serve.
+    std::function<std::vector<std::uint32_t>()> serving;
+  };
+
+  DnstapLender(asio::io_context& io, std::optional<DnstapOptions> options, Calls calls);
   ~DnstapLender();
   DnstapLender(const DnstapLender&) = delete;
   DnstapLender& operator=(const DnstapLender&) = delete;
@@ -37,9 +53,9 @@ class DnstapLender {
   /// For present and future workers; none switches dnstap off.
   void set(std::optional<DnstapOptions> options);
   /// The slot has a worker that is served from now on.
-  void worker_came(const WorkerSlot& slot);
-  /// The worker's stream has ended.
-  void stream_lost(const WorkerSlot& slot);
+  void worker_came(std::uint32_t slot);
+  /// The stream of the slot's worker has ended.
+  void stream_lost(std::uint32_t slot);
 
  private:
   struct Stream {
@@ -57,10 +73,12 @@ class DnstapLender {
   void forget(std::uint32_t slot);
   void forget_all();
 
-  WorkerTable& table_;
+  asio::io_context& io_;
   std::optional<DnstapOptions> options_;
+  Calls calls_;
   std::map<std::uint32_t, Stream> streams_;
   RateLimitedLog failures_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
 }  // namespace pando::manager

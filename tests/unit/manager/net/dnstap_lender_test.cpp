@@ -1,18 +1,23 @@
-#include "manager/workers/dnstap_lender.h"
+#include "manager/net/dnstap_lender.h"
 
 #include <gtest/gtest.h>
 
 #include "../frame_collector.h"
 #include "../run_until.h"
 #include "ipc/frame_stream.h"
-#include "worker_parts.h"
 
 namespace pando::manager {
 namespace dnstap_lender_test {
 
-using testing::Connection;
 using testing::FrameCollector;
 using testing::run_until;
+
+/// What one worker was told.
+struct Told {
+  ipc::Dnstap what;
+  bool with_stream = false;
+  bool operator==(const Told&) const = default;
+};
 
 class DnstapLenderTest : public ::testing::Test {
  protected:
@@ -23,11 +28,15 @@ class DnstapLenderTest : public ::testing::Test {
     made.what.queries = true;
     return made;
   }
-  WorkerSlot& serve(std::uint32_t number, Connection& worker) {
-    WorkerSlot& slot = table_.at(number);
-    slot.link = worker.link;
-    slot.state = WorkerSlot::State::kServing;
-    return slot;
+  std::unique_ptr<DnstapLender> lender(std::optional<DnstapOptions> chosen) {
+    DnstapLender::Calls calls;
+    calls.tell = [this](std::uint32_t, const ipc::Dnstap& what, Fd stream) {
+      if (has_worker_) told_.push_back({what, static_cast<bool>(stream)});
+      if (has_worker_ && stream) stream_ = std::move(stream);
+      return has_worker_;
+    };
+    calls.serving = [this] { return std::vector<std::uint32_t>(has_worker_ ? 1 : 0); };
+    return std::make_unique<DnstapLender>(io_, std::move(chosen), std::move(calls));
   }
   /// Waits for the next connection and accepts its stream.
   void accept() {
@@ -38,14 +47,10 @@ class DnstapLenderTest : public ::testing::Test {
     }));
     collector_.send(ipc::control_frame(ipc::FrameControl::kAccept, ipc::kDnstapContentType));
   }
-  /// Waits until the worker has got `count` messages.
-  std::vector<ipc::Dnstap> messages(Connection& worker, std::size_t count) {
-    std::vector<ipc::Dnstap> all;
-    EXPECT_TRUE(run_until(io_, [&] {
-      for (auto& message : worker.take<ipc::Dnstap>()) all.push_back(std::move(message));
-      return all.size() >= count;
-    }));
-    return all;
+  /// Waits until the worker was told `count` times, and gives what.
+  std::vector<Told> told(std::size_t count) {
+    EXPECT_TRUE(run_until(io_, [&] { return told_.size() >= count; }));
+    return std::exchange(told_, {});
   }
   /// Runs the loop for a while in which nothing is to happen.
   void idle() {
@@ -55,41 +60,40 @@ class DnstapLenderTest : public ::testing::Test {
 
   asio::io_context io_;
   FrameCollector collector_;
-  WorkerTable table_{io_};
+  bool has_worker_ = true;
+  std::vector<Told> told_;
+  Fd stream_;
 };
 
 TEST_F(DnstapLenderTest, AWorkerGetsSettingsAtOnceAndTheStreamWhenItIsOpen) {
-  DnstapLender lender(table_, options());
-  Connection worker(io_);
-  lender.worker_came(serve(0, worker));
-  EXPECT_EQ(messages(worker, 1), std::vector{options().what});
+  const auto lends = lender(options());
+  lends->worker_came(0);
+  EXPECT_EQ(told(1), (std::vector<Told>{{options().what, false}}));
   accept();
-  EXPECT_EQ(messages(worker, 1), std::vector{options().what});
+  EXPECT_EQ(told(1), (std::vector<Told>{{options().what, true}}));
   EXPECT_EQ(collector_.received(),
             ipc::control_frame(ipc::FrameControl::kStart, ipc::kDnstapContentType));
 }
 
 TEST_F(DnstapLenderTest, WithoutConfigurationAWorkerIsToldToStop) {
-  DnstapLender lender(table_, std::nullopt);
-  Connection worker(io_);
-  lender.worker_came(serve(0, worker));
-  EXPECT_EQ(messages(worker, 1), std::vector{ipc::Dnstap{}});
+  const auto lends = lender(std::nullopt);
+  lends->worker_came(0);
+  EXPECT_EQ(told(1), (std::vector<Told>{{ipc::Dnstap{}, false}}));
   idle();
   collector_.accept();
   EXPECT_FALSE(collector_.connection);
 }
 
 TEST_F(DnstapLenderTest, ALostStreamIsOpenedAgainOnce) {
-  DnstapLender lender(table_, options());
-  Connection worker(io_);
-  WorkerSlot& slot = serve(0, worker);
-  lender.worker_came(slot);
-  lender.stream_lost(slot);  // there was none
+  const auto lends = lender(options());
+  lends->worker_came(0);
+  lends->stream_lost(0);  // there was none
+  lends->stream_lost(7);
   accept();
-  messages(worker, 2);
-  for (int i = 0; i < 1000; ++i) lender.stream_lost(slot);
+  EXPECT_EQ(told(2).size(), 2U);
+  for (int i = 0; i < 1000; ++i) lends->stream_lost(0);
   accept();
-  messages(worker, 1);
+  EXPECT_EQ(told(1), (std::vector<Told>{{options().what, true}}));
   idle();
   collector_.accept();
   EXPECT_FALSE(collector_.connection) << "one stream a worker, whatever it reports";
@@ -98,63 +102,59 @@ TEST_F(DnstapLenderTest, ALostStreamIsOpenedAgainOnce) {
 TEST_F(DnstapLenderTest, AnAbsentCollectorIsTriedAgain) {
   const std::string aside = collector_.path + ".aside";
   std::filesystem::rename(collector_.path, aside);
-  DnstapLender lender(table_, options());
-  Connection worker(io_);
-  lender.worker_came(serve(0, worker));
+  const auto lends = lender(options());
+  lends->worker_came(0);
   idle();
   std::filesystem::rename(aside, collector_.path);
   accept();
-  EXPECT_EQ(messages(worker, 2).size(), 2U);
+  EXPECT_TRUE(told(2).back().with_stream);
 }
 
 TEST_F(DnstapLenderTest, NewSettingsLeaveTheStreamAlone) {
-  DnstapLender lender(table_, options());
-  Connection worker(io_);
-  lender.worker_came(serve(0, worker));
+  const auto lends = lender(options());
+  lends->worker_came(0);
   accept();
-  messages(worker, 2);
+  told(2);
   auto changed = options();
   changed.what.sample = 10;
-  lender.set(changed);
-  EXPECT_EQ(messages(worker, 1), std::vector{changed.what});
-  lender.set(changed);
+  lends->set(changed);
+  EXPECT_EQ(told(1), (std::vector<Told>{{changed.what, false}}));
+  lends->set(changed);
   idle();
-  EXPECT_TRUE(worker.take<ipc::Dnstap>().empty()) << "nothing has changed";
+  EXPECT_TRUE(told(0).empty()) << "nothing has changed";
   collector_.accept();
   EXPECT_FALSE(collector_.connection);
 }
 
 TEST_F(DnstapLenderTest, SwitchingOffEndsAllAttempts) {
-  DnstapLender lender(table_, options());
-  Connection worker(io_);
-  lender.worker_came(serve(0, worker));
+  const auto lends = lender(options());
+  lends->worker_came(0);
   collector_.accept();
-  lender.set(std::nullopt);
-  EXPECT_EQ(messages(worker, 2), (std::vector{options().what, ipc::Dnstap{}}));
+  lends->set(std::nullopt);
+  EXPECT_EQ(told(2), (std::vector<Told>{{options().what, false}, {ipc::Dnstap{}, false}}));
   collector_.send(ipc::control_frame(ipc::FrameControl::kAccept, ipc::kDnstapContentType));
   idle();
-  EXPECT_TRUE(worker.take<ipc::Dnstap>().empty());
-  lender.set(options());
+  EXPECT_TRUE(told(0).empty());
+  lends->set(options());
   accept();
-  EXPECT_EQ(messages(worker, 2).size(), 2U);
+  EXPECT_TRUE(told(2).back().with_stream);
 }
 
 TEST_F(DnstapLenderTest, AWorkerThatHasGoneGetsNoStream) {
-  DnstapLender lender(table_, options());
-  Connection worker(io_);
-  WorkerSlot& slot = serve(0, worker);
-  lender.worker_came(slot);
+  const auto lends = lender(options());
+  lends->worker_came(0);
   collector_.accept();
-  slot.link.reset();
+  has_worker_ = false;
   collector_.send(ipc::control_frame(ipc::FrameControl::kAccept, ipc::kDnstapContentType));
   ASSERT_TRUE(run_until(io_, [this] {
     std::uint8_t octet = 0;
     return ::recv(collector_.connection.get(), &octet, 1, MSG_DONTWAIT) == 0;
   })) << "the stream is closed";
-  Connection next(io_);
-  lender.worker_came(serve(0, next));
+  told(1);
+  has_worker_ = true;
+  lends->worker_came(0);
   accept();
-  EXPECT_EQ(messages(next, 2).size(), 2U);
+  EXPECT_TRUE(told(2).back().with_stream);
 }
 
 }  // namespace dnstap_lender_test
