@@ -111,7 +111,7 @@ std::string effective_server(const Settings& settings) {
   SettingLines out;
   show_fields(kFirstSections, settings, out);
   show_templates(settings, out);
-  show_fields(kCatalogSection, settings, out);
+  show_fields(kLaterSections, settings, out);
   return out.text();
 }
 
@@ -132,7 +132,7 @@ ConfigDifference compare(const Settings& running, const Settings& wanted, std::s
   SettingChanges& settings = difference.settings;
   compare_fields(kFirstSections, "", running, wanted, settings);
   compare_templates(running, wanted, settings);
-  compare_fields(kCatalogSection, "", running, wanted, settings);
+  compare_fields(kLaterSections, "", running, wanted, settings);
   difference.settings_changed = settings.size();
   if (settings.size() > limit) settings.resize(limit);
   cut_values(settings);

@@ -27,7 +27,7 @@ void read_root(Context& context, const YAML::Node& document) {
   // Catalogs name templates, and templates name catalogs; template names must therefore exist
   // first.
   TemplateReader templates(members.take("templates"));
-  read_members(root, members, kCatalogSection, context.settings);
+  read_members(root, members, kLaterSections, context.settings);
   templates.read_options();
   add_catalog_zones(context);
   if (const auto zones = members.take("zones")) read_zones(*zones);

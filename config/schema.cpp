@@ -14,7 +14,7 @@ std::vector<KeyInfo> schema() {
   list_fields(kZoneOptionFields, "zones[].", keys);
   for (KeyInfo& key : list_rule_fields()) keys.push_back(std::move(key));
   keys.push_back({"zone-lists"});
-  list_fields(kCatalogSection, "", keys);
+  list_fields(kLaterSections, "", keys);
   return keys;
 }
 

@@ -168,6 +168,7 @@ inline constexpr Field<Http> kHttpFields[] = {
     field<&Http::user, read_text>("user", Apply::kRestart),
     // Prometheus keeps each zone's series in memory, so their number is the operator's choice.
     field<&Http::metrics_zones, read_number<0, 100'000>>("metrics-zones", Apply::kRestart),
+    field<&Http::template_name, read_template_reference>("template"),
 };
 
 inline constexpr Field<CatalogGroup> kCatalogGroupFields[] = {
@@ -246,10 +247,10 @@ inline constexpr Field<Settings> kFirstSections[] = {
     nested<&Settings::limits, kLimitFields>("limits"),
     list_of<&Settings::keys, kKeyFields, check_new_key>("keys"),
     list_of<&Settings::remotes, kRemoteFields, check_new_remote>("remotes"),
-    nested<&Settings::http, kHttpFields, check_http>("http", Apply::kRestart),
 };
-/// Sections that refer to templates and to which zones may refer.
-inline constexpr Field<Settings> kCatalogSection[] = {
+/// Sections that refer to templates. Zones may refer to catalogs.
+inline constexpr Field<Settings> kLaterSections[] = {
+    nested<&Settings::http, kHttpFields, check_http>("http", Apply::kRestart),
     list_of<&Settings::catalogs, kCatalogFields, check_new_catalog>("catalogs"),
 };
 

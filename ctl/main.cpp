@@ -18,6 +18,7 @@
 #include "ctl/record_commands.h"
 #include "ctl/server_import.h"
 #include "ctl/store_commands.h"
+#include "ctl/upgrade/upgrade_command.h"
 #include "ctl/zone_commands.h"
 
 namespace {
@@ -31,6 +32,7 @@ struct Arguments {
   unsigned timeout_seconds = 60;
   std::string zone;
   std::string file;
+  std::string content;
   std::uint32_t count = 1;
   std::uint32_t interval = 1;
   std::uint32_t times = 0;
@@ -190,6 +192,19 @@ class CommandLine {
                 [](auto& s) { return s.stop(); });
     add_session(&app_, "hand-over", "have the manager leave its work to another one, which follows",
                 [](auto& s) { return s.hand_over(); });
+    add(&app_, "upgrade", "have the installed programs take over from the running ones",
+        [this] { return upgrade(); })
+        ->add_option("--log", arguments_.file, "log file of a manager that no unit starts");
+  }
+
+  int upgrade() {
+    const auto folder = run_directory(arguments_);
+    if (folder)
+      return ctl::upgrade({arguments_.config, *folder, arguments_.file,
+                           std::chrono::seconds(arguments_.timeout_seconds)},
+                          output_for(arguments_));
+    ctl::print_error(output_for(arguments_), folder.error().text);
+    return ctl::kFailed;
   }
 
   void add_explain() {
@@ -338,6 +353,8 @@ class CommandLine {
         ->required();
     add->add_option("--template", arguments_.template_name, "template of its settings");
     add->add_option("--file", arguments_.file, "its file, as in the configuration");
+    add->add_option("--content", arguments_.content,
+                    "a file here with its first content, for a file of the manager's own");
     add->add_option("--primary", arguments_.primaries, "remote that the zone is transferred from");
     add->add_option("settings", arguments_.words, "KEY=VALUE, as in the configuration's zones");
     add_session(zone, "remove", "remove zones that were added", [this](auto& s) {
@@ -357,7 +374,7 @@ class CommandLine {
     ctl::ZoneCommands zones(session);
     if (arguments_.zone == "-") return zones.add_from(std::cin);
     return zones.add({arguments_.zone, arguments_.file, arguments_.template_name,
-                      arguments_.primaries, arguments_.words});
+                      arguments_.primaries, arguments_.words, arguments_.content});
   }
 
   void add_store_commands() {

@@ -1,6 +1,5 @@
 #include "ctl/manager_commands.h"
 
-#include <sys/socket.h>
 #include <algorithm>
 
 #include <charconv>
@@ -525,11 +524,7 @@ int Session::hand_over() {
 int Session::end_manager(std::string_view verb, std::string_view done) {
   const int code = ask(request_for(verb), [](const json&) { return Status(); });
   if (code != kDone) return code;
-  // The manager closes the connection when it ends.
-  const auto gone = ipc::receive_json(fd_.get(), ipc::kMaxReplyBytes, timeout_);
-  char byte;
-  if (gone || ::recv(fd_.get(), &byte, 1, MSG_DONTWAIT) != 0)
-    return fail({Errc::kIo, "the manager is still there"});
+  if (auto gone = ipc::await_end(fd_.get(), timeout_); !gone) return fail(gone.error());
   if (!output_.json) output_.out << done << '\n';
   return kDone;
 }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/json_depth.h"
+#include "config/files.h"
 #include "ctl/view/json_text.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"
@@ -38,11 +40,28 @@ json value_of(const std::string& text) {
   return value.is_discarded() ? json(text) : value;
 }
 
+Result<std::string> read_content(const std::string& path) {
+  auto content = config::read_regular_file(path);
+  if (!content) return pass(content);
+  if (content->size() > kMostBytes / 2)  // JSON may need two octets for one
+    return fail(Errc::kInvalid, "{}: more than {} bytes: put it where the manager can read it",
+                path, kMostBytes / 2);
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (!std::all_of(content->begin(), content->end(), is_ascii))
+    return fail(Errc::kInvalid, "{}: write octets that are not ASCII as \\DDD", path);
+  return content;
+}
+
 Result<json> object_of(const NewZone& zone) {
   auto name = dns::Name::from_text(zone.name);
   if (!name) return fail(name.error().code, "zone '{}': {}", zone.name, name.error().text);
   json object{{"name", dns::to_text(*name)}};
   if (!zone.file.empty()) object["file"] = zone.file;
+  if (!zone.content.empty()) {
+    auto content = read_content(zone.content);
+    if (!content) return pass(content);
+    object["content"] = std::move(*content);
+  }
   if (!zone.template_name.empty()) object["template"] = zone.template_name;
   if (!zone.primaries.empty()) object["primaries"] = zone.primaries;
   for (const std::string& setting : zone.settings) {

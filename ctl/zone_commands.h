@@ -19,6 +19,7 @@ struct NewZone {
   std::string template_name{};
   std::vector<std::string> primaries{};
   std::vector<std::string> settings{};  ///< KEY=VALUE
+  std::string content{};                ///< file of this process with the zone's first content
 };
 
 class ZoneCommands {

@@ -72,12 +72,12 @@ int give_up(const Error& error) {
   return error.code == Errc::kInvalid ? kBadConfiguration : 1;
 }
 
-int run(const config::Settings& settings, std::vector<http::TsigKeyName> keys) {
+int run(const config::Settings& settings, http::ApiRoutes::Known known) {
   start_log(settings.server.log);
   http::Collector collector(collector_options(settings));
   const http::Routes routes(
       http::Access(settings.http->keys), collector,
-      {collector, http::ZoneWriter(settings.server.run_directory), std::move(keys)});
+      {collector, http::ZoneWriter(settings.server.run_directory), std::move(known)});
   std::optional<http::TlsFiles> tls;
   if (settings.http->tls)
     tls = http::TlsFiles{settings.http->tls->certificate, settings.http->tls->key};
@@ -119,12 +119,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "pando-http: %s has no section 'http': nothing to serve\n", path.c_str());
     return 0;
   }
-  std::vector<http::TsigKeyName> keys = names_of(loaded.settings.keys);
+  http::ApiRoutes::Known known{names_of(loaded.settings.keys), loaded.settings.remotes,
+                               loaded.settings.http->template_name};
   {
     // Secrets that this program has no use for do not stay in its memory.
     const WipeFreed wipe_freed;
     loaded.settings.keys = {};
     loaded.settings.server.cookies.secrets = {};
   }
-  return run(loaded.settings, std::move(keys));
+  return run(loaded.settings, std::move(known));
 }

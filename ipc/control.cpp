@@ -253,4 +253,11 @@ Result<json> call(int fd, const ControlRequest& request, std::chrono::millisecon
   return take_result(std::move(*reply));
 }
 
+Status await_end(int fd, std::chrono::milliseconds timeout) {
+  // It closes the connection by ending.
+  const auto gone = receive_json(fd, kMaxReplyBytes, timeout);
+  if (gone || is_connected(fd)) return fail(Errc::kIo, "the manager is still there");
+  return {};
+}
+
 }  // namespace pando::ipc

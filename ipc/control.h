@@ -214,5 +214,7 @@ Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
 /// Sends one request and returns the result in its reply.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);
+/// Waits until the manager at the other end, which was told to end, has gone.
+Status await_end(int fd, std::chrono::milliseconds timeout);
 
 }  // namespace pando::ipc

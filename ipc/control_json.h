@@ -11,8 +11,8 @@ namespace pando::ipc {
 
 // Absent members keep their defaults, so that programs of neighbouring versions understand each
 // other. A list without its rows is an error.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, pid, started, configuration,
-                                                configured, zone_lists, problem, worker_mode,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, program, pid,
+                                                started, configuration, configured, zone_lists, problem, worker_mode,
                                                 worker_isolation, workers_wanted, workers_running,
                                                 addresses, zones, zones_loaded, store_version,
                                                 store, journal, image, image_not_used,
@@ -26,7 +26,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, seri
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
                                                 leases, counters, opcodes, rcodes, types,
-                                                page_tables)
+                                                page_tables, build)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerListResult, mode, workers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ReloadResult, zones_added, zones_removed,
                                                 zones_kept, zones_changed, restart_needed, warnings,

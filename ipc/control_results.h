@@ -14,6 +14,8 @@ using Counters = std::map<std::string, std::uint64_t>;
 
 struct StatusResult {
   std::string version{};  ///< of the program
+  std::string build{};    ///< its build ID, as hexadecimal digits
+  std::string program{};  ///< its path
   std::uint32_t pid = 0;
   std::uint64_t started = 0;
   std::string configuration{};   ///< path of the file
@@ -92,6 +94,7 @@ struct WorkerRow {
   Counters types{};          ///< queries by QTYPE, "AAAA"; likewise
   /// bytes of the kernel's page tables for all mappings of the process
   std::uint64_t page_tables = 0;
+  std::string build{};  ///< build ID of its program; empty until it has said Hello
   bool operator==(const WorkerRow&) const = default;
 };
 

@@ -44,6 +44,7 @@ void put(Encoder& out, const Hello& hello) {
   out.u32(hello.pid);
   out.u64(hello.layout);
   out.u32(hello.sockets);
+  out.text(hello.build);
 }
 
 void get(Decoder& in, Hello& hello) {
@@ -51,6 +52,7 @@ void get(Decoder& in, Hello& hello) {
   hello.pid = in.u32();
   hello.layout = in.u64();
   hello.sockets = in.u32();
+  hello.build = in.text();
 }
 
 void put(Encoder& out, const Adopt& adopt) { put(out, adopt.sockets); }

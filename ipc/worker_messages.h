@@ -19,7 +19,7 @@
 /// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 3;
+inline constexpr std::uint16_t kWorkerProtocol = 4;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
@@ -44,12 +44,13 @@ struct SocketDescription {
 // Worker → manager ------------------------------------------------------------------------------
 
 /// First packet of each connection. `sockets`: how many sockets a worker that survived its manager
-/// will hand back in the Adopt packets that follow.
+/// will hand back in the Adopt packets that follow. `build`: own_build() of its program.
 struct Hello {
   std::uint32_t slot = 0;
   std::uint32_t pid = 0;
   std::uint64_t layout = 0;
   std::uint32_t sockets = 0;
+  std::string build{};
   bool operator==(const Hello&) const = default;
 };
 /// Sockets the worker serves; one descriptor each.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/pause_point.h"
+#include "base/program_build.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "shm/slots.h"
@@ -94,5 +95,6 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   arguments.service.layout = pando::zone::layout_fingerprint();
+  arguments.service.build = pando::own_build();
   return run(arguments);
 }

@@ -21,6 +21,7 @@ struct ServiceOptions {
   std::uint32_t slot = 0;
   std::string run_directory;
   std::uint64_t layout = 0;  ///< zone::layout_fingerprint()
+  std::string build;         ///< own_build()
 };
 
 /// The whole worker: one loop, the connection to the manager, and the sockets it passes.

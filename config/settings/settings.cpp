@@ -35,6 +35,12 @@ bool Http::writes(dns::NameView zone) const noexcept {
   });
 }
 
+bool Http::administers(dns::NameView zone) const noexcept {
+  return std::any_of(keys.begin(), keys.end(), [&](const HttpKey& key) {
+    return key.role == HttpKey::Role::kAdmin && key.sees(zone);
+  });
+}
+
 std::string produced_catalog_path(const std::string& journal, dns::NameView catalog) {
   std::string name = dns::to_text(dns::Name(catalog).folded());
   return fmt::format("{}/catalogs/{}zone", journal, name);
@@ -42,6 +48,15 @@ std::string produced_catalog_path(const std::string& journal, dns::NameView cata
 
 bool Dnstap::has(Messages kind) const noexcept {
   return std::find(messages.begin(), messages.end(), kind) != messages.end();
+}
+
+Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone) {
+  constexpr std::size_t kMostBytes = 240;  // a file name may have 255; writers append to it
+  const std::string name = dns::to_text(dns::Name(zone).folded());
+  if (name.find('/') != std::string::npos || name.size() > kMostBytes)
+    return fail(Errc::kInvalid, "zone {}: no file can be named after it: add it with a 'file'",
+                name);
+  return fmt::format("{}/zones/{}zone", journal, name);
 }
 
 bool Settings::produces(dns::NameView zone) const noexcept {

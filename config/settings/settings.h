@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/result.h"
 #include "config/settings/zone_table.h"
 #include "dns/name.h"
 #include "dns/tsig/tsig.h"
@@ -195,11 +196,15 @@ struct Catalog {
 /// The file in which the manager keeps a produced catalog, in a folder beside the journal's files.
 [[nodiscard]] std::string produced_catalog_path(const std::string& journal, dns::NameView catalog);
 
+/// The file that the manager makes for a zone that is added with its content, in a folder beside
+/// the journal's files. kInvalid: the name cannot be that of a file.
+Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone);
+
 /// http.keys: a client of pando-http that shows this secret.
 struct HttpKey {
   enum class Role : std::uint8_t { kRead, kWrite, kAdmin };  ///< each may what those before it may
   std::string name;
-  std::string secret;
+  std::string secret{};
   Role role = Role::kRead;
   /// Zones that the client sees; empty = all. A first label "*" stands for one or more labels.
   std::vector<dns::Name> zones;
@@ -223,9 +228,12 @@ struct Http {
   std::optional<HttpTls> tls;
   std::string user = "pando-http";
   std::uint32_t metrics_zones = 0;  ///< zones with metrics of their own
+  std::string template_name;        ///< of zones that clients add; empty = "default" only
   /// Whether some key may change records of some zone, and of this zone.
   [[nodiscard]] bool writes() const noexcept;
   [[nodiscard]] bool writes(dns::NameView zone) const noexcept;
+  /// Whether some key may add and remove this zone.
+  [[nodiscard]] bool administers(dns::NameView zone) const noexcept;
   bool operator==(const Http&) const = default;
 };
 

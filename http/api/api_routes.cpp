@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/unix_time.h"
 #include "http/api/json_response.h"
+#include "http/api/new_zone.h"
 #include "http/api/pdns_json.h"
 #include "http/api/search_data.h"
 #include "ipc/log.h"
@@ -20,7 +22,7 @@ namespace {
 constexpr std::size_t kMostZoneBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostListed = 100'000;
 
-constexpr std::string_view kConfigured = "zones are added and removed in the configuration file";
+constexpr std::string_view kNotHere = "the settings of zones are changed by pandoctl";
 
 bool is_reading(const Request& request) {
   return request.method == "GET" || request.method == "HEAD";
@@ -38,6 +40,11 @@ std::string_view take_part(std::string_view& path) {
 
 Response result_response(const Status& done, std::string_view text) {
   return done ? json_response(200, {{"result", text}}) : error_response(done.error());
+}
+
+/// The request is too large.
+Response failed_change(const Error& error) {
+  return error.code == Errc::kFull ? error_response(413, error.text) : error_response(error);
 }
 
 json tsig_key_json(const TsigKeyName& key) {
@@ -66,8 +73,9 @@ Response ApiRoutes::answer(const Request& request, const AccessKey& client) cons
                       : server(path, request, client);
   if (client.role < Role::kWrite) return denied();
   if (path == "cache/flush" && request.method == "PUT") return flushed_cache();
-  return not_allowed("GET, HEAD",
-                     path.starts_with("zones") ? kConfigured : "this can only be read");
+  if (path != "zones") return not_allowed("GET, HEAD", "this can only be read");
+  if (request.method == "POST") return create(request, client);
+  return not_allowed("GET, HEAD, POST", "a list of zones cannot be changed as one");
 }
 
 Response ApiRoutes::server(std::string_view path, const Request& request,
@@ -117,8 +125,9 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   if (!client.sees(*name)) return not_found();
   const ZoneRequest wanted{request, *name, path};
   if (is_reading(request)) return read(wanted);
-  if (client.role < Role::kWrite) return denied();
-  Response response = change(wanted);
+  const bool removes = path.empty() && request.method == "DELETE";
+  if (client.role < (removes ? Role::kAdmin : Role::kWrite)) return denied();
+  Response response = removes ? remove(wanted) : change(wanted);
   if (response.status < 300)
     log::info("http_change", "key", client.name, "zone", to_text(*name), "method", request.method,
               "what", path.empty() ? "rrsets" : path);
@@ -153,7 +162,7 @@ Response ApiRoutes::read(const ZoneRequest& wanted) const {
 Response ApiRoutes::change(const ZoneRequest& wanted) const {
   const std::string& method = wanted.request.method;
   if (wanted.rest.empty())
-    return method == "PATCH" ? patch(wanted) : not_allowed("GET, HEAD, PATCH", kConfigured);
+    return method == "PATCH" ? patch(wanted) : not_allowed("GET, HEAD, PATCH, DELETE", kNotHere);
   if (wanted.rest == "export") return not_allowed("GET, HEAD", "an export is read");
   if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
     return not_allowed("GET, HEAD", "zones have none of these here");
@@ -166,11 +175,33 @@ Response ApiRoutes::change(const ZoneRequest& wanted) const {
       fmt::format("Added retrieval request for '{}'", to_text(wanted.zone)));
 }
 
+Response ApiRoutes::create(const Request& request, const AccessKey& client) const {
+  if (client.role < Role::kAdmin) return denied();
+  auto zone = read_new_zone(request.body, known_.remotes, unix_seconds());
+  if (!zone) return failed_change(zone.error());
+  zone->template_name = known_.zone_template;
+  if (!client.sees(zone->name)) return denied();
+  if (auto created = writer_.create(*zone); !created) return failed_change(created.error());
+  log::info("http_change", "key", client.name, "zone", to_text(zone->name), "method", "POST",
+            "what", "zone");
+  if (const auto content = collector_.read_zone(zone->name, kMostZoneBytes))
+    return json_response(201, zone_json(*content, {}));
+  ZoneContent empty;  // of a secondary zone that has not been transferred yet
+  empty.apex = to_text(zone->name);
+  empty.secondary = !zone->primaries.empty();
+  return json_response(201, zone_json(empty, {}));
+}
+
+Response ApiRoutes::remove(const ZoneRequest& wanted) const {
+  if (auto removed = writer_.remove(wanted.zone); !removed) return failed_change(removed.error());
+  Response response;
+  response.status = 204;
+  return response;
+}
+
 Response ApiRoutes::patch(const ZoneRequest& wanted) const {
   const auto changes = read_patch(wanted.request.body, wanted.zone);
-  if (!changes && changes.error().code == Errc::kFull)
-    return error_response(413, changes.error().text);
-  if (!changes) return error_response(changes.error());
+  if (!changes) return failed_change(changes.error());
   const auto done = writer_.apply(wanted.zone, *changes);
   if (!done && done.error().code == Errc::kFull) return error_response(507, done.error().text);
   if (!done) return error_response(done.error());
@@ -192,12 +223,12 @@ Response ApiRoutes::tsig_keys(std::string_view id) const {
   if (!id.empty()) {
     const auto name = name_of_id(id);
     if (!name) return error_response(name.error());
-    for (const TsigKeyName& key : tsig_keys_)
+    for (const TsigKeyName& key : known_.keys)
       if (dns::Name::from_text(key.name) == *name) return json_response(200, tsig_key_json(key));
     return not_found();
   }
   json list = json::array();
-  for (const TsigKeyName& key : tsig_keys_) list.push_back(tsig_key_json(key));
+  for (const TsigKeyName& key : known_.keys) list.push_back(tsig_key_json(key));
   return json_response(200, list);
 }
 

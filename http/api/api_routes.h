@@ -22,8 +22,14 @@ struct TsigKeyName {
 /// The PowerDNS Authoritative HTTP API. Errors are {"error": "..."}.
 class ApiRoutes {
  public:
-  ApiRoutes(Collector& collector, ZoneWriter writer, std::vector<TsigKeyName> keys)
-      : collector_(collector), writer_(std::move(writer)), tsig_keys_(std::move(keys)) {}
+  /// What the configuration has that clients may name: keys, and remotes by their addresses.
+  struct Known {
+    std::vector<TsigKeyName> keys;
+    std::vector<config::Remote> remotes;
+    std::string zone_template;  ///< http.template
+  };
+  ApiRoutes(Collector& collector, ZoneWriter writer, Known known)
+      : collector_(collector), writer_(std::move(writer)), known_(std::move(known)) {}
   /// For paths below kApiPrefix, by a client with this key. Any thread, but requests that change
   /// something one after the other.
   [[nodiscard]] Response answer(const Request& request, const AccessKey& client) const;
@@ -44,13 +50,15 @@ class ApiRoutes {
                               const AccessKey& client) const;
   [[nodiscard]] Response read(const ZoneRequest& wanted) const;
   [[nodiscard]] Response change(const ZoneRequest& wanted) const;
+  [[nodiscard]] Response create(const Request& request, const AccessKey& client) const;
+  [[nodiscard]] Response remove(const ZoneRequest& wanted) const;
   [[nodiscard]] Response patch(const ZoneRequest& wanted) const;
   [[nodiscard]] Response search(const Request& request, const AccessKey& client) const;
   [[nodiscard]] Response tsig_keys(std::string_view id) const;
 
   Collector& collector_;
   ZoneWriter writer_;
-  std::vector<TsigKeyName> tsig_keys_;
+  Known known_;
 };
 
 }  // namespace pando::http

@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "base/json_depth.h"
 #include "dns/folded_key.h"
 #include "dns/rdata/rdata.h"
+#include "http/api/json_request.h"
 
 namespace pando::http {
 
@@ -19,8 +19,6 @@ using Kind = RRsetChange::Kind;
 
 namespace {
 
-/// A PATCH has five levels. The library's memory for a level is many times its two octets.
-constexpr int kMostDepth = 16;
 /// RFC 2181 §8: a TTL has 31 bits.
 constexpr std::uint64_t kMaxTtl = 0x7FFFFFFF;
 
@@ -28,33 +26,6 @@ constexpr std::array<std::pair<std::string_view, Kind>, 4> kKinds{{{"REPLACE", K
                                                                    {"DELETE", Kind::kDelete},
                                                                    {"EXTEND", Kind::kExtend},
                                                                    {"PRUNE", Kind::kPrune}}};
-
-Result<json> read_document(std::string_view body) {
-  if (!is_json_shallow(body, kMostDepth)) return fail(Errc::kCorrupt, "JSON is nested too deeply");
-  json document = json::parse(body, nullptr, false);
-  if (document.is_discarded()) return fail(Errc::kCorrupt, "malformed JSON");
-  return document;
-}
-
-/// Text of a request, as an error repeats it.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kMost = 200;
-  return text.size() <= kMost ? fmt::format("'{}'", text)
-                              : fmt::format("'{}...'", text.substr(0, kMost));
-}
-
-const json* member(const json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-Result<std::string_view> text_of(const json& object, std::string_view key) {
-  const json* value = member(object, key);
-  if (value == nullptr || !value->is_string())
-    return fail(Errc::kInvalid, "Key '{}' not present or not a String", key);
-  return std::string_view(value->get_ref<const std::string&>());
-}
 
 /// A number, or a text of digits as PowerDNS takes it.
 Result<std::optional<std::uint32_t>> ttl_of(const json& object) {
@@ -81,7 +52,7 @@ Result<Kind> kind_of(const json& element) {
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   for (const auto& [word, kind] : kKinds)
     if (upper == word) return kind;
-  return fail(Errc::kInvalid, "Changetype {} is not a valid value", quoted(*text));
+  return fail(Errc::kInvalid, "Changetype {} is not a valid value", shown(*text));
 }
 
 Status read_target(const json& element, dns::NameView zone, RRsetChange& change) {
@@ -90,13 +61,13 @@ Status read_target(const json& element, dns::NameView zone, RRsetChange& change)
   auto type = text_of(element, "type");
   if (!type) return pass(type);
   if (!name->ends_with('.'))
-    return fail(Errc::kInvalid, "DNS Name {} is not canonical", quoted(*name));
+    return fail(Errc::kInvalid, "DNS Name {} is not canonical", shown(*name));
   const auto owner = dns::Name::from_text(*name);
-  if (!owner) return fail(Errc::kInvalid, "{}: {}", quoted(*name), owner.error().text);
+  if (!owner) return fail(Errc::kInvalid, "{}: {}", shown(*name), owner.error().text);
   const auto number = dns::rrtype_from_text(*type);
   if (!number || dns::is_meta_type(*number))
     return fail(Errc::kInvalid, "RRset {} IN {}: unknown type given", to_text(*owner),
-                quoted(*type));
+                shown(*type));
   if (!owner->view().is_at_or_below(zone))
     return fail(Errc::kInvalid, "RRset {} IN {}: Name is out of zone", to_text(*owner), *type);
   change.owner = *owner;
@@ -169,7 +140,7 @@ Status read_record(const json& record, RRsetChange& change) {
   if (!content) return pass(content);
   const auto refuse = [&](std::string_view reason) {
     return fail(Errc::kInvalid, "Record {}/{} {}: {}", to_text(change.owner),
-                to_text(change.type), quoted(*content), reason);
+                to_text(change.type), shown(*content), reason);
   };
   if (member(record, "priority") != nullptr) return refuse("'priority' is not allowed in a record");
   const json* disabled = member(record, "disabled");
@@ -237,16 +208,11 @@ Result<bool> read_records(const json& element, std::size_t room, RRsetChange& ch
 
 }  // namespace
 
-Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView zone) {
-  const auto document = read_document(body);
-  if (!document) return tl::unexpected<Error>(document.error());
-  const json* rrsets = member(*document, "rrsets");
-  if (rrsets == nullptr || !rrsets->is_array())
-    return fail(Errc::kInvalid, "No rrsets given in update request");
+Result<std::vector<RRsetChange>> read_rrsets(const json& rrsets, dns::NameView zone) {
   std::vector<RRsetChange> changes;
   std::set<std::tuple<std::string, dns::RRType, Kind>> seen;
   std::size_t count = 0;
-  for (const json& element : *rrsets) {
+  for (const json& element : rrsets) {
     if (++count > kMostChanges) return fail(Errc::kFull, "more than {} changes", kMostChanges);
     RRsetChange change;
     auto kind = kind_of(element);
@@ -266,6 +232,15 @@ Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView
     if (*changes_something) changes.push_back(std::move(change));
   }
   return changes;
+}
+
+Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView zone) {
+  const auto document = read_document(body);
+  if (!document) return tl::unexpected<Error>(document.error());
+  const json* rrsets = member(*document, "rrsets");
+  if (rrsets == nullptr || !rrsets->is_array())
+    return fail(Errc::kInvalid, "No rrsets given in update request");
+  return read_rrsets(*rrsets, zone);
 }
 
 }  // namespace pando::http

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -32,5 +33,7 @@ inline constexpr std::size_t kMostChanges = 20'000;
 /// nested too deeply. kInvalid: a rule is broken; comments and disabled records, which have no
 /// place in a zone, too. kFull: more than kMostChanges.
 Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView zone);
+/// The same of an array of RRsets alone.
+Result<std::vector<RRsetChange>> read_rrsets(const nlohmann::json& rrsets, dns::NameView zone);
 
 }  // namespace pando::http

@@ -149,4 +149,45 @@ Status ZoneWriter::retransfer(const dns::Name& zone) const {
   return tl::unexpected<Error>(done.error());
 }
 
+Status ZoneWriter::create(const NewZone& zone) const {
+  // Around the text: the names of members, and of primaries.
+  constexpr std::size_t kFrame = 4096;
+  json object{{"name", to_text(zone.name)}};
+  if (zone.primaries.empty())
+    object["content"] = zone.content;
+  else
+    object["primaries"] = zone.primaries;
+  if (!zone.template_name.empty()) object["template"] = zone.template_name;
+  ipc::ControlRequest request;
+  request.verb = std::string(verb::kZoneAdd);
+  request.zones.push_back(object.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (request.zones[0].size() > ipc::kMaxRequestBytes - kFrame)
+    return fail(Errc::kFull, "a new zone of more than {} bytes: add the rest by PATCH",
+                ipc::kMaxRequestBytes - kFrame);
+  auto manager = Conversation::open(run_directory_);
+  if (!manager) return pass(manager);
+  const auto result = manager->call(request);
+  if (!result) return tl::unexpected<Error>(result.error());
+  const auto added = ipc::read_json<ipc::ReloadResult>(*result);
+  if (!added) return tl::unexpected<Error>(added.error());
+  if (added->zones_failed == 0) return {};
+  // A zone that cannot be loaded is none that the client wanted.
+  [[maybe_unused]] const auto removed = remove(zone.name);
+  return fail(Errc::kInvalid, "{}", added->problems.empty() ? "the zone cannot be loaded"
+                                                            : added->problems.front());
+}
+
+Status ZoneWriter::remove(const dns::Name& zone) const {
+  auto manager = Conversation::open(run_directory_);
+  if (!manager) return pass(manager);
+  if (auto removed = manager->call(
+          {.verb = std::string(verb::kZoneRemove), .names = {to_text(zone)}});
+      !removed)
+    return pass(removed);
+  const auto purged =
+      manager->call({.verb = std::string(verb::kZonePurge), .name = to_text(zone)});
+  if (purged || purged.error().code == Errc::kNotFound) return {};
+  return tl::unexpected<Error>(purged.error());
+}
+
 }  // namespace pando::http

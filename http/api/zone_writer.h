@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "dns/name.h"
+#include "http/api/new_zone.h"
 #include "http/api/rrset_patch.h"
 #include "ipc/control_results.h"
 
@@ -23,6 +24,12 @@ class ZoneWriter {
   /// may have been made then. Else the manager's reason.
   [[nodiscard]] Result<ipc::CommittedZone> apply(const dns::Name& zone,
                                                  std::span<const RRsetChange> changes) const;
+  /// Adds the zone, which is served and durable when it returns. kExists: it is there already, or
+  /// updates of an earlier zone of the name are kept. kInvalid: its content has a fault, or it
+  /// cannot be added. kFull: too much for one request.
+  [[nodiscard]] Status create(const NewZone& zone) const;
+  /// Removes a zone that was added, with all that is kept of it.
+  [[nodiscard]] Status remove(const dns::Name& zone) const;
   /// Tells the zone's remotes its serial. A zone without remotes has nobody to tell, which is fine.
   [[nodiscard]] Status notify(const dns::Name& zone) const;
   /// Has a secondary zone transferred whole. kInvalid: a primary zone.

@@ -13,14 +13,27 @@ using nlohmann::json;
 
 namespace {
 
-/// The change that a command about zones asks for.
+Result<RunTimeChange> addition_of(const ipc::ControlRequest& request, const std::string& journal,
+                                  const RemovedZones::Zones& removed) {
+  if (request.zones.empty()) return fail(Errc::kInvalid, "{} takes zones", request.verb);
+  RunTimeChange change;
+  change.add = request.zones;
+  for (std::string& zone : change.add) {
+    auto created = take_content(zone, journal);
+    if (!created) return pass(created);
+    if (!*created) continue;
+    // They would come on top of the new content.
+    if (removed.contains((*created)->zone))
+      return fail(Errc::kExists, "updates of {} are kept from before: purge it first",
+                  to_text((*created)->zone));
+    change.create.push_back(std::move(**created));
+  }
+  return change;
+}
+
+/// The change that a command about zones asks for; `zone-add` has a function of its own.
 Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
   RunTimeChange change;
-  if (request.verb == ipc::verb::kZoneAdd) {
-    if (request.zones.empty()) return fail(Errc::kInvalid, "{} takes zones", request.verb);
-    change.add = request.zones;
-    return change;
-  }
   if (request.verb == ipc::verb::kZoneConfigure) {
     auto name = dns::Name::from_text(request.name);
     if (!name) return pass(name);
@@ -42,7 +55,9 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
 
 ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, Parts parts,
                                  Hooks hooks, std::uint64_t started)
-    : lists_(parts.lists),
+    : configuration_(parts.configuration),
+      removed_(*parts.zones.removed),
+      lists_(parts.lists),
       reloader_(parts.reloader),
       status_({parts.configuration, parts.data, parts.services, parts.zones, parts.lists,
                parts.workers, parts.listeners},
@@ -129,7 +144,10 @@ void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable
 
 void ControlCommands::change_zones(const ipc::ControlRequest& request,
                                    const CommandTable::Reply& reply) {
-  auto change = change_of(request);
+  auto change = request.verb == ipc::verb::kZoneAdd
+                    ? addition_of(request, configuration_.runtime->settings.store.journal,
+                                  removed_.zones())
+                    : change_of(request);
   if (!change) return reply(pass(change));
   run_time_zones_.submit(std::move(*change), [reply](const Result<ipc::ReloadResult>& result) {
     if (!result) return reply(tl::unexpected<Error>(result.error()));

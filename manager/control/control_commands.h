@@ -63,6 +63,8 @@ class ControlCommands {
   void reload(const CommandTable::Reply& reply);
   void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
+  const CurrentConfiguration& configuration_;
+  const RemovedZones& removed_;
   ZoneLists& lists_;
   Reloader& reloader_;
   StatusReport status_;

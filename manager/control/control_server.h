@@ -28,8 +28,9 @@ class ControlServer {
   enum class Rights : std::uint8_t { kNone, kRead, kEdit, kAll };
   struct Callbacks {
     std::function<Rights(std::uint32_t uid)> rights_of;
-    /// Whether connections with kEdit may edit this zone.
-    std::function<bool(dns::NameView zone)> may_edit;
+    /// Whether connections with kEdit may make this request, which changes something. It may be
+    /// changed to what they may ask for.
+    std::function<Status(ipc::ControlRequest& request)> restrict;
     Handler handler;
     /// The connection with this number (ControlRequest::session) is closed.
     std::function<void(std::uint64_t session)> ended;
@@ -56,7 +57,7 @@ class ControlServer {
   void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);
   void answer(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
   void end(const std::shared_ptr<Connection>& connection);
-  [[nodiscard]] Status check_rights(Rights rights, const ipc::ControlRequest& request) const;
+  [[nodiscard]] Status check_rights(Rights rights, ipc::ControlRequest& request) const;
   static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
 
   asio::io_context& io_;

@@ -10,6 +10,8 @@ ipc::StatusResult StatusReport::make() const {
   const zone::StoreView current = parts_.services.committer->current();
   ipc::StatusResult result;
   result.version = PANDO_VERSION;
+  result.build = build_;
+  result.program = program_;
   result.pid = static_cast<std::uint32_t>(::getpid());
   result.started = started_;
   result.configuration = parts_.configuration.path;

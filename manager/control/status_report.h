@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+
+#include "base/program_build.h"
 #include "ipc/control_results.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
@@ -23,7 +26,8 @@ class StatusReport {
   };
 
   /// `started`: start of the process, in seconds since 1970.
-  StatusReport(Parts parts, std::uint64_t started) : parts_(parts), started_(started) {}
+  StatusReport(Parts parts, std::uint64_t started)
+      : parts_(parts), started_(started), program_(own_program()), build_(own_build()) {}
 
   [[nodiscard]] ipc::StatusResult make() const;
 
@@ -35,6 +39,8 @@ class StatusReport {
 
   Parts parts_;
   std::uint64_t started_;
+  std::string program_;
+  std::string build_;
 };
 
 }  // namespace pando::manager

@@ -61,6 +61,7 @@ ipc::WorkerRow WorkerControl::make_row(const WorkerStatus& worker) const {
   row.pid = static_cast<std::uint32_t>(std::max(worker.pid, 0));
   row.state = to_text(worker.state);
   row.restarts = worker.restarts;
+  row.build = worker.build;
   row.page_tables = page_table_bytes(worker.pid);
   if (const shm::SlotPage* page = slots_.page(worker.slot)) {
     if (worker.pid > 0) row.started = page->started;

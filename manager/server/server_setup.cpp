@@ -4,6 +4,7 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
+#include "manager/control/http_user.h"
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "manager/start/dnstap_options.h"
@@ -135,7 +136,8 @@ void Server::make_zone_services() {
   services_.committer->on_journalled(
       [this](const JournalEntry& entry) { zones_.exports->journalled(entry); });
   zones_.removed =
-      std::make_unique<RemovedZones>(io_, background_.pool(), *services_.committer);
+      std::make_unique<RemovedZones>(io_, background_.pool(), *services_.committer,
+                                     configuration_.runtime->settings.store.journal);
   zones_.refresher = std::make_unique<Refresher>(
       io_, *network_, *data_->store, *data_->slots, *services_.committer, *services_.changes,
       Refresher::Hooks{
@@ -256,9 +258,10 @@ Status Server::open_control() {
       {[this](std::uint32_t uid) {
          return control_rights(uid, configuration_.runtime->settings);
        },
-       [this](dns::NameView zone) {
+       [this](ipc::ControlRequest& request) -> Status {
          const auto& http = configuration_.runtime->settings.http;
-         return http && http->writes(zone);
+         if (http) return restrict_http_user(*http, request);
+         return fail(Errc::kDenied, "the configuration has no section http any more");
        },
        [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
          control_.commands->run(request, reply);

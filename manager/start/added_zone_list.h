@@ -13,6 +13,7 @@
 #include "config/settings/settings.h"
 #include "dns/name.h"
 #include "manager/io/store_file.h"
+#include "manager/start/created_zones.h"
 
 namespace pando::manager {
 
@@ -48,6 +49,7 @@ struct CatalogUpdate {
 struct RunTimeChange {
   /// JSON objects as in the configuration's `zones`: name, file, template, and zone keys.
   std::vector<std::string> add{};
+  std::vector<CreatedZone> create{};  ///< those of `add` that came with their content
   std::vector<dns::Name> remove{};
   struct Setting {
     dns::Name zone;

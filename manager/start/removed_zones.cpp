@@ -132,7 +132,9 @@ void RemovedZones::purge(const dns::Name& zone, std::function<void(const Status&
                      to_text(zone)));
   const auto found = zones_.find(zone);
   if (found == zones_.end())
-    return done(fail(Errc::kNotFound, "no removed zone {}", to_text(zone)));
+    return done(remove_created_zone(journal_, zone)
+                    ? Status()
+                    : fail(Errc::kNotFound, "no removed zone {}", to_text(zone)));
   CommitRequest request;
   request.stage = [zone, serial = found->second.serial](Stage& stage) -> Status {
     if (stage.draft.view().zone_at(zone))
@@ -143,6 +145,7 @@ void RemovedZones::purge(const dns::Name& zone, std::function<void(const Status&
   request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
     if (!version) return done(tl::unexpected<Error>(version.error()));
     zones_.erase(zone);
+    remove_created_zone(journal_, zone);
     log::info("zone_purged", "zone", to_text(zone));
     done({});
   };

@@ -37,16 +37,19 @@ class RemovedZones {
   };
   using Zones = std::map<dns::Name, Zone, ByCanonicalOrder>;
 
-  /// References outlive the object, and the pool is joined before its destruction.
-  RemovedZones(asio::io_context& io, asio::thread_pool& pool, Committer& committer)
-      : io_(io), pool_(pool), committer_(committer) {}
+  /// References outlive the object, and the pool is joined before its destruction. `journal`: the
+  /// folder with the files of zones that were added with their content.
+  RemovedZones(asio::io_context& io, asio::thread_pool& pool, Committer& committer,
+               std::string journal)
+      : io_(io), pool_(pool), committer_(committer), journal_(std::move(journal)) {}
 
   /// Finds the removed zones anew, after the store was brought in line with `runtime`. `done` gets
   /// the number of zones that have come to the list. `history` is read in a pool thread.
   void look(RuntimePtr runtime, std::shared_ptr<HistorySource> history,
             std::function<void(std::uint64_t added)> done);
-  /// Drops the zone's records from the journal; durable when `done` is called. kNotFound: the zone
-  /// is not in the list. kExists: the zone is configured.
+  /// Drops the zone's records from the journal, durably when `done` is called, and the file that
+  /// was made for the zone. kNotFound: the zone is not in the list, and there was no such file.
+  /// kExists: the zone is configured.
   void purge(const dns::Name& zone, std::function<void(const Status&)> done);
   using Clock = std::chrono::steady_clock;
   /// Each hour, drops zones that left more than `limit` before `unix_time` (seconds since 1970). A
@@ -67,6 +70,7 @@ class RemovedZones {
   asio::io_context& io_;
   asio::thread_pool& pool_;
   Committer& committer_;
+  std::string journal_;
   Zones zones_;
   bool looked_ = false;
   std::uint64_t started_ = unix_seconds();

@@ -114,20 +114,36 @@ Status RunTimeZones::change_list(Batch& batch, const std::vector<Pending*>& chan
   config::Settings settings = batch.base->settings;
   bool any = false;
   for (Pending* pending : changes) {
-    pending->status = list_.apply(pending->change, settings, pending->zones);
+    pending->status = apply(*pending, settings);
     any = any || (pending->status && !pending->zones.empty());
   }
   if (!any) return {};
   settings.has_added_list = true;
   auto runtime = make_runtime(std::move(settings));
-  if (!runtime) {
-    list_.forget();
-    return pass(runtime);
+  if (!runtime) list_.forget();
+  Status saved = runtime ? list_.save() : Status(pass(runtime));
+  if (!saved) {
+    for (Pending* pending : changes) remove_files(*pending, batch.base->settings);
+    return saved;
   }
-  if (auto saved = list_.save(); !saved) return saved;
   crash_point("added-zones-kept");
   batch.runtime = std::move(*runtime);
   return {};
+}
+
+/// The files of new zones are there before the zones.
+Status RunTimeZones::apply(Pending& pending, config::Settings& settings) {
+  auto written = write_created_zones(pending.change.create, settings);
+  if (!written) return pass(written);
+  pending.created = std::move(*written);
+  Status applied = list_.apply(pending.change, settings, pending.zones);
+  if (!applied) remove_files(pending, settings);
+  return applied;
+}
+
+void RunTimeZones::remove_files(Pending& pending, const config::Settings& settings) {
+  for (const dns::Name& zone : std::exchange(pending.created, {}))
+    remove_created_zone(settings.store.journal, zone);
 }
 
 void RunTimeZones::worked_out(const BatchPtr& batch) {
@@ -156,6 +172,8 @@ void RunTimeZones::worked_out(const BatchPtr& batch) {
 void RunTimeZones::take_back(const BatchPtr& batch, const Error& error) {
   asio::post(pool_, [this, batch, error] {
     const Status undone = list_.undo();
+    if (undone)
+      for (Pending& pending : batch->changes) remove_files(pending, batch->base->settings);
     asio::post(io_, [this, batch, error, undone] {
       if (!undone)
         log::error("added_zones_not_taken_back", "reason", undone.error().text, "effect",

@@ -35,7 +35,8 @@ class RunTimeZones {
     RunTimeChange change;
     Done done;
     Status status{};
-    std::vector<dns::Name> zones{};  ///< changed ones
+    std::vector<dns::Name> zones{};    ///< changed ones
+    std::vector<dns::Name> created{};  ///< zones whose files were written for this change
   };
   struct Batch;
   using BatchPtr = std::shared_ptr<Batch>;
@@ -43,6 +44,8 @@ class RunTimeZones {
   void work_out(Batch& batch);
   [[nodiscard]] static Status find_files(const config::Settings& settings, Pending& pending);
   Status change_list(Batch& batch, const std::vector<Pending*>& changes);
+  Status apply(Pending& pending, config::Settings& settings);
+  static void remove_files(Pending& pending, const config::Settings& settings);
   void worked_out(const BatchPtr& batch);
   using Files = ZoneFileLoads::Counts;
   void take_back(const BatchPtr& batch, const Error& error);

@@ -1,7 +1,5 @@
 #include "manager/start/take_over.h"
 
-#include <sys/socket.h>
-
 #include <nlohmann/json.hpp>
 
 #include "ipc/control.h"
@@ -26,12 +24,7 @@ Status take_over(const std::string& run_directory) {
   if (!answer)
     return fail(answer.error().code, "the manager that runs does not hand over: {}",
                 answer.error().text);
-  // It closes the connection by ending.
-  const auto gone = ipc::receive_json(running->get(), ipc::kMaxReplyBytes, kTimeout);
-  char byte;
-  if (gone || ::recv(running->get(), &byte, 1, MSG_DONTWAIT) != 0)
-    return fail(Errc::kIo, "the manager that runs is still there");
-  return {};
+  return ipc::await_end(running->get(), kTimeout);
 }
 
 }  // namespace pando::manager

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/program_build.h"
 #include "base/random.h"
 #include "base/secret.h"
 #include "base/unix_time.h"
@@ -201,6 +202,7 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
   WorkerSlot& slot = table_.at(hello.slot);
   succession_.is_of_our_layout(slot.number, link->peer().pid);
   supervisor_.worker_came(slot, link);
+  slot.build = is_build_id(hello.build) ? hello.build : "";
   // Only a worker that had attached was given sockets by its last manager.
   slot.attached = slot.attached || hello.sockets > 0;
   handover_.cancel(slot.number);

@@ -142,7 +142,8 @@ bool WorkerPool::have_own_user() const noexcept {
 std::vector<WorkerStatus> WorkerPool::status() const {
   std::vector<WorkerStatus> list;
   for (const auto& [number, slot] : parts_->table.slots())
-    list.push_back({number, slot.state, slot.pid, slot.adopted, slot.restarts});
+    list.push_back({number, slot.state, slot.pid, slot.adopted, slot.restarts,
+                    slot.greeted ? slot.build : ""});
   return list;
 }
 

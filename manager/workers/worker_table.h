@@ -26,6 +26,7 @@ struct WorkerStatus {
   std::int32_t pid = 0;
   bool adopted = false;  ///< was not started by this manager
   std::uint32_t restarts = 0;
+  std::string build{};  ///< build ID of its program, once it has said Hello
 };
 [[nodiscard]] std::string_view to_text(WorkerStatus::State state) noexcept;
 
@@ -48,6 +49,7 @@ struct WorkerSlot {
   bool lost = false;
   bool attached = false;  ///< this process was lent store and slot file
   bool told_to_stop = false;
+  std::string build;  ///< build ID of the program, as its last Hello said
   std::uint32_t restarts = 0;
   std::chrono::milliseconds backoff{0};
   std::chrono::steady_clock::time_point started{};

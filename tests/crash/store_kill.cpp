@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "base/build.h"
 #include "tests/property/store_table.h"
 #include "tests/unit/shm/support.h"
 
@@ -21,11 +22,7 @@ namespace {
 
 using namespace test;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kSmallUpdates = 30'000;
-#else
-constexpr int kSmallUpdates = 1'000'000;
-#endif
+constexpr int kSmallUpdates = kSanitized ? 30'000 : 1'000'000;
 constexpr std::uint64_t kWriterLimit = 8 * kMiB;
 /// Enough to grow the file, fill it, empty it, and punch what became free, twice.
 constexpr int kWriterVersions = 120;

@@ -557,16 +557,15 @@ TEST_F(Workers, OneThatCutsItsSlotOffIsReplacedAndTheManagerGoesOn) {
   EXPECT_GT(queries_of(0), 0U) << "the new page counts again";
 }
 
-TEST_F(Workers, AWorkerThatCannotStartIsTriedWithGrowingPauses) {
+TEST_F(Workers, AWorkerThatCannotStartIsTriedWithPauses) {
   MiniManager::Options options;
   options.worker_binary = "/bin/false";
   options.workers = 1;
+  const auto began = std::chrono::steady_clock::now();
   manager_ = std::make_unique<MiniManager>(store_, directory_.path(), server_, std::move(options));
-  ASSERT_TRUE(MiniManager::wait([&] { return manager_->status()[0].restarts >= 3; }));
-  // 100 + 200 ms at least lie between the first three.
-  const auto before = manager_->status()[0].restarts;
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_LE(manager_->status()[0].restarts, before + 2);
+  ASSERT_TRUE(MiniManager::wait([&] { return manager_->status()[0].restarts >= 5; }));
+  // 100 ms lie before each restart; a slow machine makes them longer.
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(500));
 }
 
 // Coming and going

@@ -12,16 +12,13 @@
 #include <new>
 #include <thread>
 
+#include "base/build.h"
 #include "shm/epoch.h"
 
 namespace pando::shm {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::uint64_t kRounds = 400'000;
-#else
-constexpr std::uint64_t kRounds = 10'000'000;
-#endif
+constexpr std::uint64_t kRounds = kSanitized ? 400'000 : 10'000'000;
 /// So few blocks that each is reused within microseconds.
 constexpr std::size_t kBlocks = 6;
 /// The reader keeps a lease for this many pins, then lets it go for as many.

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/build.h"
 #include "shm/live_file.h"
 #include "shm/map/locks.h"
 #include "shm/reader.h"
@@ -24,11 +25,7 @@ namespace {
 
 using namespace test;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kVersions = 1500;
-#else
-constexpr int kVersions = 10'000;
-#endif
+constexpr int kVersions = kSanitized ? 1500 : 10'000;
 constexpr std::uint32_t kReaders = 2;
 
 struct Signals {

@@ -29,7 +29,7 @@ ROOM_ORDER = {
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "config": ["import", "", "settings"],
-    "ctl": ["", "backup", "view"],
+    "ctl": ["", "backup", "upgrade", "view"],
     "http": ["", "api", "metrics", "observe", "serve"],
 }
 

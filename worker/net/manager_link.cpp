@@ -89,7 +89,7 @@ void ManagerLink::connect_later() {
 void ManagerLink::say_hello() {
   const auto sockets = handlers_.sockets();
   tell(ipc::Hello{identity_.slot, static_cast<std::uint32_t>(::getpid()), identity_.layout,
-                  static_cast<std::uint32_t>(sockets.size())});
+                  static_cast<std::uint32_t>(sockets.size()), identity_.build});
   for (std::size_t begin = 0; begin < sockets.size(); begin += ipc::kMaxPacketDescriptors) {
     const std::size_t end = std::min(sockets.size(), begin + ipc::kMaxPacketDescriptors);
     ipc::Adopt adopt;

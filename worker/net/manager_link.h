@@ -55,6 +55,7 @@ class ManagerLink {
     std::uint32_t slot = 0;
     std::uint64_t layout = 0;
     std::string socket_path;
+    std::string build{};  ///< own_build()
   };
 
   ManagerLink(asio::io_context& io, Identity identity, Handlers handlers,

@@ -16,7 +16,7 @@ SocketDescription socket_with_id(std::uint32_t id) {
 
 std::vector<FromWorker> worker_messages() {
   return {
-      Hello{7, 4711, 0x1122334455667788, 9},
+      Hello{7, 4711, 0x1122334455667788, 9, "00ff"},
       Adopt{{socket_with_id(1), socket_with_id(0xFFFFFFFF)}},
       Forward{1ULL << 40,
               ForwardKind::kSignedQuery,

@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "manager/control/http_user.h"
+
 namespace pando::manager {
 namespace control_server_test {
 
@@ -30,7 +32,11 @@ class Control : public ::testing::Test {
     callbacks.rights_of = [rights](std::uint32_t uid) {
       return uid == ::getuid() ? rights : Rights::kNone;
     };
-    callbacks.may_edit = [own](dns::NameView zone) { return zone == own; };
+    config::Http http;
+    http.keys.push_back({.name = "panel", .role = config::HttpKey::Role::kWrite, .zones = {own}});
+    callbacks.restrict = [http](ipc::ControlRequest& request) {
+      return restrict_http_user(http, request);
+    };
     callbacks.handler = [](const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
       reply(nlohmann::json{{"session", request.session}});
     };
@@ -98,7 +104,7 @@ TEST_F(Control, AnEditorReachesNothingElse) {
   EXPECT_THAT(ask(client, ipc::verb::kZoneSet, "a..b"), HasSubstr("a..b"));
   for (const std::string_view verb :
        {ipc::verb::kStop, ipc::verb::kReload, ipc::verb::kHandOver, ipc::verb::kZoneExport,
-        ipc::verb::kZonePurge, ipc::verb::kZoneRollback, ipc::verb::kZoneSnapshot,
+        ipc::verb::kZoneRollback, ipc::verb::kZoneSnapshot,
         ipc::verb::kZoneSnapshotDelete, ipc::verb::kStoreCopy, ipc::verb::kStoreDump,
         ipc::verb::kStoreCheckpoint, ipc::verb::kStoreAudit, ipc::verb::kWorkerAdd,
         ipc::verb::kWorkerRemove, ipc::verb::kZoneRead, ipc::verb::kExplain})

@@ -59,7 +59,7 @@ class Removed : public ::testing::Test {
   }
 
   Parts parts_;
-  RemovedZones removed_{parts_.io, parts_.pool, parts_.committer};
+  RemovedZones removed_{parts_.io, parts_.pool, parts_.committer, parts_.journal.directory()};
   int updates_ = 0;
 };
 

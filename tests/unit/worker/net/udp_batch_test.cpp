@@ -280,7 +280,7 @@ TEST_F(KeptBatch, NothingInTheFileLeadsTheKernelAnywhere) {
 void kill_within_receive(pid_t child) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);  // its SIGSTOP
-  for (int stop = 0;; ++stop) {
+  while (true) {
     ASSERT_EQ(::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr), 0);
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSTOPPED(status));

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+/// Programs that pandoctl starts, and processes of others.
+namespace pando::ctl {
+
+/// Runs a program to its end, with our standard error and without its output. Fails if it cannot be
+/// started, or ends with another exit code than 0.
+Status run_program(const std::vector<std::string>& command);
+
+/// A program that was started as the leader of a session of its own: it lives on without us.
+class StartedProgram {
+ public:
+  /// Output and errors go to `log`.
+  static Result<StartedProgram> start(const std::vector<std::string>& command, const Fd& log);
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Exit code, once it has ended; 128 + signal after a signal.
+  [[nodiscard]] std::optional<int> exit_code();
+
+ private:
+  explicit StartedProgram(pid_t pid) noexcept : pid_(pid) {}
+  pid_t pid_;
+  std::optional<int> exit_code_;
+};
+
+/// The systemd unit of which the process is the main process, "pando-manager.service". Empty: it
+/// is none, or there is no systemd.
+[[nodiscard]] std::string unit_of(pid_t pid);
+
+/// The user whose rights the process has; kNotFound when there is no such process.
+Result<uid_t> user_of(pid_t pid);
+
+}  // namespace pando::ctl

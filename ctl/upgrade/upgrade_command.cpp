@@ -1,0 +1,314 @@
+#include "ctl/upgrade/upgrade_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/program_build.h"
+#include "config/load.h"
+#include "ctl/upgrade/processes.h"
+#include "ctl/view/json_text.h"
+#include "ipc/control.h"
+#include "ipc/control_json.h"
+
+namespace pando::ctl {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLookAgain{50};
+constexpr const char* kHttpUnit = "pando-http.service";
+constexpr const char* kSystemctl = "systemctl";
+/// Of a build ID, in a table: git shows as much.
+constexpr std::size_t kShownDigits = 12;
+
+/// Manager and workers at one moment.
+struct Processes {
+  ipc::StatusResult manager;
+  ipc::WorkerListResult workers;
+
+  [[nodiscard]] const ipc::WorkerRow* worker(std::uint32_t slot) const {
+    const auto found = std::ranges::find(workers.workers, slot, &ipc::WorkerRow::slot);
+    return found == workers.workers.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] bool has_worker_process(std::uint32_t pid) const {
+    return std::ranges::find(workers.workers, pid, &ipc::WorkerRow::pid) != workers.workers.end();
+  }
+  [[nodiscard]] bool all_serve() const {
+    return std::ranges::all_of(workers.workers,
+                               [](const auto& row) { return row.state == "serving"; });
+  }
+};
+
+bool is_external(const Processes& processes) { return processes.workers.mode == "external"; }
+
+class Upgrade {
+ public:
+  Upgrade(const UpgradeRequest& request, const Output& output)
+      : request_(request), output_(output) {}
+
+  /// Whether a manager answered at the beginning.
+  [[nodiscard]] bool reached() const noexcept { return reached_; }
+  [[nodiscard]] const Processes& after() const noexcept { return after_; }
+
+  Status run() {
+    auto found = look();
+    if (!found) return pass(found);
+    reached_ = true;
+    before_ = std::move(*found);
+    if (auto ready = check_before(); !ready) return ready;
+    if (auto replaced = unit_.empty() ? start_manager() : start_unit(); !replaced) return replaced;
+    if (auto replaced = is_external(before_) ? restart_units() : restart_workers(); !replaced)
+      return replaced;
+    if (auto replaced = restart_http(); !replaced) return replaced;
+    return check_after();
+  }
+
+ private:
+  void tell(const std::string& line) const {
+    if (!output_.json) output_.out << line << std::endl;
+  }
+
+  Result<nlohmann::json> ask(std::string_view verb, std::chrono::milliseconds timeout) const {
+    auto connection = ipc::connect_control(request_.run_directory);
+    if (!connection) return pass(connection);
+    ipc::ControlRequest request;
+    request.verb = verb;
+    return ipc::call(connection->get(), request, timeout);
+  }
+
+  Result<Processes> look() const {
+    auto status = ask(ipc::verb::kStatus, request_.timeout);
+    if (!status) return pass(status);
+    auto list = ask(ipc::verb::kWorkerList, request_.timeout);
+    if (!list) return pass(list);
+    auto manager = ipc::read_json<ipc::StatusResult>(*status);
+    if (!manager) return pass(manager);
+    auto workers = ipc::read_json<ipc::WorkerListResult>(*list);
+    if (!workers) return pass(workers);
+    return Processes{std::move(*manager), std::move(*workers)};
+  }
+
+  /// Looks until `is_so` is true of what a manager tells, or the time is over.
+  Status wait_until(const std::string& what, const std::function<bool(const Processes&)>& is_so,
+                    const std::function<Status()>& still_possible = [] { return Status(); }) {
+    const auto deadline = Clock::now() + request_.timeout;
+    while (true) {
+      const auto seen = look();
+      if (seen && is_so(*seen)) return {};
+      if (auto possible = still_possible(); !possible) return possible;
+      if (Clock::now() >= deadline)
+        return fail(Errc::kIo, "not within {} s: {}", request_.timeout.count(), what);
+      std::this_thread::sleep_for(kLookAgain);
+    }
+  }
+
+  // Before ----------------------------------------------------------------------------------------
+
+  /// Everything that would keep the new programs from their start: nothing has been touched yet.
+  Status check_before() {
+    const auto pid = static_cast<pid_t>(before_.manager.pid);
+    program_ = before_.manager.program;
+    if (program_.empty())
+      return fail(Errc::kUnsupported, "the running manager does not tell its program's path");
+    configuration_ = before_.manager.configuration;
+    if (!fs::path(configuration_).is_absolute())
+      configuration_ = fs::absolute(request_.config).lexically_normal().string();
+    unit_ = unit_of(pid);
+    if (auto works = run_program({program_, "--version"}); !works) return works;
+    const config::LoadResult loaded = config::load(configuration_);
+    if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
+    if (auto allowed = check_rights(pid, loaded.settings); !allowed) return allowed;
+    if (unit_.empty()) return open_log(pid);
+    return {};
+  }
+
+  Status check_rights(pid_t pid, const config::Settings& settings) const {
+    if (!unit_.empty())
+      return ::geteuid() == 0
+                 ? Status()
+                 : Status(fail(Errc::kDenied, "{} can be restarted by root only", unit_));
+    if (pid == 1)
+      return fail(Errc::kUnsupported,
+                  "the manager is the first process of a container, which ends with it: start a "
+                  "container with the new programs instead");
+    auto user = user_of(pid);
+    if (!user) return pass(user);
+    // A configuration that names the user says what a process that root starts becomes.
+    if (*user == ::geteuid() || (::geteuid() == 0 && !settings.server.user.empty()))
+      return {};
+    return fail(Errc::kDenied, "the manager runs as user {}: run this command as that user", *user);
+  }
+
+  /// A file is continued; nobody but root may find out what the old manager writes to.
+  Status open_log(pid_t pid) {
+    const std::string path =
+        request_.log.empty() ? fmt::format("/proc/{}/fd/2", pid) : request_.log;
+    log_ = Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640));
+    if (log_) return {};
+    if (!request_.log.empty()) return fail_errno("cannot write " + path);
+    return fail(Errc::kInvalid,
+                "the running manager's log cannot be continued: --log FILE names one for the new "
+                "manager");
+  }
+
+  // The manager -----------------------------------------------------------------------------------
+
+  /// The new manager itself asks the old one to hand over, once it has read the configuration.
+  Status start_manager() {
+    auto started =
+        StartedProgram::start({program_, "--config", configuration_, "--take-over"}, log_);
+    if (!started) return pass(started);
+    tell(fmt::format("process {} hands over to process {}", before_.manager.pid, started->pid()));
+    return wait_until(
+        "an answer of the new manager",
+        [&](const Processes& seen) {
+          return seen.manager.pid == static_cast<std::uint32_t>(started->pid());
+        },
+        [&]() -> Status {
+          const auto code = started->exit_code();
+          if (!code) return {};
+          return fail(Errc::kIo, "the new manager ended with exit code {}; {}", *code,
+                      who_is_left());
+        });
+  }
+
+  Status start_unit() {
+    if (auto read = run_program({kSystemctl, "daemon-reload"}); !read) return read;
+    tell(fmt::format("process {} hands over to {}", before_.manager.pid, unit_));
+    auto connection = ipc::connect_control(request_.run_directory);
+    if (!connection) return pass(connection);
+    ipc::ControlRequest request;
+    request.verb = ipc::verb::kHandOver;
+    if (auto handed = ipc::call(connection->get(), request, request_.timeout); !handed)
+      return pass(handed);
+    if (auto gone = ipc::await_end(connection->get(), request_.timeout); !gone) return gone;
+    if (auto started = run_program({kSystemctl, "start", unit_}); !started)
+      return fail(Errc::kIo, "{}; {}", started.error().text, who_is_left());
+    return wait_until("an answer of the new manager", [&](const Processes& seen) {
+      return seen.manager.pid != before_.manager.pid;
+    });
+  }
+
+  std::string who_is_left() const {
+    const auto seen = look();
+    if (!seen) return "the workers go on; start the manager again";
+    return fmt::format("process {} goes on as the manager", seen->manager.pid);
+  }
+
+  // Workers ---------------------------------------------------------------------------------------
+
+  /// Workers of another layout have been replaced by the manager already, or are about to be.
+  Status restart_workers() {
+    const auto all_serve = [](const Processes& seen) { return seen.all_serve(); };
+    if (auto serving = wait_until("all workers serve", all_serve); !serving) return serving;
+    auto seen = look();
+    if (!seen) return pass(seen);
+    const bool any_left = std::ranges::any_of(seen->workers.workers, [&](const auto& row) {
+      return before_.has_worker_process(row.pid);
+    });
+    if (!any_left) return {};
+    const auto turns = static_cast<int>(seen->workers.workers.size()) + 1;
+    auto restarted = ask(ipc::verb::kWorkerRestart, request_.timeout * turns);
+    if (!restarted) return pass(restarted);
+    return wait_until("all workers serve", all_serve);
+  }
+
+  /// One after the other: the next one goes when its predecessor's successor serves.
+  Status restart_units() {
+    for (const ipc::WorkerRow& old : before_.workers.workers) {
+      if (old.pid == 0) continue;
+      const std::string unit = unit_of(static_cast<pid_t>(old.pid));
+      if (unit.empty()) continue;  // gone already, or started by somebody who must restart it
+      if (auto restarted = run_program({kSystemctl, "restart", unit}); !restarted) return restarted;
+      const auto serves = [&](const Processes& seen) {
+        const ipc::WorkerRow* row = seen.worker(old.slot);
+        return row != nullptr && row->pid != old.pid && row->state == "serving";
+      };
+      if (auto serving = wait_until(unit + " serves", serves); !serving) return serving;
+    }
+    return {};
+  }
+
+  Status restart_http() const {
+    if (unit_.empty() || !run_program({kSystemctl, "--quiet", "is-active", kHttpUnit})) return {};
+    return run_program({kSystemctl, "restart", kHttpUnit});
+  }
+
+  // After -----------------------------------------------------------------------------------------
+
+  Status check_after() {
+    auto seen = look();
+    if (!seen) return pass(seen);
+    after_ = std::move(*seen);
+    const std::string worker = (fs::path(program_).parent_path() / "pando-worker").string();
+    const std::string manager_build = program_build(program_).value_or("");
+    const std::string worker_build = program_build(worker).value_or("");
+    if (!manager_build.empty() && after_.manager.build != manager_build)
+      return fail(Errc::kIo, "the manager is not the program {}", program_);
+    for (const ipc::WorkerRow& row : after_.workers.workers) {
+      if (row.state != "serving")
+        return fail(Errc::kIo, "the worker of slot {} does not serve: it is {}", row.slot,
+                    row.state);
+      if (before_.has_worker_process(row.pid))
+        return fail(Errc::kIo, "the worker of slot {}, process {}, is no unit's: restart it",
+                    row.slot, row.pid);
+      if (!worker_build.empty() && row.build != worker_build)
+        return fail(Errc::kIo, "the worker of slot {} is not the program {}", row.slot, worker);
+    }
+    return {};
+  }
+
+  const UpgradeRequest& request_;
+  const Output& output_;
+  Processes before_;
+  Processes after_;
+  bool reached_ = false;
+  std::string program_;        ///< path of the manager's
+  std::string configuration_;  ///< absolute path
+  std::string unit_;           ///< the manager's; empty: it has none
+  Fd log_;                     ///< of a manager that this process starts
+};
+
+void print(const Processes& processes, const Output& output) {
+  const ipc::StatusResult& manager = processes.manager;
+  if (output.json) {
+    nlohmann::json workers = nlohmann::json::array();
+    for (const ipc::WorkerRow& row : processes.workers.workers)
+      workers.push_back({{"slot", row.slot}, {"pid", row.pid}, {"build", row.build}});
+    output.out << json_text({{"version", manager.version},
+                             {"pid", manager.pid},
+                             {"build", manager.build},
+                             {"workers", std::move(workers)}})
+               << '\n';
+    return;
+  }
+  Table table({{"PROGRAM"}, {"SLOT", true}, {"PID", true}, {"BUILD"}});
+  table.add({"pando-manager " + manager.version, "-", number(manager.pid),
+             manager.build.substr(0, kShownDigits)});
+  for (const ipc::WorkerRow& row : processes.workers.workers)
+    table.add({"pando-worker", number(row.slot), number(row.pid),
+               row.build.substr(0, kShownDigits)});
+  table.flush(output.out);
+}
+
+}  // namespace
+
+int upgrade(const UpgradeRequest& request, Output output) {
+  Upgrade upgrading(request, output);
+  if (auto done = upgrading.run(); !done) {
+    print_error(output, done.error().text);
+    return upgrading.reached() ? kFailed : kUnreachable;
+  }
+  print(upgrading.after(), output);
+  return kDone;
+}
+
+}  // namespace pando::ctl

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings/settings.h"
+#include "dns/name.h"
+
+namespace pando::http {
+
+/// A zone to be added: a primary one with its content, or a secondary one with its primaries.
+struct NewZone {
+  dns::Name name;
+  std::string content;                 ///< text of a zone file; empty: a secondary zone
+  std::vector<std::string> primaries;  ///< names of remotes
+  std::string template_name{};         ///< empty: none is named
+};
+
+/// Reads the content of a POST to the list of zones, by the rules of PowerDNS. A zone without a SOA
+/// gets one, with the serial YYYYMMDD01 of `today` (seconds since 1970). Addresses of `masters` are
+/// those of `remotes`. kCorrupt: no JSON. kInvalid: a rule is broken. kFull: too many records.
+Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::Remote>& remotes,
+                              std::uint64_t today);
+
+}  // namespace pando::http

@@ -1,0 +1,162 @@
+"""Zones that come and go by the PowerDNS API: POST to the list of zones, DELETE of a zone."""
+
+import threading
+
+import pytest
+
+import servers
+from test_api_write import READ, WRITE, ZONES, Client, replace
+from test_http import ZONE, beside  # noqa: F401: a fixture
+
+ADMIN, PANEL = "admin-secret-of-a-test", "panel-secret-of-a-test"
+KEYS = (f"keys: [{{name: reader, secret: {READ}}}, {{name: writer, secret: {WRITE}, role: write}}, "
+        f"{{name: admin, secret: {ADMIN}, role: admin}}, "
+        f"{{name: panel, secret: {PANEL}, role: admin, zones: ['*.customers.test']}}]")
+
+
+def new_zone(name, *rrsets, **members):
+    return {"name": name, "kind": "Native", "nameservers": [f"ns1.{name}"],
+            "rrsets": [{"name": f"ns1.{name}", "type": "A", "ttl": 60, "records": [{"content": "192.0.2.1"}]}, *rrsets],
+            **members}
+
+
+def test_a_zone_comes_lives_and_goes(beside):
+    server, program = beside(section=KEYS)
+    client = Client(program, ADMIN)
+    status, made = client("POST", ZONES, new_zone("new.test."))
+    assert status == 201, made
+    assert (made["id"], made["kind"], made["name"]) == ("new.test.", "Master", "new.test.")
+    assert {rrset["type"] for rrset in made["rrsets"]} == {"SOA", "NS", "A"}
+    assert server.ask("ns1.new.test").answer[0][0].to_text() == "192.0.2.1"
+    assert client.patch(replace("www.new.test.", "A", "192.0.2.2"), zone="new.test.")[0] == 204
+    assert client("POST", ZONES, new_zone("new.test."))[0] == 409
+    assert client("POST", ZONES, new_zone("example.test."))[0] == 409, "the configuration has it"
+    # It is there after a kill, with its change.
+    server.kill()
+    server.start("new.test")
+    assert server.ask("www.new.test").answer[0][0].to_text() == "192.0.2.2"
+    servers.wait_until("the manager takes changes", lambda: client("DELETE", f"{ZONES}/new.test.")[0] == 204)
+    assert server.ask("new.test", "SOA").rcode() == 5
+    assert client("DELETE", f"{ZONES}/new.test.")[0] == 404
+    # A zone of that name begins anew.
+    assert client("POST", ZONES, new_zone("new.test."))[0] == 201
+    assert not server.ask("www.new.test").answer
+    assert not [zone for zone in server.control("zone", "list") if zone["state"] == "removed"]
+
+
+def test_a_zone_with_a_fault_is_not_there(beside):
+    server, program = beside(section=KEYS)
+    client = Client(program, ADMIN)
+    folder = server.folder / server.journal / "zones"
+    for content, reason in ((new_zone("a.test.", zone="@ SOA broken", rrsets=[]), "SOA"),
+                            (new_zone("a.test.", zone="$INCLUDE /etc/passwd\n", rrsets=[]), "$INCLUDE"),
+                            (new_zone("a.test.", kind="Slave"), "MUST NOT"),
+                            (new_zone("0/26.a.test."), "no file"),
+                            ({"name": "a.test."}, "kind"), (b"{", "JSON")):
+        status, answer = client("POST", ZONES, content)
+        assert status in (400, 422) and reason in answer["error"], answer
+        assert client("GET", f"{ZONES}/a.test.")[0] == 404
+        assert not folder.exists() or not list(folder.iterdir()), content
+    assert [zone["name"] for zone in server.control("zone", "list")] == ["example.test."]
+    assert client("POST", ZONES, new_zone("a.test."))[0] == 201, "no trace is left"
+
+
+def test_keys_add_what_they_may(beside):
+    server, program = beside(section=KEYS)
+    for key in (READ, WRITE):
+        client = Client(program, key)
+        assert client("POST", ZONES, new_zone("a.customers.test."))[0] == 403
+        assert client("DELETE", f"{ZONES}/example.test.")[0] == 403
+    panel = Client(program, PANEL)
+    assert panel("POST", ZONES, new_zone("other.test."))[0] == 403
+    assert panel("DELETE", f"{ZONES}/example.test.")[0] == 404
+    assert panel("POST", ZONES, new_zone("a.customers.test."))[0] == 201
+    assert panel("DELETE", f"{ZONES}/a.customers.test.")[0] == 204
+    status, answer = Client(program, ADMIN)("DELETE", f"{ZONES}/example.test.")
+    assert status == 422 and "configuration" in answer["error"]
+    assert server.ask("www.example.test").answer
+
+
+def test_zones_have_the_template_of_the_section(beside):
+    server, program = beside(section=KEYS)
+    server.config.write_text(server.config.read_text().replace("user: root,", "user: root, template: customers,") + (
+        "remotes: [{name: p, address: [127.0.0.1@1]}]\n"
+        "templates: [{name: customers, allow-transfer: [127.0.0.0/8]}]\n"))
+    program.stop()
+    server.control("reload")
+    program.start()
+    client = Client(program, ADMIN)
+    assert client("POST", ZONES, new_zone("a.test."))[0] == 201
+    assert any("ns1.a.test" in line for line in server.records("a.test"))
+    assert "allow-transfer" in server.control("config", "show", "a.test")["yaml"]
+    status, answer = client("POST", ZONES, {"name": "b.test.", "kind": "Slave", "masters": ["127.0.0.2"]})
+    assert status == 422 and "no remote" in answer["error"]
+    status, made = client("POST", ZONES, {"name": "b.test.", "kind": "Slave", "masters": ["127.0.0.1:1"]})
+    assert (status, made["kind"]) == (201, "Slave"), made
+    assert server.control("zone", "status", "b.test")["kind"] == "secondary"
+
+
+def test_many_clients_add_and_remove(beside):
+    server, program = beside(section=KEYS)
+    failures = []
+
+    def work(number):
+        client = Client(program, ADMIN)
+        for turn in range(10):
+            name = f"z{turn}.c{number}.test."
+            if client("POST", ZONES, new_zone(name))[0] != 201:
+                failures.append(name)
+            if turn % 2 and client("DELETE", f"{ZONES}/{name}")[0] != 204:
+                failures.append(name)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    expected = {f"z{turn}.c{number}.test." for number in range(6) for turn in range(0, 10, 2)} | {"example.test."}
+    assert {zone["id"] for zone in Client(program, READ)("GET", ZONES)[1]} == expected
+    folder = server.folder / server.journal / "zones"
+    assert {file.name for file in folder.iterdir()} == {f"{name}zone" for name in expected - {"example.test."}}
+
+
+def test_a_large_zone_and_one_that_is_too_large(beside):
+    server, program = beside(section=KEYS)
+    client = Client(program, ADMIN)
+    rrset = lambda number: {"name": f"n{number}.big.test.", "type": "A", "ttl": 60, "records": [{"content": "192.0.2.1"}]}
+    assert client("POST", ZONES, new_zone("big.test.", *map(rrset, range(9_000))))[0] == 201
+    assert server.ask("n8999.big.test").answer
+    text = "@ 60 SOA ns1 admin 1 60 60 60 60\n@ 60 NS ns1\n" + "".join(f"n{n} 60 A 192.0.2.1\n" for n in range(60_000))
+    status, answer = client("POST", ZONES, {"name": "huge.test.", "kind": "Native", "zone": text})
+    assert status == 413 and "PATCH" in answer["error"], answer
+
+
+def test_pandoctl_sends_a_zones_content(pando, tmp_path):
+    """The same without HTTP: the file is the client's."""
+    file = tmp_path / "zone"
+    file.write_text(ZONE)
+    server = pando([{"name": "example.test", "file": str(file)}])
+    server.start("example.test")
+    content = tmp_path / "content"
+    content.write_text(ZONE)
+    server.control("zone", "add", "sent.test", "--content", str(content), 'allow-update=[{"address": "127.0.0.1"}]')
+    content.unlink()
+    assert server.ask("www.sent.test").answer
+    server.control("zone", "begin", "sent.test")
+    server.control("zone", "set", "sent.test", "new", "60", "A", "192.0.2.9")
+    server.control("zone", "commit", "sent.test")
+    server.stop()
+    server.start("sent.test")
+    assert server.ask("new.sent.test").answer
+    server.control("zone", "remove", "sent.test")
+    content.write_text(ZONE)
+    with pytest.raises(AssertionError, match="purge it first"):
+        server.control("zone", "add", "sent.test", "--content", str(content))
+    server.control("zone", "purge", "sent.test")
+    assert not list((server.folder / server.journal / "zones").iterdir())
+    server.control("zone", "add", "sent.test", "--content", str(content))
+    assert not server.ask("new.sent.test").answer
+    content.write_bytes(ZONE.encode() + b"; \xe4\n")
+    with pytest.raises(AssertionError, match="not ASCII"):
+        server.control("zone", "add", "other.test", "--content", str(content))

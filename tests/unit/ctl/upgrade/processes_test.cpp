@@ -1,0 +1,80 @@
+#include "ctl/upgrade/processes.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+namespace pando::ctl {
+namespace processes_test {
+
+/// A pipe whose writing end takes what a program prints.
+struct Pipe {
+  Pipe() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
+    reader = Fd(ends[0]);
+    writer = Fd(ends[1]);
+  }
+  /// All that was printed, once every writer has gone.
+  std::string text() {
+    writer.reset();
+    std::string all;
+    char buffer[256];
+    for (ssize_t size; (size = ::read(reader.get(), buffer, sizeof buffer)) > 0;)
+      all.append(buffer, static_cast<std::size_t>(size));
+    return all;
+  }
+  Fd reader;
+  Fd writer;
+};
+
+int exit_code_in_time(StartedProgram& program) {
+  for (int i = 0; i < 1000; ++i) {
+    if (const auto code = program.exit_code()) return *code;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return -1;
+}
+
+TEST(Processes, AProgramIsRunToItsEnd) {
+  EXPECT_TRUE(run_program({"true"}));
+  const auto failed = run_program({"sh", "-c", "exit 3"});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().text, "sh ended with exit code 3");
+  const auto killed = run_program({"sh", "-c", "kill -9 $$"});
+  ASSERT_FALSE(killed);
+  EXPECT_EQ(killed.error().text, "sh ended with exit code 137");
+  const auto missing = run_program({"/no/such/program"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().text, "cannot run /no/such/program: No such file or directory");
+}
+
+TEST(Processes, AStartedProgramLeadsItsSessionAndWritesToTheLog) {
+  Pipe log;
+  auto started =
+      StartedProgram::start({"sh", "-c", "cut -d ' ' -f 6 /proc/self/stat; echo error >&2; exit 5"}, log.writer);
+  ASSERT_TRUE(started);
+  EXPECT_EQ(exit_code_in_time(*started), 5);
+  const std::string text = log.text();
+  EXPECT_NE(text.find(std::to_string(started->pid())), std::string::npos) << text;
+  EXPECT_NE(text.find("error\n"), std::string::npos) << text;
+}
+
+TEST(Processes, AProgramThatRunsHasNoExitCode) {
+  Pipe log;
+  auto started = StartedProgram::start({"sleep", "60"}, log.writer);
+  ASSERT_TRUE(started);
+  EXPECT_FALSE(started->exit_code());
+  EXPECT_EQ(user_of(started->pid()).value(), ::geteuid());
+  ::kill(started->pid(), SIGTERM);
+  EXPECT_EQ(exit_code_in_time(*started), 128 + SIGTERM);
+  EXPECT_FALSE(user_of(started->pid()));
+}
+
+TEST(Processes, AProcessThatIsNoUnitsMainProcessHasNoUnit) { EXPECT_EQ(unit_of(::getpid()), ""); }
+
+}  // namespace processes_test
+}  // namespace pando::ctl

@@ -1,0 +1,125 @@
+#include "http/api/new_zone.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace pando::http {
+namespace new_zone_test {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kDay = 1795651200;  // 2026-11-26
+
+config::Remote remote(const std::string& name, const std::string& address) {
+  config::Remote made;
+  made.name = name;
+  made.address = {Endpoint::from_text(address).value()};
+  return made;
+}
+
+const std::vector<config::Remote> kRemotes{remote("one", "192.0.2.1"), remote("two", "192.0.2.2@5353"),
+                                           remote("six", "2001:db8::6")};
+
+Result<NewZone> read(const json& body) { return read_new_zone(body.dump(), kRemotes, kDay); }
+
+std::string why_not(json members) {
+  json body{{"name", "a.test."}, {"kind", "Native"}};
+  body.update(members);
+  const auto zone = read(body);
+  return zone ? "" : zone.error().text;
+}
+
+json rrset(const std::string& name, const std::string& type, const std::string& content) {
+  return {{"name", name}, {"type", type}, {"ttl", 60}, {"records", {{{"content", content}}}}};
+}
+
+TEST(NewZone, AnEmptyZoneHasApexRecords) {
+  const auto zone = read({{"name", "A.test."},
+                          {"kind", "Native"},
+                          {"nameservers", {"ns1.a.test.", "ns2.other.test."}}});
+  ASSERT_TRUE(zone) << zone.error().text;
+  EXPECT_EQ(zone->name, dns::Name::from_text("a.test.").value());
+  EXPECT_EQ(zone->content,
+            "A.test. 3600 IN SOA ns1.a.test. hostmaster.A.test. 2026112601 10800 3600 604800 3600\n"
+            "A.test. 3600 IN NS ns1.a.test.\n"
+            "A.test. 3600 IN NS ns2.other.test.\n");
+  EXPECT_THAT(zone->primaries, ElementsAre());
+}
+
+TEST(NewZone, WithoutAServerPowerDnssNameStandsIn) {
+  const auto zone = read({{"name", "."}, {"kind", "master"}, {"nameservers", json::array()}});
+  ASSERT_TRUE(zone) << zone.error().text;
+  EXPECT_EQ(zone->content, ". 3600 IN SOA a.misconfigured.dns.server.invalid. hostmaster. 2026112601 "
+                           "10800 3600 604800 3600\n");
+}
+
+TEST(NewZone, RecordsComeWithTheZone) {
+  const std::string soa = "ns.a.test. admin.a.test. 7 1 2 3 4";
+  const auto zone = read({{"name", "a.test."},
+                          {"kind", "Primary"},
+                          {"rrsets", {rrset("a.test.", "SOA", soa), rrset("w.a.test.", "A", "192.0.2.7"),
+                                      rrset("t.a.test.", "TXT", "\"a; b\"")}}});
+  ASSERT_TRUE(zone) << zone.error().text;
+  EXPECT_EQ(zone->content, "a.test. 60 IN SOA " + soa + "\nw.a.test. 60 IN A 192.0.2.7\n" +
+                               "t.a.test. 60 IN TXT \"a; b\"\n");
+}
+
+TEST(NewZone, TextIsTakenAsItIs) {
+  const auto zone =
+      read({{"name", "a.test."}, {"kind", "Native"}, {"zone", "@ SOA ..."}, {"rrsets", json::array()}});
+  ASSERT_TRUE(zone) << zone.error().text;
+  EXPECT_EQ(zone->content, "@ SOA ...\n");
+}
+
+TEST(NewZone, ASecondarysPrimariesAreRemotes) {
+  const auto zone = read({{"name", "a.test."},
+                          {"kind", "Slave"},
+                          {"nameservers", json::array()},
+                          {"masters", {"192.0.2.1", "192.0.2.2:5353", "2001:db8::6", "[2001:db8::6]:53"}}});
+  ASSERT_TRUE(zone) << zone.error().text;
+  EXPECT_EQ(zone->content, "");
+  EXPECT_THAT(zone->primaries, ElementsAre("one", "two", "six", "six"));
+}
+
+TEST(NewZone, WhatIsWrongIsTold) {
+  EXPECT_EQ(read_new_zone("{", kRemotes, kDay).error().code, Errc::kCorrupt);
+  EXPECT_EQ(read_new_zone("[]", kRemotes, kDay).error().code, Errc::kInvalid);
+  EXPECT_THAT(why_not({{"name", "a.test"}}), HasSubstr("'a.test' is not canonical"));
+  EXPECT_THAT(why_not({{"name", "a..test."}}), HasSubstr("a..test."));
+  EXPECT_THAT(why_not({{"name", 7}}), HasSubstr("Key 'name'"));
+  EXPECT_THAT(why_not({{"kind", "Producer"}}), HasSubstr("kind 'Producer'"));
+  EXPECT_THAT(why_not({{"kind", nullptr}}), HasSubstr("Key 'kind'"));
+  EXPECT_THAT(why_not({{"dnssec", true}}), HasSubstr("'dnssec'"));
+  EXPECT_EQ(why_not({{"dnssec", false}, {"nsec3param", ""}, {"soa_edit_api", "DEFAULT"}}), "");
+  EXPECT_THAT(why_not({{"nsec3param", "1 0 0 -"}}), HasSubstr("'nsec3param'"));
+  EXPECT_THAT(why_not({{"catalog", "c.test."}}), HasSubstr("'catalog'"));
+  EXPECT_THAT(why_not({{"nameservers", {"ns1"}}}), HasSubstr("'ns1' is not canonical"));
+  EXPECT_THAT(why_not({{"nameservers", "ns1."}}), HasSubstr("'nameservers' is not an Array"));
+  EXPECT_THAT(why_not({{"nameservers", {7}}}), HasSubstr("not a String"));
+  EXPECT_THAT(why_not({{"rrsets", 7}}), HasSubstr("'rrsets' is not an Array"));
+  EXPECT_THAT(why_not({{"rrsets", {7}}}), HasSubstr("Key"));
+  EXPECT_THAT(why_not({{"rrsets", {rrset("b.test.", "A", "192.0.2.1")}}}), HasSubstr("out of zone"));
+  EXPECT_THAT(why_not({{"rrsets", {rrset("a.test.", "A", "192.0.2.1")}}, {"zone", "x"}}),
+              HasSubstr("rrsets AND zone"));
+  EXPECT_THAT(why_not({{"zone", 7}}), HasSubstr("'zone' is not a String"));
+}
+
+TEST(NewZone, WhatASecondaryCannotHaveIsTold) {
+  const auto refused = [](json members) {
+    members.update({{"kind", "Secondary"}});
+    return why_not(members);
+  };
+  EXPECT_THAT(refused(json::object()), HasSubstr("needs 'masters'"));
+  EXPECT_THAT(refused({{"masters", {"192.0.2.9"}}}), HasSubstr("no remote"));
+  EXPECT_THAT(refused({{"masters", {"192.0.2.1:5353"}}}), HasSubstr("no remote"));
+  EXPECT_THAT(refused({{"masters", {"example"}}}), HasSubstr("no address"));
+  EXPECT_THAT(refused({{"masters", {"192.0.2.1"}}, {"zone", "@ SOA"}}), HasSubstr("MUST NOT"));
+  EXPECT_THAT(refused({{"masters", {"192.0.2.1"}}, {"nameservers", {"ns."}}}), HasSubstr("MUST NOT"));
+}
+
+}  // namespace new_zone_test
+}  // namespace pando::http
