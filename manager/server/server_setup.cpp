@@ -7,7 +7,6 @@
 #include "manager/control/http_user.h"
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
-#include "manager/start/dnstap_options.h"
 #include "manager/start/log_options.h"
 #include "shm/slot_guard.h"
 

@@ -8,7 +8,6 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/io/session_key.h"
-#include "manager/start/dnstap_options.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/systemd.h"

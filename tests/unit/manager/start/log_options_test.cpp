@@ -1,9 +1,9 @@
-#include "manager/start/dnstap_options.h"
+#include "manager/start/log_options.h"
 
 #include <gtest/gtest.h>
 
 namespace pando::manager {
-namespace dnstap_options_test {
+namespace log_options_test {
 
 TEST(DnstapOptions, AreNoneWhileDnstapIsOff) { EXPECT_FALSE(dnstap_options({})); }
 
@@ -35,5 +35,5 @@ TEST(DnstapOptions, HaveTheWantedMessages) {
   EXPECT_FALSE(options->what.updates);
 }
 
-}  // namespace dnstap_options_test
+}  // namespace log_options_test
 }  // namespace pando::manager
