@@ -10,6 +10,9 @@ namespace {
 /// keeps some room for it.
 constexpr std::size_t kMaxRunDirectoryBytes = 80;
 
+/// sun_path without its final NUL (unix(7)).
+constexpr std::size_t kMaxSocketPathBytes = 107;
+
 /// 127.0.0.0/8 or ::1.
 bool is_loopback(const IpAddress& address) {
   static const IpPrefix v4 = IpPrefix::from_text("127.0.0.0/8").value();
@@ -34,6 +37,12 @@ void check_server(const Value& value, const Server& server) {
   if (server.run_directory.size() > kMaxRunDirectoryBytes)
     value.fail(fmt::format("'run-directory' is longer than {} bytes, too long for its sockets",
                            kMaxRunDirectoryBytes));
+}
+
+void check_dnstap(const Value& value, const Dnstap& dnstap) {
+  if (dnstap.socket.size() > kMaxSocketPathBytes)
+    value.fail(fmt::format("'socket' is longer than {} bytes, which no socket's path can be",
+                           kMaxSocketPathBytes));
 }
 
 void check_store(const Value& value, const StoreSettings& store) {

@@ -123,6 +123,18 @@ constexpr auto word_field(std::string_view name, Apply apply = Apply::kLive,
   }>(name, apply, required);
 }
 
+/// A row for a list of words of such a table.
+template <auto Member, const auto& Words>
+constexpr auto word_list_field(std::string_view name, Apply apply = Apply::kLive) {
+  return field<Member, read_words<Words>, [](const auto& value) -> Shown {
+    return flow_list(value, [](const auto wanted) {
+      for (const auto& [word, meaning] : Words)
+        if (meaning == wanted) return std::string(word);
+      return std::string();
+    });
+  }>(name, apply);
+}
+
 /// A row for a number of bytes.
 template <auto Member, std::uint64_t Min, std::uint64_t Max>
 constexpr auto size_field(std::string_view name, Apply apply = Apply::kLive) {

@@ -164,10 +164,6 @@ void read_duration_range(const Value& value, DurationRange& out) {
   out = {bounds[0], bounds[1]};
 }
 
-void read_share(const Value& value, double& out) {
-  if (const auto text = value.scalar()) value.assign(parse_share(*text), out);
-}
-
 void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<Endpoint>& out) {
   read_unique(value, out, [&](const Value& element, Endpoint& endpoint) {
     const auto text = element.scalar();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -43,6 +44,25 @@ inline constexpr auto read_word = [](const Value& value, auto& out) {
   value.fail(fmt::format("'{}' is none of {}", *text, known));
 };
 
+/// Reads a list of different words of such a table; at least one.
+template <const auto& Words>
+inline constexpr auto read_words = []<class Word>(const Value& value, std::vector<Word>& out) {
+  std::vector<Word> words;
+  const std::size_t errors_before = value.context().problems.error_count();
+  value.for_each([&](const Value& element) {
+    const std::size_t errors_so_far = value.context().problems.error_count();
+    Word word{};
+    read_word<Words>(element, word);
+    if (value.context().problems.error_count() != errors_so_far) return;
+    if (std::find(words.begin(), words.end(), word) != words.end())
+      return element.fail("stands in the list twice");
+    words.push_back(word);
+  });
+  if (value.context().problems.error_count() != errors_before) return;
+  if (words.empty()) return value.fail("is empty");
+  out = std::move(words);
+};
+
 /// Text for people or for the system: printable, not empty, at most 255 bytes.
 void read_text(const Value& value, std::string& out);
 void read_path(const Value& value, std::string& out);           ///< made absolute
@@ -62,7 +82,6 @@ inline constexpr auto read_duration_in = [](const Value& value, Duration& out) {
 void read_size_or_share(const Value& value, SizeOrShare& out);
 void read_duration_or_off(const Value& value, std::optional<Duration>& out);
 void read_duration_range(const Value& value, DurationRange& out);
-void read_share(const Value& value, double& out);
 
 void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<Endpoint>& out);
 template <std::uint16_t DefaultPort>

@@ -18,7 +18,6 @@ struct Row {
 constexpr std::array kNotYet{
     Row{"server.listen-tls", Support::kDefaultOnly},
     Row{"server.tls", Support::kNone},
-    Row{"server.dnstap", Support::kNone},
     Row{"remotes[].tls", Support::kNone},
 };
 

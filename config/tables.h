@@ -33,6 +33,11 @@ inline constexpr std::pair<std::string_view, HttpKey::Role> kHttpRoles[] = {
     {"write", HttpKey::Role::kWrite},
     {"admin", HttpKey::Role::kAdmin}};
 
+inline constexpr std::pair<std::string_view, Dnstap::Messages> kDnstapMessages[] = {
+    {"queries", Dnstap::Messages::kQueries},
+    {"responses", Dnstap::Messages::kResponses},
+    {"updates", Dnstap::Messages::kUpdates}};
+
 inline constexpr bool kRequired = true;
 
 inline constexpr Field<ServerTls> kServerTlsFields[] = {
@@ -60,7 +65,8 @@ inline constexpr Field<Log> kLogFields[] = {
 
 inline constexpr Field<Dnstap> kDnstapFields[] = {
     field<&Dnstap::socket, read_path>("socket", Apply::kLive, kRequired),
-    field<&Dnstap::sample, read_share>("sample"),
+    field<&Dnstap::sample, read_number<1, 1'000'000>>("sample"),
+    word_list_field<&Dnstap::messages, kDnstapMessages>("messages"),
 };
 
 inline constexpr Field<Server> kServerFields[] = {
@@ -84,7 +90,7 @@ inline constexpr Field<Server> kServerFields[] = {
     field<&Server::transfer_source, read_address>("transfer-source"),
     field<&Server::md5, read_bool>("md5"),
     nested<&Server::log, kLogFields>("log"),
-    nested<&Server::dnstap, kDnstapFields>("dnstap"),
+    nested<&Server::dnstap, kDnstapFields, check_dnstap>("dnstap"),
 };
 
 inline constexpr Field<Checkpoint> kCheckpointFields[] = {

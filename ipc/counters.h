@@ -46,6 +46,8 @@ enum class Counter : std::uint16_t {
   kRateLimited,  ///< responses over the rate limit of their client
   kRateSlipped,  ///< of kRateLimited: sent truncated; the others were dropped
   kLatencyMicroseconds,  ///< sum of the times that the latency histogram counts
+  kDnstapFrames,         ///< dnstap messages that the collector's socket took
+  kDnstapDropped,        ///< dnstap messages that it did not take in time, or without a collector
   kEnd
 };
 
@@ -81,7 +83,9 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "queries_inherited",
                   "rate_limited",
                   "rate_slipped",
-                  "response_us"};
+                  "response_us",
+                  "dnstap_frames",
+                  "dnstap_dropped"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

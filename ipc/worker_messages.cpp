@@ -132,6 +132,9 @@ void get(Decoder& in, TransferFinished& transfer) {
 void put(Encoder&, const Bye&) {}
 void get(Decoder&, Bye&) {}
 
+void put(Encoder&, const DnstapLost&) {}
+void get(Decoder&, DnstapLost&) {}
+
 void put(Encoder& out, const Setup& setup) {
   out.u32(setup.slot);
 }
@@ -231,6 +234,26 @@ void put(Encoder& out, const Logging& logging) {
 void get(Decoder& in, Logging& logging) {
   logging.level = in.text();
   logging.format = in.text();
+}
+
+void put(Encoder& out, const Dnstap& dnstap) {
+  out.boolean(dnstap.on);
+  out.u32(dnstap.sample);
+  out.boolean(dnstap.queries);
+  out.boolean(dnstap.responses);
+  out.boolean(dnstap.updates);
+  out.text(dnstap.identity);
+  out.text(dnstap.version);
+}
+
+void get(Decoder& in, Dnstap& dnstap) {
+  dnstap.on = in.boolean();
+  dnstap.sample = in.u32();
+  dnstap.queries = in.boolean();
+  dnstap.responses = in.boolean();
+  dnstap.updates = in.boolean();
+  dnstap.identity = in.text();
+  dnstap.version = in.text();
 }
 
 template <class Variant>

@@ -124,6 +124,10 @@ struct TransferFinished {
   std::uint32_t milliseconds = 0;
   bool operator==(const TransferFinished&) const = default;
 };
+/// The dnstap stream that the worker had has broken, and the worker has closed it.
+struct DnstapLost {
+  bool operator==(const DnstapLost&) const = default;
+};
 /// The worker leaves now; it has answered its last queries.
 struct Bye {
   bool operator==(const Bye&) const = default;
@@ -191,9 +195,24 @@ struct Logging {
   bool operator==(const Logging&) const = default;
 };
 
+/// What the worker writes for a dnstap collector (server.dnstap). At most one descriptor: an opened
+/// stream, which replaces the one before. Without one the worker keeps the stream it has. With `on`
+/// false the worker ends its stream.
+struct Dnstap {
+  bool on = false;
+  std::uint32_t sample = 1;  ///< one request in this many
+  bool queries = false;
+  bool responses = false;
+  bool updates = false;
+  std::string identity;  ///< of this server, in each message
+  std::string version;   ///< the same
+  bool operator==(const Dnstap&) const = default;
+};
+
 using FromWorker =
-    std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye>;
-using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging>;
+    std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye, DnstapLost>;
+using ToWorker =
+    std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging, Dnstap>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

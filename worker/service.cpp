@@ -28,6 +28,7 @@ Service::Service(asio::io_context& io, const ServiceOptions& options)
              options.build},
             link_handlers()),
       core_(link_),
+      dnstap_(io, dnstap_calls()),
       udp_(io, core_, [this](std::uint32_t id) { drained(id); }),
       tcp_(io, core_, [this](std::uint32_t id) { drained(id); }),
       signals_(io, SIGTERM),
@@ -56,7 +57,26 @@ ManagerLink::Handlers Service::link_handlers() {
   handlers.logging = [](const ipc::Logging& logging) {
     log::start({logging.level, logging.format, "worker"});
   };
+  handlers.dnstap = [this](ipc::Dnstap&& settings, Fd stream) {
+    set_dnstap(std::move(settings), std::move(stream));
+  };
   return handlers;
+}
+
+DnstapWriter::Calls Service::dnstap_calls() {
+  DnstapWriter::Calls calls;
+  calls.count = [this](std::uint64_t frames, std::uint64_t dropped) {
+    if (!core_.attached()) return;
+    core_.counting().add(ipc::Counter::kDnstapFrames, frames);
+    core_.counting().add(ipc::Counter::kDnstapDropped, dropped);
+  };
+  calls.lost = [this] { link_.tell(ipc::DnstapLost{}); };
+  return calls;
+}
+
+void Service::set_dnstap(ipc::Dnstap&& settings, Fd stream) {
+  dnstap_.set(std::move(settings), std::move(stream));
+  core_.set_dnstap(dnstap_.on() ? &dnstap_ : nullptr);
 }
 
 std::vector<std::pair<ipc::SocketDescription, int>> Service::sockets() const {
@@ -140,6 +160,7 @@ void Service::stop_step() {
 void Service::leave() {
   tcp_.close_all();
   udp_.drain();
+  dnstap_.end();
   link_.tell(ipc::Bye{});
   log::info("worker_stopped", "slot", options_.slot, "pid", ::getpid(), "log_lines_dropped",
             log::dropped());

@@ -104,7 +104,7 @@ constexpr Reason kSettingReasons[] = {
     {"via", "see server.transfer-source"},
     {"query-local-address", "see server.transfer-source"},
     {"recurs", kNoResolver},       {"allow-recursion", kNoResolver},
-    {"resolver", kNoResolver},     {"dnstap", "there is no dnstap yet"},
+    {"resolver", kNoResolver},     {"dnstap", "see server.dnstap"},
     {"mod-", "modules are not there"},
     {"module", "modules are not there"},
     {"lua-", "there is no scripting"},

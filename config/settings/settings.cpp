@@ -46,6 +46,10 @@ std::string produced_catalog_path(const std::string& journal, dns::NameView cata
   return fmt::format("{}/catalogs/{}zone", journal, name);
 }
 
+bool Dnstap::has(Messages kind) const noexcept {
+  return std::find(messages.begin(), messages.end(), kind) != messages.end();
+}
+
 Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone) {
   constexpr std::size_t kMostBytes = 240;  // a file name may have 255; writers append to it
   const std::string name = dns::to_text(dns::Name(zone).folded());

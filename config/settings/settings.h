@@ -55,9 +55,13 @@ struct Cookies {
   bool operator==(const Cookies&) const = default;
 };
 
+/// server.dnstap: copies of requests and responses for a collector.
 struct Dnstap {
-  std::string socket;
-  double sample = 1.0;  ///< share of the queries, 0..1
+  enum class Messages : std::uint8_t { kQueries, kResponses, kUpdates };
+  std::string socket;        ///< of the collector
+  std::uint32_t sample = 1;  ///< one request in this many
+  std::vector<Messages> messages{Messages::kQueries, Messages::kResponses, Messages::kUpdates};
+  [[nodiscard]] bool has(Messages kind) const noexcept;
   bool operator==(const Dnstap&) const = default;
 };
 

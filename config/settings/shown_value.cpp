@@ -47,8 +47,6 @@ std::string rule_yaml(const zone::AclRule& rule) {
 
 Shown shown(bool value) { return value ? "true" : "false"; }
 
-Shown shown(double value) { return fmt::format("{}", value); }
-
 Shown shown(const std::string& value) {
   if (value.empty()) return std::nullopt;
   return yaml_scalar(value);

@@ -14,7 +14,6 @@ namespace pando::config {
 using Shown = std::optional<std::string>;
 
 [[nodiscard]] Shown shown(bool value);
-[[nodiscard]] Shown shown(double value);
 template <std::unsigned_integral T>
   requires(!std::same_as<T, bool>)
 [[nodiscard]] Shown shown(T value) {

@@ -107,15 +107,6 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std
   return value;
 }
 
-Result<double> parse_share(std::string_view text) {
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1))
-    return fail(Errc::kInvalid, "'{}' is not a number from 0 to 1", text);
-  return value;
-}
-
 Result<std::uint64_t> parse_size(std::string_view text) {
   std::uint64_t bytes = 0;
   if (!parse_quantity(text, kSizeUnits, bytes))

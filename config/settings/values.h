@@ -18,7 +18,6 @@ inline constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
 
 Result<bool> parse_bool(std::string_view text);  ///< true, false, yes, no, on, off
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max);
-Result<double> parse_share(std::string_view text);  ///< 0..1
 
 /// Bytes: a whole number with B, kB, MB, GB, TB, KiB, MiB, GiB, TiB or no unit.
 Result<std::uint64_t> parse_size(std::string_view text);

@@ -55,6 +55,10 @@ constexpr Single kSingles[] = {
     {{"pando_transfers_out_failed", kCounter, "Transfers begun and not finished."},
      Counter::kTransfersFailed},
     {{"pando_transfer_out_bytes", kCounter, "Octets of transfers."}, Counter::kTransferOctets},
+    {{"pando_dnstap_frames", kCounter, "dnstap messages that the collector's socket took."},
+     Counter::kDnstapFrames},
+    {{"pando_dnstap_dropped", kCounter, "dnstap messages that found no collector or no room."},
+     Counter::kDnstapDropped},
     {{"pando_worker_batches", kCounter, "Batches of requests: pins of a version."},
      Counter::kBatches},
 };

@@ -197,6 +197,7 @@ Status Server::open_workers() {
   options.cpu_affinity = settings.server.cpu_affinity;
   options.pin_time = settings.limits.pin_time;
   options.logging = worker_logging(settings.server.log);
+  options.dnstap = dnstap_options(settings.server);
   const config::Server& server = settings.server;
   workers_.listeners =
       std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});

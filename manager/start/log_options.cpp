@@ -1,5 +1,9 @@
 #include "manager/start/log_options.h"
 
+#include <unistd.h>
+
+#include <array>
+
 namespace pando::manager {
 
 namespace {
@@ -21,6 +25,12 @@ std::string_view level_text(config::LogLevel level) {
   return "info";
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  return name.data();
+}
+
 }  // namespace
 
 ipc::Logging worker_logging(const config::Log& log) {
@@ -31,6 +41,22 @@ ipc::Logging worker_logging(const config::Log& log) {
 log::Options log_options(const config::Log& log) {
   return {std::string(level_text(log.level)),
           log.format == config::LogFormat::kJson ? "json" : "text", "pando-manager"};
+}
+
+std::optional<DnstapOptions> dnstap_options(const config::Server& server) {
+  if (!server.dnstap) return std::nullopt;
+  using Messages = config::Dnstap::Messages;
+  const config::Dnstap& dnstap = *server.dnstap;
+  DnstapOptions options;
+  options.socket = dnstap.socket;
+  options.what.on = true;
+  options.what.sample = dnstap.sample;
+  options.what.queries = dnstap.has(Messages::kQueries);
+  options.what.responses = dnstap.has(Messages::kResponses);
+  options.what.updates = dnstap.has(Messages::kUpdates);
+  options.what.identity = server.identity.empty() ? host_name() : server.identity;
+  options.what.version = server.version.empty() ? "pando " PANDO_VERSION : server.version;
+  return options;
 }
 
 }  // namespace pando::manager

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
+
 #include "config/settings/settings.h"
 #include "ipc/log.h"
 #include "ipc/worker_messages.h"
+#include "manager/net/dnstap_lender.h"
 
 namespace pando::manager {
 
@@ -10,5 +13,9 @@ namespace pando::manager {
 log::Options log_options(const config::Log& log);
 /// The same for workers.
 ipc::Logging worker_logging(const config::Log& log);
+
+/// server.dnstap for the pool of workers; none when it is off. Messages name this server by
+/// server.identity, or by the host's name.
+std::optional<DnstapOptions> dnstap_options(const config::Server& server);
 
 }  // namespace pando::manager

@@ -241,6 +241,7 @@ void Reloader::configure_workers(Reload& reload) {
   WorkerPool& workers = parts_.workers;
   workers.set_pin_time(settings.limits.pin_time);
   workers.set_logging(worker_logging(settings.server.log));
+  workers.set_dnstap(dnstap_options(settings.server));
   auto change =
       parts_.listeners.set_addresses({settings.server.listen, settings.server.listen_tls});
   for (const std::string& error : change.errors) {

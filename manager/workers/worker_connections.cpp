@@ -27,7 +27,7 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
                                      Listeners& listeners, const WorkerPoolOptions& options,
                                      const WorkerPoolHooks& hooks, const WorkerAdmission& admission,
                                      SocketHandover& handover, LayoutSuccession& succession,
-                                     WorkerSupervisor& supervisor)
+                                     WorkerSupervisor& supervisor, DnstapLender& dnstap)
     : table_(table),
       slots_(slots),
       listeners_(listeners),
@@ -37,6 +37,7 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
       handover_(handover),
       succession_(succession),
       supervisor_(supervisor),
+      dnstap_(dnstap),
       listening_(table.io()),
       pause_(table.io()) {
   fill_random(random_secret_);
@@ -146,6 +147,9 @@ WorkerLink::Handlers WorkerConnections::handlers_for(
     if (slot != nullptr && hooks_.transfer_finished)
       hooks_.transfer_finished(slot->number, transfer);
   };
+  handlers.dnstap_lost = [this, self] {
+    if (const WorkerSlot* slot = table_.of(self->lock().get())) dnstap_.stream_lost(slot->number);
+  };
   handlers.closed = [this, self](const Error& error) { link_closed(self->lock().get(), error); };
   return handlers;
 }
@@ -238,6 +242,8 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   if (slot.link) slot.link->send_keys(keys_);
   handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile
+  dnstap_.worker_came(slot.number);
+  if (!slot.link) return;
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   handover_.steer();
   if (leaving) return supervisor_.drain(slot);

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "manager/net/dnstap_lender.h"
 #include "manager/support/rate_limited_log.h"
 #include "manager/workers/layout_succession.h"
 #include "manager/workers/socket_handover.h"
@@ -29,7 +30,8 @@ class WorkerConnections {
   WorkerConnections(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
                     const WorkerPoolOptions& options, const WorkerPoolHooks& hooks,
                     const WorkerAdmission& admission, SocketHandover& handover,
-                    LayoutSuccession& succession, WorkerSupervisor& supervisor);
+                    LayoutSuccession& succession, WorkerSupervisor& supervisor,
+                    DnstapLender& dnstap);
 
   /// Opens the listening socket in the run directory.
   Status listen();
@@ -69,6 +71,7 @@ class WorkerConnections {
   SocketHandover& handover_;
   LayoutSuccession& succession_;
   WorkerSupervisor& supervisor_;
+  DnstapLender& dnstap_;
   asio::generic::seq_packet_protocol::socket listening_;
   asio::steady_timer pause_;  ///< between turns of accepting
   RateLimitedLog connections_refused_;

@@ -159,6 +159,10 @@ void WorkerLink::take(ipc::Bye&&, ipc::Packet&) {
   // The end of the process is what counts, and the pidfd tells it.
 }
 
+void WorkerLink::take(ipc::DnstapLost&&, ipc::Packet&) {
+  if (const auto handlers = handlers_; handlers && handlers->dnstap_lost) handlers->dnstap_lost();
+}
+
 void WorkerLink::send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image) {
   std::vector<Fd> descriptors;
   descriptors.push_back(std::move(files.store));
@@ -174,6 +178,12 @@ void WorkerLink::send_keys(const WorkerKeys& keys) {
 }
 
 void WorkerLink::send_logging(const ipc::Logging& logging) { send(logging); }
+
+void WorkerLink::send_dnstap(const ipc::Dnstap& dnstap, Fd stream) {
+  std::vector<Fd> descriptors;
+  if (stream) descriptors.push_back(std::move(stream));
+  send(dnstap, std::move(descriptors));
+}
 
 void WorkerLink::send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
                               bool orphaned) {

@@ -59,6 +59,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
     KeyringSource keyring;
     std::function<void(std::uint32_t socket)> drained;
     std::function<void(const ipc::TransferFinished&)> transfer_finished;
+    std::function<void()> dnstap_lost;
     std::function<void(const Error&)> closed;  ///< last call
   };
 
@@ -73,6 +74,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image);
   void send_keys(const WorkerKeys& keys);
   void send_logging(const ipc::Logging& logging);
+  /// `stream`: for dnstap messages from now on, or none.
+  void send_dnstap(const ipc::Dnstap& dnstap, Fd stream);
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
   /// positions.
   void send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
@@ -98,6 +101,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void take(ipc::Drained&& drained, ipc::Packet& packet);
   void take(ipc::TransferFinished&& transfer, ipc::Packet& packet);
   void take(ipc::Bye&& bye, ipc::Packet& packet);
+  void take(ipc::DnstapLost&& lost, ipc::Packet& packet);
   void hello_if_complete();
   void reply(std::uint64_t id, const std::optional<ResponsePath>& path, Bytes&& response);
   void send(const ipc::ToWorker& message, std::vector<Fd> descriptors = {});

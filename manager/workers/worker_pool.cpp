@@ -27,8 +27,9 @@ struct WorkerPool::Parts {
         succession(table, slots, handover, admission, options, succession_calls()),
         supervisor(table, slots, listeners, launcher, options, handover, succession,
                    supervisor_calls()),
+        dnstap(io, options.dnstap, dnstap_calls()),
         connections(table, slots, listeners, options, hooks, admission, handover, succession,
-                    supervisor) {}
+                    supervisor, dnstap) {}
   ~Parts() { abandon(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -50,6 +51,22 @@ struct WorkerPool::Parts {
     calls.ended = [this](WorkerSlot& slot) { supervisor.previous_layout_worker_ended(slot); };
     return calls;
   }
+  DnstapLender::Calls dnstap_calls() {
+    DnstapLender::Calls calls;
+    calls.tell = [this](std::uint32_t number, const ipc::Dnstap& what, Fd stream) {
+      const WorkerSlot* slot = table.find(number);
+      const auto link = slot != nullptr ? slot->link : nullptr;
+      if (link) link->send_dnstap(what, std::move(stream));
+      return link != nullptr;
+    };
+    calls.serving = [this] {
+      std::vector<std::uint32_t> numbers;
+      for (const auto& [number, slot] : table.slots())
+        if (slot.serving()) numbers.push_back(number);
+      return numbers;
+    };
+    return calls;
+  }
   WorkerSupervisor::Calls supervisor_calls() {
     WorkerSupervisor::Calls calls;
     calls.accept_waiting = [this] { connections.accept_waiting(); };
@@ -67,6 +84,7 @@ struct WorkerPool::Parts {
   SocketHandover handover;
   LayoutSuccession succession;
   WorkerSupervisor supervisor;
+  DnstapLender dnstap;
   WorkerConnections connections;
 };
 
@@ -94,6 +112,9 @@ void WorkerPool::set_pin_time(std::chrono::milliseconds pin_time) {
 void WorkerPool::set_logging(ipc::Logging logging) {
   parts_->options.logging = std::move(logging);
   parts_->connections.send_logging();
+}
+void WorkerPool::set_dnstap(std::optional<DnstapOptions> dnstap) {
+  parts_->dnstap.set(std::move(dnstap));
 }
 void WorkerPool::store_copied() { parts_->connections.store_copied(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }

@@ -34,6 +34,8 @@ class WorkerPool {
   void set_keys(WorkerKeys keys);
   /// What present and future workers log (server.log).
   void set_logging(ipc::Logging logging);
+  /// What present and future workers write for a dnstap collector; none: nothing.
+  void set_dnstap(std::optional<DnstapOptions> dnstap);
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);

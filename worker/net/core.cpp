@@ -6,6 +6,8 @@
 #include <ctime>
 #include <utility>
 
+#include "worker/net/dnstap_writer.h"
+
 namespace pando::worker {
 
 namespace {
@@ -79,6 +81,22 @@ bool Core::is_proxy(const IpAddress& address) const noexcept {
   const auto& proxies = responder_->settings().proxies;
   return std::any_of(proxies.begin(), proxies.end(),
                      [&](const IpPrefix& prefix) { return prefix.contains(address); });
+}
+
+std::optional<DnstapExchange> Core::tapped(ByteView message, const Client& client,
+                                           const timespec& received) const {
+  if (dnstap_ == nullptr || !dnstap_->takes(message)) return std::nullopt;
+  DnstapExchange exchange{client, received, {}};
+  if (!dnstap_->wants_response(message)) return exchange;
+  if (const zone::ZoneView zone = responder_->requested_zone()) {
+    const dns::NameView apex = zone.apex();
+    exchange.zone.assign(apex.data(), apex.data() + apex.size());
+  }
+  return exchange;
+}
+
+void Core::tell_dnstap(const DnstapExchange& exchange, ByteView message) {
+  if (dnstap_ != nullptr) dnstap_->write(exchange, message, DnstapWriter::now());
 }
 
 void Core::begin() {

@@ -212,6 +212,12 @@ void ManagerLink::take(ipc::Stop&& stop, ipc::Packet&) { handlers_.stop(stop); }
 
 void ManagerLink::take(ipc::Logging&& logging, ipc::Packet&) { handlers_.logging(logging); }
 
+void ManagerLink::take(ipc::Dnstap&& dnstap, ipc::Packet& packet) {
+  auto& descriptors = packet.descriptors;
+  if (descriptors.size() > 1) return lost({Errc::kInvalid, "two dnstap streams"});
+  handlers_.dnstap(std::move(dnstap), descriptors.empty() ? Fd() : std::move(descriptors.front()));
+}
+
 void ManagerLink::lost(const Error& error) {
   if (!connected_) return;
   connected_ = false;

@@ -49,6 +49,7 @@ class ManagerLink {
     std::function<void(const ipc::CloseSockets&)> close;
     std::function<void(const ipc::Stop&)> stop;
     std::function<void(const ipc::Logging&)> logging;
+    std::function<void(ipc::Dnstap&&, Fd stream)> dnstap;
   };
   struct Identity {
     std::uint32_t slot = 0;
@@ -107,6 +108,7 @@ class ManagerLink {
   void take(ipc::Finished&& finished, ipc::Packet& packet);
   void take(ipc::Stop&& stop, ipc::Packet& packet);
   void take(ipc::Logging&& logging, ipc::Packet& packet);
+  void take(ipc::Dnstap&& dnstap, ipc::Packet& packet);
   void ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending);
   void send_held();
   [[nodiscard]] std::size_t pending_queries() const noexcept;

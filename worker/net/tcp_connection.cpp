@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "worker/net/dnstap_writer.h"
 #include "worker/net/proxy_header.h"
 
 namespace pando::worker {
@@ -99,6 +100,7 @@ void TcpConnection::pump() {
   if (socket_.is_open()) continue_transfer();
   if (socket_.is_open()) flush();
   host_.core().sent();
+  if (DnstapWriter* const writer = host_.core().dnstap()) writer->answers_sent();
   if (!socket_.is_open()) return;
   if (has_request()) return pump_later();
   // Earlier requests are still answered.
@@ -182,16 +184,21 @@ void TcpConnection::take_requests() {
 
 void TcpConnection::handle(ByteView message) {
   Core& core = host_.core();
+  const bool taps = core.dnstap() != nullptr;
+  const timespec received = taps ? DnstapWriter::now() : timespec{};
   core.begin();
   const Outcome outcome = core.responder().handle(message, client_, host_.space());
+  auto exchange = taps ? core.tapped(message, client_, received) : std::nullopt;
   if (outcome.action == Action::kTransfer) start_transfer();
   core.end();
+  if (exchange) core.tell_dnstap(*exchange, message);
   switch (outcome.action) {
     case Action::kRespond:
       core.answered(1);
+      if (exchange) core.tell_dnstap(*exchange, host_.space().first(outcome.size));
       return output_.push(host_.space().first(outcome.size));
     case Action::kForward:
-      return forward(message, outcome);
+      return forward(message, outcome, std::move(exchange));
     case Action::kTransfer:
       return;
     case Action::kDrop:
@@ -200,7 +207,8 @@ void TcpConnection::handle(ByteView message) {
   }
 }
 
-void TcpConnection::forward(ByteView message, const Outcome& outcome) {
+void TcpConnection::forward(ByteView message, const Outcome& outcome,
+                            std::optional<DnstapExchange> exchange) {
   const auto space = host_.space();
   ipc::Forward request;
   request.kind = outcome.forward;
@@ -213,13 +221,15 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome) {
   failure.resize(host_.core().responder().make_failure(failure));
   ++forwards_;
   host_.core().link().forward(std::move(request), std::move(failure),
-                              [weak = weak_from_this()](const Bytes& response) {
+                              [weak = weak_from_this(),
+                               exchange = std::move(exchange)](const Bytes& response) {
                                 const auto self = weak.lock();
                                 if (!self) return;
                                 --self->forwards_;
                                 if (!self->socket_.is_open()) return;
                                 self->touch();
                                 if (!response.empty()) self->output_.push(response);
+                                if (exchange) self->host_.core().tell_dnstap(*exchange, response);
                                 self->pump_later();
                               });
 }

@@ -4,6 +4,7 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "worker/net/core.h"
 #include "worker/net/tcp_output.h"
@@ -58,7 +59,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   [[nodiscard]] bool has_request() const noexcept;
   bool take_proxy_header();
   void handle(ByteView message);
-  void forward(ByteView message, const Outcome& outcome);
+  void forward(ByteView message, const Outcome& outcome, std::optional<DnstapExchange> exchange);
   void start_transfer();
   void continue_transfer();
   void sign_elsewhere(TransferOut::Step step, ByteView message);

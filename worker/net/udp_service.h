@@ -37,6 +37,13 @@ class UdpService {
 
  private:
   struct Socket;
+  /// A request of the batch that is in dnstap's sample.
+  struct Tapped {
+    std::size_t index = 0;
+    ByteView request;
+    std::size_t response = 0;  ///< octets; 0 = none, or it comes later
+    DnstapExchange exchange;
+  };
   /// Limit of batches of one socket before other sockets, TCP and the manager get their turn.
   static constexpr int kBudget = 4;
 
@@ -48,6 +55,11 @@ class UdpService {
   bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
                const Client& client, const Outcome& outcome);
+  void note_for_dnstap(const Socket& socket, std::size_t i, ByteView message, const Client& client,
+                       const Outcome& outcome, const timespec& received);
+  void tell_dnstap();
+  [[nodiscard]] std::shared_ptr<const DnstapExchange> forwarded_exchange(std::size_t i,
+                                                                         ByteView message) const;
   [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
   void read_orphaned(const std::shared_ptr<Socket>& socket, int empty_looks);
 
@@ -56,6 +68,7 @@ class UdpService {
   std::function<void(std::uint32_t)> drained_;
   std::unique_ptr<UdpBatch> batch_;
   std::vector<std::shared_ptr<Socket>> sockets_;
+  std::vector<Tapped> tapped_;  ///< of the batch in hand
 };
 
 }  // namespace pando::worker

@@ -1,5 +1,6 @@
 #include "worker/respond/responder.h"
 
+#include "worker/answer/resolve.h"
 #include "worker/request/response_builder.h"
 #include "worker/request/tsig_check.h"
 #include "worker/respond/chaos.h"
@@ -100,6 +101,15 @@ void Responder::count_request() {
   if (!request.edns) return;
   counting.add(Counter::kQueriesEdns);
   if (request.edns->dnssec_ok) counting.add(Counter::kQueriesDo);
+}
+
+zone::ZoneView Responder::requested_zone() const {
+  const Request& request = context_.request;
+  if (!request.has_question) return {};
+  const dns::Question& question = request.question;
+  if (request.header.opcode != Opcode::kQuery) return batch_.view.zone_at(question.name);
+  if (question.rr_class == RRClass::kCH) return {};
+  return choose_zone(batch_.view, question.name, question.type);
 }
 
 std::size_t Responder::make_servfail(std::span<std::uint8_t> space) {

@@ -39,6 +39,10 @@ class Responder {
   /// The plan after an Outcome of kTransfer.
   [[nodiscard]] TransferPlan take_transfer() { return transfers_.take_plan(); }
 
+  /// The zone that the request of the last handle() is about; none for a malformed request. While
+  /// the batch's version is pinned.
+  [[nodiscard]] zone::ZoneView requested_zone() const;
+
   /// Makes a SERVFAIL for the request that handle() had last; that request's octets and client must
   /// still be in place. Returns the response's size.
   std::size_t make_servfail(std::span<std::uint8_t> space);

@@ -17,7 +17,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"server: {listen-tls: [127.0.0.1], tls: {certificate: c, key: k}}", "server.listen-tls"},
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
-      {"server: {dnstap: {socket: /run/dnstap.sock, sample: 0.5}}", "server.dnstap"},
       {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
   };
   for (const auto& [text, key] : cases)
@@ -37,7 +36,6 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"server: {tls: {certificate: c}}", "server.tls: 'key' is missing"},
       {"server: {cookies: {secrets: [00]}}", "needs 32 hexadecimal digits"},
       {"server: {rate-limit: {ipv4-prefix: 33}}", "server.rate-limit.ipv4-prefix"},
-      {"server: {dnstap: {socket: s, sample: 2}}", "server.dnstap.sample"},
       {"store: {path: /a, image: /a}", "'image' is the same file as 'path'"},
       {"store: {checkpoint: {interval: 1ms}}", "store.checkpoint.interval"},
       {"limits: {history-total: 0%}", "limits.history-total: '0%' is not a share"},

@@ -39,6 +39,7 @@ std::vector<FromWorker> worker_messages() {
       TransferFinished{name("example.com."), endpoint("192.0.2.9@4000"), true,
                        TransferEnd::kDataDamaged, 2026, 3, 100000, 5000, 12},
       Bye{},
+      DnstapLost{},
   };
 }
 
@@ -55,6 +56,7 @@ std::vector<ToWorker> manager_messages() {
       Reply{77, Bytes(512, 0xAB)},
       Stop{2000},
       Logging{"debug", "json"},
+      Dnstap{true, 100, true, false, true, "ns1.example", "pando"},
   };
 }
 
@@ -144,7 +146,7 @@ TEST(WorkerLink, RandomOctetsNeverDecodeToSomethingThatEncodesDifferently) {
     for (auto& byte : packet) byte = static_cast<std::uint8_t>(random());
     if (packet.size() >= 3) {
       store_be16(packet.data(), kWorkerProtocol);
-      packet[2] = static_cast<std::uint8_t>(random() % 9);
+      packet[2] = static_cast<std::uint8_t>(random() % 10);
     }
     if (const auto decoded = decode_from_worker(packet)) {
       EXPECT_EQ(encode(*decoded), packet);

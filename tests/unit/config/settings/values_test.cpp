@@ -63,13 +63,6 @@ TEST(Bool, HasThreeWordsForEachValue) {
   for (const char* text : {"", "1", "True", "enabled"}) EXPECT_FALSE(parse_bool(text)) << text;
 }
 
-TEST(Share, OfQueriesIsBetweenZeroAndOne) {
-  EXPECT_DOUBLE_EQ(parse_share("0.25").value(), 0.25);
-  EXPECT_DOUBLE_EQ(parse_share("1.0").value(), 1.0);
-  for (const char* text : {"1.01", "-0.1", "nan", "inf", "", "0.5x"})
-    EXPECT_FALSE(parse_share(text)) << text;
-}
-
 std::string base64(std::string_view text) {
   const auto bytes = decode_base64(text);
   return bytes ? std::string(bytes->begin(), bytes->end()) : "error: " + bytes.error().text;
