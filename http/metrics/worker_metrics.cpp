@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
+#include "http/observe/observed.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 

@@ -33,7 +33,8 @@ class ZoneRows : public ::testing::Test {
   }
   std::vector<std::string> names(std::string_view query, const AccessKey& client = {}) {
     std::vector<std::string> names;
-    for (const json& row : read(query, client)["zones"]) names.push_back(row["name"]);
+    const json page = read(query, client);
+    for (const json& row : page["zones"]) names.push_back(row["name"]);
     return names;
   }
   CollectorOptions options() {
@@ -83,9 +84,9 @@ TEST_F(ZoneRows, WithProblemsAreKnownWithoutAManager) {
 
 TEST_F(ZoneRows, AreThoseThatTheKeySees) {
   const auto key = [](std::initializer_list<const char*> zones) {
-    AccessKey key;
-    for (const char* zone : zones) key.zones.push_back(name(zone));
-    return key;
+    AccessKey made;
+    for (const char* zone : zones) made.zones.push_back(name(zone));
+    return made;
   };
   EXPECT_THAT(names("", key({"a.test."})), ElementsAre("a.test."));
   EXPECT_THAT(names("", key({"*.a.test.", "none.test."})), ElementsAre("b.a.test.", "none.test."));
