@@ -5,7 +5,8 @@
 
 const POLL_MS = 2000;
 const LIST_MS = 10000;             // the list of zones is read this often
-const SPAN_MS = 5 * 60 * 1000;     // of the plots
+const SPAN_MS = 5 * 60 * 1000;     // of the plots, which begin with one minute
+const MINUTE_MS = 60 * 1000;
 const GAP_MS = 5 * POLL_MS;        // looks further apart are not joined: the page was hidden
 const LATENCY_MS = 8000;           // percentiles are of the responses of so long
 const ROWS = 50;                   // of a page of zones, as the server has it
@@ -59,8 +60,8 @@ function bytes(value) {
 function duration(microseconds) {
   if (microseconds < 999.5) return `${Math.max(1, Math.round(microseconds))} µs`;
   const milliseconds = microseconds / 1000;
-  if (milliseconds < 999.5) return `${milliseconds.toFixed(milliseconds < 9.95 ? 1 : 0)} ms`;
-  return `${(milliseconds / 1000).toFixed(1)} s`;
+  const fraction = (value) => value.toFixed(value < 9.95 && value % 1 !== 0 ? 1 : 0);
+  return milliseconds < 999.5 ? `${fraction(milliseconds)} ms` : `${fraction(milliseconds / 1000)} s`;
 }
 
 function span(seconds) {
@@ -199,6 +200,12 @@ function takeSample(look) {
   return true;
 }
 
+/** Minutes that the plots show: those that the page has seen, up to five. */
+function minutesShown() {
+  const seen = points[points.length - 1].at - points[0].at;
+  return Math.min(SPAN_MS / MINUTE_MS, Math.max(1, Math.ceil(seen / MINUTE_MS)));
+}
+
 // Plots ------------------------------------------------------------------------------------------------------------
 
 function niceTop(value, unit) {
@@ -248,7 +255,7 @@ class Plot {
 
   x(moment) {
     const now = points[points.length - 1].at;
-    return LEFT + (1 - (now - moment) / SPAN_MS) * (this.width - LEFT - RIGHT);
+    return LEFT + (1 - (now - moment) / (minutesShown() * MINUTE_MS)) * (this.width - LEFT - RIGHT);
   }
 
   point(x) {
@@ -297,9 +304,9 @@ class Plot {
       parts.push(drawing("text", {x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end"}, this.format(tick)));
     }
     const foot = this.height - 4;
-    parts.push(drawing("text", {x: LEFT, y: foot}, "5 min ago"));
+    parts.push(drawing("text", {x: LEFT, y: foot}, `${minutesShown()} min ago`));
     parts.push(drawing("text", {x: this.width - RIGHT, y: foot, "text-anchor": "end"}, "now"));
-    for (const {key, line} of [...this.series].reverse())
+    for (const {key, line} of this.series)  // broken lines over whole ones
       parts.push(drawing("path", {class: line, d: this.line(key, y)}));
     const chosen = points.find((one) => one.at === this.cursor);
     if (chosen)
@@ -346,7 +353,7 @@ const plots = [
   new Plot("plot-memory", "Memory", bytes, [
     {name: "store", key: "memory", line: "line-1"},
     {name: "in use", key: "live", line: "line-2"},
-    {name: "processes", key: "processes", line: "line-3"}], "bytes"),
+    {name: "processes", key: "processes", line: "line-4"}], "bytes"),
   new Plot("plot-versions", "Versions per second", perSecond, [
     {name: "versions", key: "versions", line: "line-1"},
     {name: "updates", key: "updates", line: "line-2"}]),
@@ -365,7 +372,7 @@ function managerNotices(manager, add) {
   const absent = manager.workers_wanted - manager.workers_running;
   if (absent > 0) add(true, `${plural(absent, "worker is", "workers are")} not running.`);
   const silent = manager.zones - manager.zones_loaded;
-  if (silent > 0) add(true, `${plural(silent, "zone is", "zones are")} not served. “With problems only” lists them.`);
+  if (silent > 0) add(true, `${plural(silent, "zone is", "zones are")} not served.`, true);
   if (manager.counters.zones_not_valid > 0)
     add(true, `${plural(manager.counters.zones_not_valid, "signed zone has", "signed zones have")} faults.`);
   if (store.effective_limit > 0 && store.live > 0.9 * store.effective_limit)
@@ -378,7 +385,7 @@ function managerNotices(manager, add) {
 
 function showNotices(look) {
   const notices = [];
-  const add = (bad, text) => notices.push({bad, text});
+  const add = (bad, text, zones = false) => notices.push({bad, text, zones});
   if (!look.manager)
     add(true, "The manager does not answer. Workers go on answering queries; updates, transfers and reloads wait.");
   else
@@ -392,7 +399,15 @@ function showNotices(look) {
   const text = JSON.stringify(notices);
   if (showNotices.last === text) return;
   showNotices.last = text;
-  at("notices").replaceChildren(...notices.map((one) => element("li", one.bad ? {class: "bad"} : {}, one.text)));
+  at("notices").replaceChildren(...notices.map((one) => {
+    const item = element("li", one.bad ? {class: "bad"} : {}, one.text);
+    if (one.zones) {
+      const button = element("button", {type: "button"}, "Show them");
+      button.addEventListener("click", showProblems);
+      item.append(" ", button);
+    }
+    return item;
+  }));
 }
 
 // Workers ----------------------------------------------------------------------------------------------------------
@@ -412,7 +427,7 @@ function showWorkers(look) {
       element("td", {class: "wide"}, worker.alive && worker.started ? span(Math.max(0, look.now - worker.started)) : "–"),
       element("td", {class: "number"}, requests === null ? "–" : short(requests)),
       element("td", {class: "number"}, cpu === null ? "–" : `${(cpu * 100).toFixed(0)} %`),
-      element("td", {class: "number"}, worker.memory === null ? "–" : bytes(worker.memory)),
+      element("td", {class: "number wide"}, worker.memory === null ? "–" : bytes(worker.memory)),
       element("td", {class: "number wide"}, count(worker.counters.tcp_open)),
       element("td", {class: "number wide"}, held));
   });
@@ -442,13 +457,14 @@ function zoneRow(row) {
   return element("tr", {}, name,
     element("td", {class: `state ${state.kind}`}, state.text),
     element("td", {class: "wide"}, row.kind),
-    element("td", {class: "number"}, served ? `${row.serial}` : "–"),
+    element("td", {class: "number wide"}, served ? `${row.serial}` : "–"),
     element("td", {class: "number"}, count(row.records)));
 }
 
 function noZonesText() {
   const search = at("search").value.trim();
   if (list.next) return "Nothing was found among the zones so far.";
+  if (lastLook && !lastLook.whole && !search && !at("problems").checked) return "There is no zone that this key sees.";
   if (search) return `No zone has “${search}” in its name${at("problems").checked ? ", and a problem" : ""}.`;
   if (at("problems").checked) return "No zone has a problem.";
   return "There are no zones yet. They come from “zones” in the configuration, or from pandoctl zone add.";
@@ -718,17 +734,28 @@ function moveFocus(event, step) {
   event.preventDefault();
 }
 
+/** Back to the list, without the focus on the zone's row. */
+function leaveZone() {
+  if (zoneShown === null) return;
+  zoneShown = null;
+  location.hash = "";
+  route();
+}
+
 function goToSearch(event) {
   event.preventDefault();
-  if (zoneShown !== null) {
-    zoneShown = null;  // the focus goes to the search and not to the zone's row
-    location.hash = "";
-    at("zone").hidden = true;
-    at("overview").hidden = false;
-    document.title = "Pando";
-  }
+  leaveZone();
   at("search").focus();
   at("search").select();
+}
+
+async function showProblems() {
+  leaveZone();
+  at("search").value = "";
+  at("problems").checked = true;
+  at("zones-title").focus();
+  at("zones-title").scrollIntoView();
+  await searchNow();
 }
 
 function escape() {

@@ -101,10 +101,11 @@ class Browser:
         return result["result"].get("value")
 
     def wait(self, expression, seconds=30):
-        """Waits until an expression is true, and gives its value."""
+        """Waits until an expression is true, and gives its value. While a page loads, it may fail."""
         end = time.monotonic() + seconds
+        patient = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
         while time.monotonic() < end:
-            if value := self.run(expression):
+            if value := self.run(patient):
                 return value
             time.sleep(0.05)
         raise AssertionError(f"not within {seconds} s: {expression}\n{self.run('document.body.innerText')}\n{self.faults}")

@@ -387,7 +387,8 @@ def luminance(colour):
 
 @needs_browser
 def test_dark_and_narrow_screens_and_quiet_ones(beside, tab):
-    _, program = beside(zones=("a.test", "b.test", "x" * 60 + "." + "y" * 60 + ".test"))
+    server, program = beside(zones=("a.test", "b.test", "x" * 60 + "." + "y" * 60 + ".test"))
+    assert add(server, "new", "a.test") == dns.rcode.NOERROR
     tab.prefer(prefers_color_scheme="dark", prefers_reduced_motion="reduce")
     show(tab, program, 3)
     colours = "(selector) => { const style = getComputedStyle(document.querySelector(selector)); return style.color }"
@@ -403,7 +404,9 @@ def test_dark_and_narrow_screens_and_quiet_ones(beside, tab):
     tab.resize(360, 740)
     tab.wait("document.querySelector('#plot-queries svg').clientWidth < 340")
     assert tab.run("document.documentElement.scrollWidth") <= 360
-    tab.open(address(program, "#zone=" + "x" * 60 + "." + "y" * 60 + ".test."))
-    tab.wait("document.querySelectorAll('#zone-facts dt').length > 3")
-    assert tab.run("document.documentElement.scrollWidth") <= 360
+    for zone in ("x" * 60 + "." + "y" * 60 + ".test.", "a.test."):
+        tab.open(address(program, f"#zone={zone}"))
+        tab.wait(f"document.title.startsWith('{zone}') && document.querySelectorAll('#zone-facts dt').length > 3")
+        assert tab.run("document.documentElement.scrollWidth") <= 360
+    assert len(tab.texts("#history-rows tr")) == 1
     assert tab.screenshot().startswith(b"\x89PNG")
