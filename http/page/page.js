@@ -10,7 +10,7 @@ const MINUTE_MS = 60 * 1000;
 const GAP_MS = 5 * POLL_MS;        // looks further apart are not joined: the page was hidden
 const LATENCY_MS = 8000;           // percentiles are of the responses of so long
 const ROWS = 50;                   // of a page of zones, as the server has it
-const MOST_REQUESTS = 25;          // for one search: half a million zones
+const MOST_REQUESTS = 25;          // for one search: half a million zones, or 25,000 for their problems
 const KEY = "pando-key";
 
 const at = (id) => document.getElementById(id);
