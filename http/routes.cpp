@@ -18,23 +18,24 @@ Response api_versions() {
 }  // namespace
 
 Response Routes::answer(const Request& request) const {
-  // The key comes first: a client without one does not learn what there is.
+  // The page asks people for a key, so its files are there without one.
+  if (auto file = PageRoutes::file(request)) return *std::move(file);
+  // For all else the key comes first: a client without one does not learn what there is.
   const AccessKey* client = access_.key_of(request);
   if (client == nullptr) return Access::refusal(request);
   if (request.path.starts_with(kApiPrefix)) return api_.answer(request, *client);
+  if (request.path.starts_with(kPagePrefix)) return page_.answer(request, *client);
   if (request.path == "/api") return api_versions();
-  const bool known = request.path == "/" || request.path == "/metrics";
-  if (!known) return text_response(404, "nothing is here; metrics are at /metrics");
+  if (request.path != "/metrics")
+    return text_response(404, "nothing is here; metrics are at /metrics");
   if (request.method != "GET" && request.method != "HEAD") {
     Response response = text_response(405, "GET and HEAD only");
     response.fields.emplace_back("Allow", "GET, HEAD");  // RFC 9110 §15.5.6
     return response;
   }
   // Metrics are of all zones.
-  if (request.path == "/metrics" && !client->zones.empty())
-    return text_response(403, "this key is for some zones only");
-  return request.path == "/" ? text_response(200, "pando-http " PANDO_VERSION ": see /metrics")
-                             : metrics(request);
+  if (!client->zones.empty()) return text_response(403, "this key is for some zones only");
+  return metrics(request);
 }
 
 bool Routes::may_send_much(const Request& header) const {

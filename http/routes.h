@@ -2,16 +2,17 @@
 
 #include "http/api/api_routes.h"
 #include "http/observe/collector.h"
+#include "http/page/page_routes.h"
 #include "http/serve/access.h"
 #include "http/serve/http_message.h"
 
 namespace pando::http {
 
-/// Answers requests: `/` tells what there is, `/metrics` has the metrics, `/api/v1/` the zones.
+/// Answers requests: `/` is a page for people, `/metrics` has the metrics, `/api/v1/` the zones.
 class Routes {
  public:
   Routes(Access access, Collector& collector, ApiRoutes api)
-      : access_(std::move(access)), collector_(collector), api_(std::move(api)) {}
+      : access_(std::move(access)), collector_(collector), page_(collector), api_(std::move(api)) {}
   /// Any thread.
   [[nodiscard]] Response answer(const Request& request) const;
   /// Whether the client of a request, whose header alone is known, may send a large body.
@@ -22,6 +23,7 @@ class Routes {
 
   Access access_;
   Collector& collector_;
+  PageRoutes page_;
   ApiRoutes api_;
 };
 

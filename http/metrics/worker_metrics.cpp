@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
+#include "http/observe/observed.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 
@@ -165,14 +165,6 @@ void write_durations(Exposition& out, const std::vector<shm::SlotCopy>& slots) {
   });
 }
 
-/// Versions that were published since the oldest one that the slot holds.
-std::uint64_t lag_of(const shm::SlotCopy& slot, std::uint64_t version) {
-  std::uint64_t oldest = version;
-  for (const std::uint64_t held : {slot.pinned, slot.oldest_lease})
-    if (held != 0) oldest = std::min(oldest, held);
-  return slot.alive ? version - oldest : 0;
-}
-
 void write_states(Exposition& out, const std::vector<shm::SlotCopy>& slots, std::uint64_t version,
                   std::uint64_t monotonic_now) {
   const auto write = [&](const Family& family, auto value) {
@@ -189,7 +181,7 @@ void write_states(Exposition& out, const std::vector<shm::SlotCopy>& slots, std:
     const bool known = slot.lease_since != 0 && slot.lease_since < monotonic_now;
     return known ? monotonic_now - slot.lease_since : 0;
   });
-  if (version != 0) write(kLag, [&](const SlotCopy& slot) { return lag_of(slot, version); });
+  if (version != 0) write(kLag, [&](const SlotCopy& slot) { return version_lag(slot, version); });
 }
 
 }  // namespace

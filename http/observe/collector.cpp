@@ -19,6 +19,12 @@ std::uint64_t coarse_seconds() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec);
 }
 
+std::uint64_t steady_milliseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
 void add_process(Observed& observed, std::string name, std::uint32_t pid) {
   if (auto facts = read_process(std::move(name), pid))
     observed.processes.push_back(std::move(*facts));
@@ -39,6 +45,7 @@ std::shared_ptr<const Observed> Collector::observe() {
 Observed Collector::look() {
   Observed observed;
   observed.monotonic = coarse_seconds();
+  observed.milliseconds = steady_milliseconds();
   const auto note = [&observed](const Error& error) { observed.problems.push_back(error.text); };
   if (const auto store = find_store(); !store) {
     note(store.error());
@@ -89,6 +96,26 @@ Result<ZoneContent> Collector::read_zone(const dns::Name& apex, std::size_t most
   const auto store = find_store();
   if (!store) return tl::unexpected<Error>(store.error());
   return http::read_zone(**store, apex, most_bytes);
+}
+
+Result<ZonePage> Collector::read_zone_page(const ZonePageRequest& request) {
+  const auto store = find_store();
+  if (!store) return tl::unexpected<Error>(store.error());
+  return http::read_zone_page(**store, request);
+}
+
+Result<ZonePast> Collector::read_zone_past(const dns::Name& apex, std::size_t most) {
+  const auto store = find_store();
+  if (!store) return tl::unexpected<Error>(store.error());
+  return http::read_zone_past(**store, apex, most);
+}
+
+Result<std::vector<ipc::ZoneRow>> Collector::ask_zones(const std::vector<std::string>& names) {
+  return http::ask_zones(options_.run_directory, names, options_.manager_timeout);
+}
+
+Result<ipc::ZoneListResult> Collector::ask_zone_list(const std::string& after) {
+  return http::ask_zone_list(options_.run_directory, after, options_.manager_timeout);
 }
 
 void Collector::read_manager(Observed& observed) {

@@ -11,6 +11,8 @@
 #include "dns/name.h"
 #include "http/observe/observed.h"
 #include "http/observe/zone_content.h"
+#include "http/observe/zone_facts.h"
+#include "http/observe/zone_past.h"
 #include "shm/inspect/observer.h"
 
 namespace pando::http {
@@ -35,6 +37,14 @@ class Collector {
   Result<std::vector<ZoneFacts>> read_zones(std::size_t most);
   /// See http/observe/zone_content.h.
   Result<ZoneContent> read_zone(const dns::Name& apex, std::size_t most_bytes);
+
+  /// See http/observe/zone_facts.h.
+  Result<ZonePage> read_zone_page(const ZonePageRequest& request);
+  /// See http/observe/zone_past.h.
+  Result<ZonePast> read_zone_past(const dns::Name& apex, std::size_t most);
+  /// See http/observe/manager_client.h.
+  Result<std::vector<ipc::ZoneRow>> ask_zones(const std::vector<std::string>& names);
+  Result<ipc::ZoneListResult> ask_zone_list(const std::string& after);
 
   static constexpr std::chrono::milliseconds kFresh{200};
 

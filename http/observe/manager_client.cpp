@@ -1,5 +1,6 @@
 #include "http/observe/manager_client.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ipc/control.h"
@@ -7,13 +8,47 @@
 
 namespace pando::http {
 
+namespace verb = ipc::verb;
+
 Result<ipc::StatusResult> ask_status(const std::string& run_directory,
                                      std::chrono::milliseconds timeout) {
   auto socket = ipc::connect_control(run_directory);
   if (!socket) return pass(socket);
-  auto result = ipc::call(socket->get(), {.verb = std::string(ipc::verb::kStatus)}, timeout);
+  auto result = ipc::call(socket->get(), {.verb = std::string(verb::kStatus)}, timeout);
   if (!result) return pass(result);
   return ipc::read_json<ipc::StatusResult>(*result);
+}
+
+Result<std::vector<ipc::ZoneRow>> ask_zones(const std::string& run_directory,
+                                            const std::vector<std::string>& names,
+                                            std::chrono::milliseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  auto socket = ipc::connect_control(run_directory);
+  if (!socket) return pass(socket);
+  std::vector<ipc::ZoneRow> rows;
+  for (const std::string& name : names) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    auto result = ipc::call(socket->get(), {.verb = std::string(verb::kZoneStatus), .name = name},
+                            std::max(left, std::chrono::milliseconds(0)));
+    if (!result && result.error().code == Errc::kNotFound) continue;
+    if (!result) return pass(result);
+    auto row = ipc::read_json<ipc::ZoneRow>(*result);
+    if (!row) return pass(row);
+    rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+Result<ipc::ZoneListResult> ask_zone_list(const std::string& run_directory,
+                                          const std::string& after,
+                                          std::chrono::milliseconds timeout) {
+  auto socket = ipc::connect_control(run_directory);
+  if (!socket) return pass(socket);
+  auto result = ipc::call(socket->get(), {.verb = std::string(verb::kZoneList), .after = after},
+                          timeout);
+  if (!result) return pass(result);
+  return ipc::read_json<ipc::ZoneListResult>(*result);
 }
 
 }  // namespace pando::http

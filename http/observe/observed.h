@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,7 @@ struct ProcessFacts {
 struct Observed {
   std::vector<shm::SlotCopy> slots{};
   std::uint64_t monotonic = 0;        ///< seconds on the clock of SlotCopy::lease_since
+  std::uint64_t milliseconds = 0;     ///< of the look, on a clock that is never put back
   std::optional<StoreFacts> store{};  ///< none: no store, or one that is still being copied
   std::vector<ZoneFacts> zones{};
   std::optional<ipc::StatusResult> manager{};  ///< none: the manager did not answer
@@ -58,5 +60,15 @@ struct Observed {
   std::vector<ProcessFacts> processes{};
   std::vector<std::string> problems{};  ///< reasons why something above is missing
 };
+
+/// Versions that were published since the oldest one that the slot holds; `version` is the present
+/// one.
+[[nodiscard]] inline std::uint64_t version_lag(const shm::SlotCopy& slot,
+                                               std::uint64_t version) noexcept {
+  std::uint64_t oldest = version;
+  for (const std::uint64_t held : {slot.pinned, slot.oldest_lease})
+    if (held != 0) oldest = std::min(oldest, held);
+  return slot.alive ? version - oldest : 0;
+}
 
 }  // namespace pando::http

@@ -65,6 +65,91 @@ std::vector<Copied> copy_zones(const zone::StoreView& view, const shm::Window& w
   return copies;
 }
 
+dns::NameView apex_of(const Copied& copied) noexcept {
+  return {copied.apex.data(), copied.apex_octets};
+}
+
+/// Of a copy that is of one version: the octets are a name.
+ZoneFacts facts_of(Copied&& copied) {
+  ZoneFacts facts = std::move(copied.facts);
+  facts.name = to_text(apex_of(copied));
+  const auto settings = zone::decode_zone_settings(copied.settings);
+  facts.secondary = settings && settings->is_secondary;
+  return facts;
+}
+
+/// Collects the zones of a page, range by range.
+class PageReader {
+ public:
+  PageReader(const shm::Observer& observer, const ZonePageRequest& request)
+      : observer_(observer), request_(request), after_(request.after) {}
+
+  Result<ZonePage> read() {
+    if (request_.ranges.empty()) {
+      if (auto done = walk(nullptr); !done) return pass(done);
+    }
+    for (const ZoneRange& range : request_.ranges) {
+      if (is_full()) break;
+      auto done = range.below ? walk_below(range.base) : look_up(range.base);
+      if (!done) return pass(done);
+    }
+    if (is_full()) page_.next = after_;
+    return std::move(page_);
+  }
+
+ private:
+  [[nodiscard]] bool is_full() const noexcept {
+    return page_.zones.size() >= request_.most_found || page_.looked >= request_.most_looked;
+  }
+
+  /// True when the page has room for more.
+  bool take(Copied&& copied) {
+    ++page_.looked;
+    after_ = dns::Name(apex_of(copied));
+    ZoneFacts facts = facts_of(std::move(copied));
+    if (!request_.fits || request_.fits(facts)) page_.zones.push_back(std::move(facts));
+    return !is_full();
+  }
+
+  Status look_up(const dns::Name& apex) {
+    if (after_ && dns::compare_canonical(apex, *after_) <= 0) return {};
+    auto copy = read_consistently(
+        observer_, [&](const zone::StoreView& view, const shm::Window& window) {
+          const zone::ZoneView zone = view.zone_at(apex);
+          return zone ? std::optional(copy_zone(zone, window)) : std::nullopt;
+        });
+    if (!copy) return pass(copy);
+    if (*copy) take(std::move(**copy));
+    return {};
+  }
+
+  Status walk_below(const dns::Name& base) {
+    if (!after_ || dns::compare_canonical(*after_, base) < 0) after_ = base;
+    return walk(&base);
+  }
+
+  /// All zones behind after_ that are below `base`, which may be null.
+  Status walk(const dns::Name* base) {
+    for (;;) {
+      auto copies = read_consistently(
+          observer_, [&](const zone::StoreView& view, const shm::Window& window) {
+            return copy_zones(view, window, after_, kZonesPerLook);
+          });
+      if (!copies) return pass(copies);
+      for (Copied& copied : *copies) {
+        if (base != nullptr && !apex_of(copied).is_at_or_below(*base)) return {};
+        if (!take(std::move(copied))) return {};
+      }
+      if (copies->size() < kZonesPerLook) return {};
+    }
+  }
+
+  const shm::Observer& observer_;
+  const ZonePageRequest& request_;
+  std::optional<dns::Name> after_;
+  ZonePage page_;
+};
+
 }  // namespace
 
 Result<StoreFacts> read_store(const shm::Observer& observer, std::size_t most_zones,
@@ -83,16 +168,16 @@ Result<StoreFacts> read_store(const shm::Observer& observer, std::size_t most_zo
         });
     if (!copies) return pass(copies);
     for (Copied& copied : *copies) {
-      const dns::NameView apex(copied.apex.data(), copied.apex_octets);
-      copied.facts.name = to_text(apex);
-      const auto settings = zone::decode_zone_settings(copied.settings);
-      copied.facts.secondary = settings && settings->is_secondary;
-      zones.push_back(std::move(copied.facts));
-      after = dns::Name(apex);
+      after = dns::Name(apex_of(copied));
+      zones.push_back(facts_of(std::move(copied)));
     }
     if (copies->size() < most) break;
   }
   return facts;
+}
+
+Result<ZonePage> read_zone_page(const shm::Observer& observer, const ZonePageRequest& request) {
+  return PageReader(observer, request).read();
 }
 
 }  // namespace pando::http

@@ -30,7 +30,7 @@ ROOM_ORDER = {
     "shm": ["inspect", "", "map"],
     "config": ["import", "", "settings"],
     "ctl": ["", "backup", "upgrade", "view"],
-    "http": ["", "api", "metrics", "observe", "serve"],
+    "http": ["", "page", "api", "metrics", "observe", "serve"],
 }
 
 SOURCES = [path for folder in MAY_INCLUDE for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
