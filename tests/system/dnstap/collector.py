@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 
+import dns.exception
 import dns.message
 
 CONTENT_TYPE = b"protobuf:dnstap.Dnstap"
