@@ -310,7 +310,8 @@ class Plot {
       parts.push(drawing("path", {class: line, d: this.line(key, y)}));
     const chosen = points.find((one) => one.at === this.cursor);
     if (chosen)
-      parts.push(drawing("line", {class: "cursor", x1: this.x(chosen.at), x2: this.x(chosen.at), y1: TOP, y2: this.height - BOTTOM}));
+      parts.push(drawing("line", {
+        class: "cursor", x1: this.x(chosen.at), x2: this.x(chosen.at), y1: TOP, y2: this.height - BOTTOM}));
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.svg.replaceChildren(...parts);
     this.tell(chosen || points[points.length - 1], chosen);
@@ -474,8 +475,10 @@ function countText() {
   const total = lastLook && lastLook.store ? lastLook.store.zones : null;
   const filtered = at("search").value.trim() !== "" || at("problems").checked;
   let text = plural(list.rows.length, "zone", "zones");
-  if (!filtered && total !== null && total > list.rows.length) text = `${count(list.rows.length)} of ${plural(total, "zone", "zones")}`;
-  if (filtered && list.next) text += `, after a look at ${count(list.looked)}`;
+  if (!filtered && total !== null && total > list.rows.length)
+    text = `${count(list.rows.length)} of ${plural(total, "zone", "zones")}`;
+  if (filtered && list.next)
+    text += `, after a look at ${count(list.looked)}`;
   if (!list.manager) text += ". The manager does not answer: states are as the store has them.";
   return text;
 }
@@ -547,11 +550,11 @@ function zoneOfAddress() {
 function factsOf(row, now) {
   const time = (seconds) => seconds > 0 ? moment(seconds, now) : "";
   const state = stateOf(row);
-  const phase = row.load_total > 0 ? `${row.load_phase}, ${Math.floor(100 * row.load_done / row.load_total)} %` : row.load_phase;
+  const done = row.load_total > 0 ? `, ${Math.floor(100 * row.load_done / row.load_total)} %` : "";
   const removed = row.state === "removed";
   return [
     ["State", state.text],
-    ["Loading", phase],
+    ["Loading", row.load_phase + done],
     ["Kind", row.kind + (row.added ? ", added at run time" : "")],
     ["Serial", row.state === "ok" || row.state === "expired" || removed ? `${row.serial}` : ""],
     ["Records", removed ? "" : `${count(row.records)} at ${plural(row.names, "name", "names")}`],
@@ -583,7 +586,8 @@ function historyNote(details) {
   if (!("changesets" in details)) return "";
   if (!details.changesets_known) return "There are too many changes to show: pandoctl zone history lists them.";
   if (details.changesets.length === 0) return "The server has no change history of this zone.";
-  return details.older_changesets > 0 ? `${plural(details.older_changesets, "older change is", "older changes are")} not shown.` : "";
+  if (details.older_changesets === 0) return "";
+  return `${plural(details.older_changesets, "older change is", "older changes are")} not shown.`;
 }
 
 function showSnapshots(details) {
@@ -670,6 +674,7 @@ function showLook(look) {
   lastLook = look;
   at("login").hidden = true;
   at("forget").hidden = readKey() === "";
+  at("metrics").hidden = readKey() !== "";  // a link shows no key
   at("numbers").hidden = at("workers").hidden = !look.whole;
   if (first) route();
   showHead(look);
@@ -681,7 +686,7 @@ function showLook(look) {
 
 function showLogin(text) {
   lastLook = null;
-  for (const id of ["overview", "zone", "forget"]) at(id).hidden = true;
+  for (const id of ["overview", "zone", "forget", "metrics"]) at(id).hidden = true;
   at("login").hidden = false;
   at("notices").replaceChildren();
   showNotices.last = "";

@@ -49,7 +49,8 @@ TEST(PageFiles, NameNoOtherHost) {
   for (const std::string_view text : {kPageHtml, kPageCss, kPageJs})
     for (std::size_t at = text.find("://"); at != text.npos; at = text.find("://", at + 3))
       EXPECT_EQ(text.substr(at, 13), "://www.w3.org") << "a namespace, not a host";
-  for (const char* way : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("})
+  for (const char* way :
+       {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("})
     EXPECT_THAT(std::string(kPageJs), Not(HasSubstr(way)));
 }
 

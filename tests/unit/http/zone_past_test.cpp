@@ -13,7 +13,9 @@ std::string soa(std::uint32_t serial) {
   return fmt::format("example. 60 SOA a. b. {} 2 3 4 5", serial);
 }
 
-std::string host(std::uint32_t number) { return fmt::format("n{}.example. 60 A 192.0.2.1", number); }
+std::string host(std::uint32_t number) {
+  return fmt::format("n{}.example. 60 A 192.0.2.1", number);
+}
 
 class ZonePasts : public zone::testing::ZoneTest {
  protected:
