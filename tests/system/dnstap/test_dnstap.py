@@ -309,7 +309,8 @@ def test_a_collector_that_never_reads_costs_no_answer(server, collectors):
 
 @pytest.mark.parametrize("greeting", [
     b"220 mail.example ESMTP\r\n", bytes(4096), b"\xff" * 4096, b"\0\0\0\0\xff\xff\xff\xff",
-    b"\0\0\0\0\0\0\0\x04\0\0\0\x05", b"\0\0\0\0\0\0\0\x10\0\0\0\1\0\0\0\1\xff\xff\xff\xffabcd", b"\0\0\0\0\0\0"])
+    b"\0\0\0\0\0\0\0\x04\0\0\0\x05", b"\0\0\0\0\0\0\0\x10\0\0\0\1\0\0\0\1\xff\xff\xff\xffabcd", b"\0\0\0\0\0\0"],
+    ids=["text", "zeros", "ones", "endless", "finish", "field", "half"])
 def test_a_collector_that_talks_nonsense_harms_nobody(server, collectors, greeting):
     bad = collectors(greeting=greeting)
     pando = server().start(ZONE)
