@@ -17,7 +17,7 @@ ROOMS = {  # third-party header → folders that may include it
     r"boost/(asio|beast|system)": {"http"},
     r"boost/": {"shm", "http"},
     r"openssl/": {"dns"},
-    r"systemd/": {"manager"},
+    r"systemd/": {"manager", "ctl"},
     r"seccomp\.h": {"worker"},
     r"nlohmann/": {"ipc", "ctl", "manager", "http"},
     r"CLI/": {"ctl", "manager", "worker", "http"},
