@@ -195,8 +195,8 @@ struct Logging {
   bool operator==(const Logging&) const = default;
 };
 
-/// What the worker writes for a dnstap collector (server.dnstap). At most one descriptor: an opened
-/// stream, which replaces the one before. Without one the worker keeps the stream it has. With `on`
+/// Settings of the messages for a dnstap collector (server.dnstap). At most one descriptor: an
+/// opened stream, which replaces the one before. Without one the worker keeps the stream it has. With `on`
 /// false the worker ends its stream.
 struct Dnstap {
   bool on = false;

@@ -65,7 +65,7 @@ Status ended_well(pid_t pid, const std::string& program) {
   return {};
 }
 
-/// What the program prints, without the line end.
+/// Runs a program to its end and returns its standard output without the last line end.
 Result<std::string> output_of(const std::vector<std::string>& command) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe2");

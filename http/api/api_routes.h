@@ -22,7 +22,8 @@ struct TsigKeyName {
 /// The PowerDNS Authoritative HTTP API. Errors are {"error": "..."}.
 class ApiRoutes {
  public:
-  /// What the configuration has that clients may name: keys, and remotes by their addresses.
+  /// Parts of the configuration to which requests may refer: keys, remotes by their addresses, and
+  /// the template of new zones.
   struct Known {
     std::vector<TsigKeyName> keys;
     std::vector<config::Remote> remotes;

@@ -59,7 +59,7 @@ Result<bool> is_secondary(const json& document) {
   return fail(Errc::kInvalid, "kind {} is not possible here", shown(*text));
 }
 
-/// What nobody would do here although the client asked for it.
+/// Refuses members that ask for something which the server does not do.
 Status check_refused(const json& document) {
   if (const json* dnssec = member(document, "dnssec"); dnssec != nullptr && *dnssec == true)
     return fail(Errc::kInvalid, "zones are not signed here: 'dnssec' is not possible");

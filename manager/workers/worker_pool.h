@@ -34,7 +34,7 @@ class WorkerPool {
   void set_keys(WorkerKeys keys);
   /// What present and future workers log (server.log).
   void set_logging(ipc::Logging logging);
-  /// What present and future workers write for a dnstap collector; none: nothing.
+  /// Sets the dnstap messages that present and future workers write; none: they write nothing.
   void set_dnstap(std::optional<DnstapOptions> dnstap);
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);

@@ -47,8 +47,8 @@ class Core {
   /// Null while dnstap is off.
   [[nodiscard]] DnstapWriter* dnstap() const noexcept { return dnstap_; }
   void set_dnstap(DnstapWriter* writer) noexcept { dnstap_ = writer; }
-  /// What dnstap tells of the request that the responder has just handled; none if the request is
-  /// not in the sample. `message` is without a load balancer's header. Before end().
+  /// The exchange of the request that the responder has just handled, for dnstap messages; none if
+  /// the request is not in the sample. `message` is without a load balancer's header. Before end().
   [[nodiscard]] std::optional<DnstapExchange> tapped(ByteView message, const Client& client,
                                                      const timespec& received) const;
   /// Tells dnstap of a request or of its response, which has left just now.

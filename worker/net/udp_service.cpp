@@ -244,8 +244,8 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
                        });
 }
 
-/// What dnstap tells of request `i`, which was noted last, and of its response to come; null if
-/// nothing.
+/// The exchange of request `i`, which was noted last, for the dnstap message of its response; null
+/// if the response is not in the sample.
 std::shared_ptr<const DnstapExchange> UdpService::forwarded_exchange(std::size_t i,
                                                                      ByteView message) const {
   const DnstapWriter* const writer = core_.dnstap();

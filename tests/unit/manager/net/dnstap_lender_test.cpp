@@ -12,7 +12,7 @@ namespace dnstap_lender_test {
 using testing::FrameCollector;
 using testing::run_until;
 
-/// What one worker was told.
+/// One message to a worker.
 struct Told {
   ipc::Dnstap what;
   bool with_stream = false;

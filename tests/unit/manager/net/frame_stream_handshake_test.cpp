@@ -32,7 +32,7 @@ class FrameStreamHandshakeTest : public ::testing::Test {
   bool wait() {
     return testing::run_until(io_, [this] { return calls_ > 0; });
   }
-  /// What becomes of a handshake whose collector sends `octets`, then closes if `closes`.
+  /// The result of a handshake whose collector sends `octets`, then closes if `closes`.
   Status result_of(ByteView octets, bool closes = false) {
     const auto handshake = start(collector_.path);
     collector_.accept();
