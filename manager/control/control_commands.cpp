@@ -139,6 +139,11 @@ CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones)
 
 void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable::Reply& reply) {
   const auto again = [this, request, reply] { run(request, reply); };
+  if (request.verb == ipc::verb::kZonePurge) {
+    const auto zone = dns::Name::from_text(request.name);
+    if (zone && run_time_zones_.creates(*zone))
+      return reply(fail(Errc::kExists, "{} is being added", to_text(*zone)));
+  }
   if (!lists_.put_off(request.verb, again, reply)) table_.run(request, reply);
 }
 

@@ -190,4 +190,11 @@ Status write_file_atomically(Files& files, const std::string& path, ByteView byt
   return named;
 }
 
+Status write_text_atomically(Files& files, const std::string& path, std::string_view text) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (auto made = files.make_directory(folder); !made) return made;
+  return write_file_atomically(
+      files, path, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
 }  // namespace pando::manager

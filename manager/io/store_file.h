@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -59,5 +60,7 @@ Files& native_files() noexcept;
 
 /// Writes `bytes` to `path`; after a crash the file has either the old or the new contents.
 Status write_file_atomically(Files& files, const std::string& path, ByteView bytes);
+/// The same of a text. Missing folders are made, durably.
+Status write_text_atomically(Files& files, const std::string& path, std::string_view text);
 
 }  // namespace pando::manager

@@ -22,14 +22,6 @@ bool may_include(std::string_view content) {
          content.end();
 }
 
-Status write_file(const std::string& path, std::string_view content) {
-  std::error_code error;
-  std::filesystem::create_directory(std::filesystem::path(path).parent_path(), error);
-  if (error) return fail(Errc::kIo, "{}: {}", path, error.message());
-  const ByteView bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
-  return write_file_atomically(native_files(), path, bytes);
-}
-
 }  // namespace
 
 Result<std::optional<CreatedZone>> take_content(std::string& zone, const std::string& journal) {
@@ -60,7 +52,8 @@ Result<std::vector<dns::Name>> write_created_zones(std::span<const CreatedZone> 
   for (const CreatedZone& zone : zones) {
     if (settings.zones.find(zone.zone)) continue;
     auto path = config::created_zone_path(settings.store.journal, zone.zone);
-    auto done = path ? write_file(*path, zone.content) : Status(pass(path));
+    auto done = path ? write_text_atomically(native_files(), *path, zone.content)
+                     : Status(pass(path));
     if (done) {
       written.push_back(zone.zone);
       continue;

@@ -54,12 +54,8 @@ void append_member(const config::ZoneRef& zone, std::string& text) {
 
 Status write_catalog(const config::Settings& settings, const config::Catalog& catalog,
                      std::string_view text) {
-  const std::string path = config::produced_catalog_path(settings.store.journal, catalog.zone);
-  std::error_code error;
-  std::filesystem::create_directory(std::filesystem::path(path).parent_path(), error);
-  if (error) return fail(Errc::kIo, "{}: {}", path, error.message());
-  const ByteView bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  return write_file_atomically(native_files(), path, bytes);
+  return write_text_atomically(
+      native_files(), config::produced_catalog_path(settings.store.journal, catalog.zone), text);
 }
 
 }  // namespace

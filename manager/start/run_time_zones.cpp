@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/pause_point.h"
 #include "base/secret.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
@@ -53,6 +54,14 @@ void RunTimeZones::submit(RunTimeChange change, Done done) {
   if (!busy_) begin_next();
 }
 
+bool RunTimeZones::creates(const dns::Name& zone) const {
+  const auto is_it = [&](const CreatedZone& created) { return created.zone == zone; };
+  return std::ranges::find(creating_, zone) != creating_.end() ||
+         std::ranges::any_of(queue_, [&](const Pending& pending) {
+           return std::ranges::any_of(pending.change.create, is_it);
+         });
+}
+
 void RunTimeZones::stop() {
   stopping_ = true;
   timer_.cancel();
@@ -61,6 +70,7 @@ void RunTimeZones::stop() {
 }
 
 void RunTimeZones::begin_next() {
+  creating_.clear();
   busy_ = !queue_.empty();
   if (!busy_ || stopping_) return;
   if (!reloader_.hold()) {
@@ -72,6 +82,8 @@ void RunTimeZones::begin_next() {
   }
   auto batch = std::make_shared<Batch>();
   for (Pending& pending : std::exchange(queue_, {})) batch->changes.push_back(std::move(pending));
+  for (const Pending& pending : batch->changes)
+    for (const CreatedZone& created : pending.change.create) creating_.push_back(created.zone);
   batch->base = configuration_.runtime;
   asio::post(pool_, [this, batch] {
     work_out(*batch);
@@ -127,6 +139,7 @@ Status RunTimeZones::change_list(Batch& batch, const std::vector<Pending*>& chan
     return saved;
   }
   crash_point("added-zones-kept");
+  pause_point("added-zones-kept");
   batch.runtime = std::move(*runtime);
   return {};
 }

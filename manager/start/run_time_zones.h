@@ -27,6 +27,9 @@ class RunTimeZones {
                const CurrentConfiguration& configuration, Reloader& reloader);
   /// kFull: too many changes wait.
   void submit(RunTimeChange change, Done done);
+  /// Whether a change that waits or is under way adds this zone with its content. Its file must
+  /// not be touched then.
+  [[nodiscard]] bool creates(const dns::Name& zone) const;
   /// The process is to end: no change begins any more.
   void stop();
 
@@ -62,6 +65,7 @@ class RunTimeZones {
   AddedZoneList list_;  // of the thread that works out a batch
   asio::steady_timer timer_;
   std::deque<Pending> queue_;
+  std::vector<dns::Name> creating_;  // by the changes under way
   bool busy_ = false;
   bool stopping_ = false;
 };

@@ -1,5 +1,6 @@
 """Zones that come and go by the PowerDNS API: POST to the list of zones, DELETE of a zone."""
 
+import subprocess
 import threading
 
 import pytest
@@ -160,3 +161,62 @@ def test_pandoctl_sends_a_zones_content(pando, tmp_path):
     content.write_bytes(ZONE.encode() + b"; \xe4\n")
     with pytest.raises(AssertionError, match="not ASCII"):
         server.control("zone", "add", "other.test", "--content", str(content))
+
+
+@pytest.mark.parametrize("point", ["whole-file-written", "whole-file-renamed", "whole-file-named", "added-zones-kept"])
+def test_a_kill_while_a_zone_is_added_leaves_all_of_it_or_nothing(pando, tmp_path, point):
+    file = tmp_path / "zone"
+    file.write_text(ZONE)
+    server = pando([{"name": "example.test", "file": str(file)}])
+    armed = tmp_path / "armed"
+    server.crash_at, server.crash_if = point, armed
+    server.start("example.test")
+    armed.touch()
+    server.control("zone", "add", "sent.test", "--content", str(file), check=False)
+    assert server.process.wait(30) == -9
+    armed.unlink()
+    server.start("example.test")
+    kept = "sent.test." in {zone["name"] for zone in server.control("zone", "list")}
+    assert kept == (point == "added-zones-kept")
+    if not kept:
+        server.control("zone", "add", "sent.test", "--content", str(file))
+    servers.wait_until("the zone is served", lambda: server.ask("www.sent.test").answer)
+
+
+def test_a_full_disk_adds_no_zone(pando, tmp_path):
+    """A limit of the size of files stands for the disk."""
+    file = tmp_path / "zone"
+    file.write_text(ZONE)
+    server = pando([{"name": "example.test", "file": str(file)}])
+    server.start("example.test")
+    large = tmp_path / "large"
+    large.write_text(ZONE + "".join(f"n{number} A 192.0.2.1\n" for number in range(20_000)))
+    limit = str(100_000)
+    subprocess.run(["prlimit", "--pid", str(server.process.pid), f"--fsize={limit}:{limit}"], check=True)
+    with pytest.raises(AssertionError, match="sent.test"):
+        server.control("zone", "add", "sent.test", "--content", str(large))
+    assert [zone["name"] for zone in server.control("zone", "list")] == ["example.test."]
+    assert not list((server.folder / server.journal / "zones").iterdir())
+    server.control("zone", "add", "sent.test", "--content", str(file))
+    assert server.ask("www.sent.test").answer
+
+
+def test_a_zone_that_is_being_added_is_not_purged(pando, tmp_path):
+    """Its file is there before the store has the zone."""
+    file, held = tmp_path / "zone", tmp_path / "held"
+    file.write_text(ZONE)
+    server = pando([{"name": "example.test", "file": str(file)}])
+    server.pause_at = "added-zones-kept", held
+    server.start("example.test")
+    held.touch()
+    adding = threading.Thread(target=server.control, args=("zone", "add", "sent.test", "--content", str(file)))
+    adding.start()
+    created = server.folder / server.journal / "zones/sent.test.zone"
+    servers.wait_until("the zone has its file", created.exists)
+    with pytest.raises(AssertionError, match="is being added"):
+        server.control("zone", "purge", "sent.test")
+    held.unlink()
+    adding.join()
+    assert server.ask("www.sent.test").answer and created.exists()
+    with pytest.raises(AssertionError, match="configured"):
+        server.control("zone", "purge", "sent.test")
