@@ -7,14 +7,30 @@ import servers
 # What they share takes long to set up.
 TOGETHER = ("test_isolation", "test_systemd_boot", "test_packages", "differential", "intruders")
 
+# Packages and units are tested with the programs that they carry.
+RELEASE = ("system/boot/",)
+# Attacks, and searches of memory, mean most where no sanitizer has changed what the processes map and may call; the
+# programs with sanitizers see what else goes wrong meanwhile.
+BOTH = ("system/intruders/", "system/keys/", "tidy/test_hardening.py")
 
-@pytest.hookimpl(tryfirst=True)  # before names of groups are looked for
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "release: scripts/test asks it of the release build alone, as it moves many "
+                                       "octets or is about what is shipped")
+    config.addinivalue_line("markers", "both: scripts/test asks it of the release build as well")
+
+
+@pytest.hookimpl(tryfirst=True)  # before names of groups are looked for, and tests chosen by their marks
 def pytest_collection_modifyitems(items):
-    """Tests run side by side in three processes, as they wait half of the time; those of one group stay in one."""
+    """Tests run side by side, as they wait half of the time; those of one group stay in one."""
     for item in items:
         for group in TOGETHER:
             if group in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(group))
+        if any(part in item.nodeid for part in RELEASE):
+            item.add_marker(pytest.mark.release)
+        if any(part in item.nodeid for part in BOTH):
+            item.add_marker(pytest.mark.both)
 
 
 @pytest.fixture

@@ -388,6 +388,7 @@ def test_an_edit_that_updates_overrule_is_told(zone):
     assert " 1 records " in told[0] and f"old.{ZONE}. A" in told[0]
 
 
+@pytest.mark.release
 def test_files_are_merged_while_updates_come(zone):
     """What came by update is read from the journal, which grows meanwhile: that must not look like damage."""
     ending, written = threading.Event(), []

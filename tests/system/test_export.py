@@ -425,6 +425,7 @@ def test_an_edit_after_a_kill_is_merged_or_kept(zone, point, host):
     zone.expect(zone.served())
 
 
+@pytest.mark.release
 def test_updates_during_an_export_are_beside_the_file(pando, tmp_path):
     """The zone moves on while its file is written; then the note says what has come since."""
     zone = Exported(pando, tmp_path)

@@ -13,6 +13,8 @@ import pytest
 
 import servers
 
+pytestmark = pytest.mark.release
+
 FILE = """$TTL 300
 @ SOA ns admin 1 3600 600 86400 300
 @ NS ns

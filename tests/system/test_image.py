@@ -508,6 +508,7 @@ def expect_all_back(host, index, chunks):
     assert [row["lost"] for row in host.server.control("zone", "snapshots")["snapshots"]] == [""]
 
 
+@pytest.mark.release
 def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, tmp_path):
     host = Host(pando, tmp_path, size_limit="64MiB").start()
     kept = outgrow(host)
@@ -519,6 +520,7 @@ def test_an_image_for_which_there_is_no_room_is_kept_with_its_snapshots(pando, t
     expect_all_back(host, index, chunks)
 
 
+@pytest.mark.release
 def test_a_second_one_for_which_there_is_no_room_outlives_restarts_of_the_process(pando, tmp_path):
     """It stays where it is, and is not taken for an image of the store that was made instead of it."""
     host = Host(pando, tmp_path, size_limit="64MiB").start()
@@ -549,6 +551,7 @@ def test_a_second_one_for_which_there_is_no_room_outlives_restarts_of_the_proces
     assert host.has("more1")
 
 
+@pytest.mark.release
 def test_a_long_journal_is_replayed_in_little_room(pando, tmp_path):
     host = Host(pando, tmp_path, size_limit="4MiB", limits="{history: 0}").start()
     host.checkpoint()

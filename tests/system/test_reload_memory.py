@@ -13,6 +13,8 @@ import pytest
 
 import servers
 
+pytestmark = pytest.mark.release
+
 NAMES = 200_000  # 100 chunks and more
 HEAD = "$TTL 300\n@ SOA ns admin {serial} 3600 5 1209600 300\n@ NS ns\nns A 192.0.2.1\n"
 

@@ -21,7 +21,8 @@ CHUNK = 64 * 1024
 # What one slow reader may hold: chunks emptied while it reads. At full speed updates write this much.
 PINNED_LIMIT = 1 << 30
 
-pytestmark = pytest.mark.skipif(not LOAD.exists(), reason="needs the load generator of bench/")
+pytestmark = [pytest.mark.release,
+              pytest.mark.skipif(not LOAD.exists(), reason="needs the load generator of bench/")]
 
 
 def used(server):

@@ -337,6 +337,7 @@ def test_more_connections_than_descriptors_wait_for_their_turn(abused):
 
 
 @pytest.mark.parametrize("name, rdtype", [("big.tcp.test", "TXT"), ("ns.tcp.test", "A"), ("tcp.test", "AXFR")])
+@pytest.mark.release
 def test_floods_of_queries_whose_answers_nobody_reads_stay_in_bounds(abused, name, rdtype):
     """Without a bound the worker would take all of them: gigabytes of answers."""
     server = abused(limits="{tcp-clients: 800, tcp-idle: 3s}")

@@ -73,6 +73,7 @@ def test_ten_thousand_nsupdate_changes_while_dnsperf_asks(tmp_path, server):
         assert f"n{i}.example. 60 1 10.0.{i // 250}.{i % 250}" in records
 
 
+@pytest.mark.release
 def test_no_worker_shows_old_data_after_the_acknowledgement(server):
     """Each look comes from a socket of its own, so the kernel spreads them over the workers."""
     looks = 0
@@ -155,6 +156,7 @@ def test_rcodes_that_clients_steer_by(server):
     assert server.serial("example") == 1, "nothing changed, so the serial stays"
 
 
+@pytest.mark.release
 def test_a_flood_of_forged_updates_holds_no_client_of_another_worker_up(server):
     """Who floods knows a key's name. All of it comes from one socket, hence to one worker; what clients of that one
     lose is lost in its socket's queue."""

@@ -201,6 +201,7 @@ def test_zones_that_commands_add_are_members(producer):
     producer.await_members()
 
 
+@pytest.mark.release
 def test_ten_thousand_at_once(producer):
     producer.start()
     file = str(producer.folder / "one.test")

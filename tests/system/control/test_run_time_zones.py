@@ -411,6 +411,7 @@ def test_two_clients_on_one_zone_get_one_success(panel):
     panel.server.control("store", "check")
 
 
+@pytest.mark.release
 def test_a_full_store_takes_all_zones_of_a_change_or_none(pando, tmp_path):
     panel = Panel(pando, tmp_path, size_limit="4MiB").start()
     panel.do("add", "first.test", "--file", panel.small)
@@ -463,6 +464,7 @@ def test_clients_that_die_leave_whole_changes(panel):
     assert panel.zones() == 1
 
 
+@pytest.mark.release
 def test_ten_thousand_zones_are_added_while_updates_go_on(panel):
     stop, times = threading.Event(), []
 

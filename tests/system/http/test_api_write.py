@@ -271,6 +271,7 @@ def test_many_clients_lose_nothing(beside):
     assert len(client("GET", f"{ZONES}/example.test.")[1]["rrsets"]) == 4 + 64
 
 
+@pytest.mark.release
 def test_a_large_patch_and_one_of_100_megabytes(beside):
     server, program = beside(section=KEYS)
     client = Client(program)
