@@ -10,7 +10,7 @@
 #include "manager/io/session_key.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
-#include "manager/start/systemd.h"
+#include "manager/systemd/systemd.h"
 #include "manager/start/wanted_configuration.h"
 
 namespace pando::manager {

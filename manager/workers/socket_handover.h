@@ -102,6 +102,7 @@ class SocketHandover {
   };
 
   Record& record_of(std::uint32_t number);
+  [[nodiscard]] std::vector<const Listeners::Socket*> served_by(std::uint32_t number) const;
   void replace_impaired_of(WorkerSlot& slot);
   [[nodiscard]] bool is_turned_away(const WorkerSlot& slot) const;
   void hand_over(WorkerSlot& slot);

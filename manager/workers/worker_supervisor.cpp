@@ -93,10 +93,22 @@ Status WorkerSupervisor::start(std::uint32_t count) {
   succession_.await_workers();
   for (std::uint32_t number = 0; !options_.external && number < count; ++number)
     if (table_.find(number) == nullptr) launch(table_.at(number));
+  await_readers_of_kept_sockets();
   if (!options_.external) set_count(count);
   static_cast<void>(handover_.take_failure());
   settle_if_complete();
   return handover_.take_failure();
+}
+
+/// The service manager has kept sockets of slots in which nobody is. The first worker that serves
+/// reads them. Their slot ends then, unless a unit may still start its worker.
+void WorkerSupervisor::await_readers_of_kept_sockets() {
+  for (const std::uint32_t number : listeners_.slots()) {
+    if (table_.find(number) != nullptr) continue;
+    WorkerSlot& slot = table_.at(number);
+    if (!options_.external) slot.state = WorkerSlot::State::kDraining;
+    handover_.await_worker(slot);
+  }
 }
 
 void WorkerSupervisor::settle_if_complete() {
@@ -188,6 +200,7 @@ void WorkerSupervisor::launch(WorkerSlot& slot) {
   auto child = page ? spawn(slot.number) : Result<Child>(pass(page));
   if (!child) {
     log::error("worker_start_failed", "slot", slot.number, "error", child.error().text);
+    await_next_worker(slot);
     return retry_later(slot);
   }
   crash_point("worker-started");
@@ -364,10 +377,11 @@ void WorkerSupervisor::adopted_worker_gone(WorkerSlot& slot) {
   slot.awaited = false;
   if (slot.state == WorkerSlot::State::kDraining) {
     handover_.retire(slot);
-  } else if (options_.external) {
+  } else if (options_.external && listeners_.of(slot.number).empty()) {
     forget(slot.number);
   } else {
-    retry_later(slot);
+    await_next_worker(slot);
+    if (!options_.external) retry_later(slot);
   }
   settle_if_complete();
 }
