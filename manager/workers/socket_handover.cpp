@@ -161,6 +161,15 @@ void SocketHandover::await_worker(WorkerSlot& slot) {
   hand_over(slot);
 }
 
+void SocketHandover::await_readers(WorkerSlot::State state) {
+  for (const std::uint32_t number : listeners_.slots()) {
+    if (table_.find(number) != nullptr) continue;
+    WorkerSlot& slot = table_.at(number);
+    slot.state = state;
+    await_worker(slot);
+  }
+}
+
 void SocketHandover::hand_over_waiting() {
   std::vector<std::uint32_t> waiting;
   for (const auto& [number, record] : records_)

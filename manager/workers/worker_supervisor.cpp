@@ -93,22 +93,13 @@ Status WorkerSupervisor::start(std::uint32_t count) {
   succession_.await_workers();
   for (std::uint32_t number = 0; !options_.external && number < count; ++number)
     if (table_.find(number) == nullptr) launch(table_.at(number));
-  await_readers_of_kept_sockets();
+  // Of the other slots with sockets none is wanted, unless a unit starts its worker.
+  handover_.await_readers(options_.external ? WorkerSlot::State::kDead
+                                            : WorkerSlot::State::kDraining);
   if (!options_.external) set_count(count);
   static_cast<void>(handover_.take_failure());
   settle_if_complete();
   return handover_.take_failure();
-}
-
-/// The service manager has kept sockets of slots in which nobody is. The first worker that serves
-/// reads them. Their slot ends then, unless a unit may still start its worker.
-void WorkerSupervisor::await_readers_of_kept_sockets() {
-  for (const std::uint32_t number : listeners_.slots()) {
-    if (table_.find(number) != nullptr) continue;
-    WorkerSlot& slot = table_.at(number);
-    if (!options_.external) slot.state = WorkerSlot::State::kDraining;
-    handover_.await_worker(slot);
-  }
 }
 
 void WorkerSupervisor::settle_if_complete() {

@@ -76,7 +76,6 @@ class WorkerSupervisor {
   void launch_after(WorkerSlot& slot, std::chrono::milliseconds pause);
   void hasten_if_none_lives();
   void await_next_worker(WorkerSlot& slot);
-  void await_readers_of_kept_sockets();
   void await_adopted_workers();
   void await_adopted_worker(WorkerSlot& slot);
   void adopted_worker_gone(WorkerSlot& slot);
