@@ -123,6 +123,7 @@ TEST_F(Handover, KeptSocketsOfASlotThatIsNotWantedAreReadBeforeTheyAreClosed) {
 
 TEST_F(Handover, KeptSocketsOfASlotWaitForItsWorker) {
   ASSERT_TRUE(listeners_.open(5));
+  first_.take<ipc::Sockets>();
   handover_.await_readers(State::kDead);
   ASSERT_TRUE(run_until(io_, [&] { return !first_.take<ipc::Sockets>().empty(); }))
       << "the first worker reads them meanwhile";
