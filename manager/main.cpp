@@ -12,6 +12,7 @@
 #include "manager/server/server.h"
 #include "manager/start/take_over.h"
 #include "manager/support/heap_upkeep.h"
+#include "manager/systemd/descriptor_store.h"
 #include "manager/workers/launcher.h"
 
 namespace {
@@ -47,6 +48,7 @@ void take_changes(manager::Server::Options& options, manager::RuntimePtr& runtim
 }
 
 int run_manager(manager::Server::Options options) {
+  auto inherited = manager::systemd::take_inherited_descriptors();
   config::LoadResult loaded = load_configuration(options);
   options.configuration = loaded.fingerprint;
   for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
@@ -79,6 +81,7 @@ int run_manager(manager::Server::Options options) {
     log::error("start_failed", "reason", host.error().text);
     return 1;
   }
+  host->inherited = std::move(inherited);
   // After the change of user, which undoes it.
   if (auto closed = ipc::forbid_inspection(); !closed) {
     log::error("start_failed", "reason", closed.error().text);

@@ -6,7 +6,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/start/systemd.h"
+#include "manager/systemd/systemd.h"
 
 namespace pando::manager {
 
@@ -43,7 +43,9 @@ void Server::await_signals() {
   });
 }
 
-/// Runs on the commit thread, so that the service manager learns when this thread hangs.
+/// Runs on the commit thread, so that the service manager learns when this thread hangs. Commits,
+/// control and supervision are this one thread's. Other threads may wait for a disk, which no
+/// restart mends, so nothing is asked of them.
 void Server::watchdog() {
   const auto interval = systemd::watchdog_interval();
   if (!interval) return;
@@ -85,6 +87,7 @@ void Server::check_pinned() {
 /// False: the process is ending already.
 bool Server::begin_stop() {
   if (std::exchange(stopping_, true)) return false;
+  workers_.listeners->leave_store();
   lists_->stop();
   control_.reloader->stop();
   return true;

@@ -5,7 +5,7 @@
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
 #include "manager/server/server.h"
-#include "manager/start/systemd.h"
+#include "manager/systemd/systemd.h"
 
 namespace pando::manager {
 

@@ -201,6 +201,7 @@ Status Server::open_workers() {
   const config::Server& server = settings.server;
   workers_.listeners =
       std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
+  workers_.listeners->restore(std::move(host_.inherited));
   auto pool = WorkerPool::open(io_, std::move(options), *data_->slots, *workers_.listeners,
                                host_.launcher ? &*host_.launcher : nullptr, worker_hooks());
   if (!pool) return pass(pool);

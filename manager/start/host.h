@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/settings/settings.h"
 #include "manager/io/directory_lock.h"
+#include "manager/systemd/descriptor_store.h"
 #include "manager/workers/launcher.h"
 
 namespace pando::manager {
@@ -20,6 +22,7 @@ struct Host {
   std::optional<std::uint32_t> worker_group;   ///< of the workers, who may connect
   std::optional<std::uint32_t> control_group;  ///< of pandoctl's users
   std::optional<std::uint32_t> http_group;     ///< of pando-http, which may read
+  std::vector<systemd::InheritedDescriptor> inherited;  ///< from the service manager
 };
 
 /// Makes and locks the directories (kExists: another manager has one). When this process is root,

@@ -1,11 +1,16 @@
 #include "manager/workers/listeners.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/datagram.h"
 #include "base/random.h"
+#include "ipc/log.h"
 #include "manager/workers/listening_socket.h"
+#include "shm/slots.h"
 
 namespace pando::manager {
 
@@ -36,8 +41,104 @@ bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
 
 }  // namespace
 
-Listeners::Listeners(Addresses addresses)
-    : addresses_(std::move(addresses)), next_id_(first_id()) {}
+Listeners::Listeners(Addresses addresses, systemd::DescriptorStore store)
+    : addresses_(std::move(addresses)), store_(store), next_id_(first_id()) {}
+
+// Sockets that the service manager passes
+// -----------------------------------------------------------------------------
+
+void Listeners::restore(std::vector<systemd::InheritedDescriptor> inherited) {
+  for (auto& [name, fd] : inherited) {
+    const auto taken = restore_one(name, fd);
+    if (taken) continue;
+    const auto what = describe_socket(fd.get());
+    log::warning("socket_not_restored", "name", name, "address",
+                 what ? pando::to_text(what->local) : "", "error", taken.error().text);
+    if (systemd::kept_socket_of(name)) store_.remove(name);
+  }
+}
+
+/// `fd` stays where it is when the socket is not taken.
+Status Listeners::restore_one(const std::string& name, Fd& fd) {
+  auto description = describe_socket(fd.get());
+  if (!description) return pass(description);
+  const auto& tls = addresses_.tls;
+  const bool is_tls = description->transport == ipc::Transport::kTcp &&
+                      std::find(tls.begin(), tls.end(), description->local) != tls.end();
+  if (is_tls) description->transport = ipc::Transport::kTls;
+  const auto kept = systemd::kept_socket_of(name);
+  Socket socket{*description, Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)), false};
+  if (!socket.fd) return fail_errno("dup");
+  if (!kept) return take_shared(std::move(socket));
+  socket.kept = name;
+  return restore_kept(*kept, std::move(socket));
+}
+
+Status Listeners::restore_kept(const systemd::KeptSocket& kept, Socket socket) {
+  if (kept.slot >= shm::kMaxSlots || kept.cookie != cookie_of(socket.fd.get()))
+    return fail(Errc::kInvalid, "its name is another socket's");
+  // Its worker may be dead, and will then not be asked whether it has impaired the socket.
+  if (is_impaired(socket.fd.get(), socket.description))
+    return fail(Errc::kInvalid, "it cannot be served any more");
+  socket.description.position = kept.position;
+  return adopt_socket(kept.slot, std::move(socket));
+}
+
+Status Listeners::take_shared(Socket socket) {
+  const ipc::SocketDescription& description = socket.description;
+  const bool is_double = std::any_of(shared_.begin(), shared_.end(), [&](const Socket& other) {
+    return other.description.local == description.local &&
+           other.description.transport == description.transport;
+  });
+  if (is_double)
+    return fail(Errc::kExists, "a socket unit has two sockets of this address and protocol");
+  if (auto prepared = prepare_passed_socket(socket.fd.get(), description); !prepared)
+    return prepared;
+  if (!is_wanted(description))
+    log::warning("socket_not_configured", "address", pando::to_text(description.local), "protocol",
+                 description.transport == ipc::Transport::kUdp ? "udp" : "tcp");
+  socket.description.id = next_id_++;
+  shared_.push_back(std::move(socket));
+  return {};
+}
+
+std::vector<const Listeners::Socket*> Listeners::shared() const {
+  std::vector<const Socket*> list;
+  for (const Socket& socket : shared_)
+    if (is_wanted(socket.description)) list.push_back(&socket);
+  return list;
+}
+
+const Listeners::Socket* Listeners::shared_at(const Endpoint& local,
+                                              ipc::Transport transport) const {
+  for (const Socket* socket : shared())
+    if (socket->description.local == local && socket->description.transport == transport)
+      return socket;
+  return nullptr;
+}
+
+/// A new position means a new name: the next manager gets the positions from the names.
+void Listeners::keep(std::uint32_t slot, Socket& socket) const {
+  if (!store_.is_open() || socket.withdrawn) return;
+  const std::uint64_t cookie = cookie_of(socket.fd.get());
+  auto name = systemd::to_text({slot, socket.description.position, cookie});
+  if (socket.kept == name) return;
+  // In this order, because the service manager ignores a descriptor that it has.
+  if (!socket.kept.empty()) store_.remove(socket.kept);
+  store_.keep(name, socket.fd.get());
+  socket.kept = std::move(name);
+}
+
+/// The socket is about to be closed. The service manager closes its duplicate a moment later: until
+/// then connections would be taken that nobody accepts, and the socket would be in its group.
+void Listeners::let_go(Socket& socket) const {
+  if (!store_.is_open() || socket.kept.empty()) return;
+  if (socket.description.transport != ipc::Transport::kUdp) stop_listening(socket.fd.get());
+  store_.remove(std::exchange(socket.kept, {}));
+}
+
+// Sockets of slots
+// -----------------------------------------------------------------------------
 
 std::vector<Listeners::Wanted> Listeners::wanted() const {
   std::vector<Wanted> list;
@@ -72,7 +173,7 @@ Status Listeners::open(std::uint32_t slot) {
   slots_[slot];  // a slot without any address is open too
   Status first_failure;
   for (const auto& one : wanted()) {
-    if (has(slot, one.local, one.transport)) continue;
+    if (has(slot, one.local, one.transport) || shared_at(one.local, one.transport)) continue;
     if (auto opened = open_one(slot, one); !opened && first_failure)
       first_failure = std::move(opened);
   }
@@ -94,24 +195,34 @@ Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
 }
 
 Status Listeners::adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd) {
+  return adopt_socket(slot, {description, std::move(fd), false});
+}
+
+Status Listeners::adopt_socket(std::uint32_t slot, Socket socket) {
+  const ipc::SocketDescription description = socket.description;
+  const int fd = socket.fd.get();
   if (!is_wanted(description))
     return fail(Errc::kNotFound, "{} is not served any more", to_text(description.local));
+  if (const Socket* shared = shared_at(description.local, description.transport)) {
+    if (is_same_socket(shared->fd.get(), fd)) return {};
+    return fail(Errc::kExists, "{} is a socket unit's", to_text(description.local));
+  }
   for (const auto& own : of(slot)) {
     if (own.description.local != description.local ||
         own.description.transport != description.transport)
       continue;
-    if (is_same_socket(own.fd.get(), fd.get())) return {};
+    if (is_same_socket(own.fd.get(), fd)) return {};
     return fail(Errc::kExists, "slot {} has another socket at {}", slot,
                 to_text(description.local));
   }
-  if (auto checked = check_listening_socket(fd.get(), description); !checked) return checked;
+  if (auto checked = check_listening_socket(fd, description); !checked) return checked;
   auto& group = groups_[group_of(description.local, description.transport)];
   std::size_t position = std::min(description.position, kMaxPosition);
   if (position < group.size() && group[position] != kVacant) position = group.size();
   if (position >= group.size()) group.resize(position + 1, kVacant);
   group[position] = slot;
-  add(slot, {description, std::move(fd), false});
-  slots_[slot].back().description.id = next_id_++;
+  socket.description.id = next_id_++;
+  add(slot, std::move(socket));
   return {};
 }
 
@@ -171,7 +282,8 @@ void Listeners::close(std::uint32_t slot) {
   for (auto& socket : sockets) leave_group(slot, socket);
 }
 
-void Listeners::leave_group(std::uint32_t slot, const Socket& socket) {
+void Listeners::leave_group(std::uint32_t slot, Socket& socket) {
+  let_go(socket);
   if (socket.withdrawn) return;
   const auto key = group_of(socket.description.local, socket.description.transport);
   auto& group = groups_[key];
@@ -192,8 +304,10 @@ void Listeners::refresh_positions(const GroupKey& key) {
     const auto owner = slots_.find(group[position]);
     if (owner == slots_.end()) continue;
     for (auto& socket : owner->second)
-      if (group_of(socket.description.local, socket.description.transport) == key)
+      if (group_of(socket.description.local, socket.description.transport) == key) {
         socket.description.position = position;
+        keep(owner->first, socket);
+      }
   }
 }
 
@@ -239,13 +353,15 @@ const std::vector<Listeners::Socket>& Listeners::of(std::uint32_t slot) const {
 
 bool Listeners::respond(std::uint32_t slot, std::uint32_t id, ByteView response,
                         const Endpoint& client, const IpAddress& source) const {
-  for (const Socket& socket : of(slot)) {
-    const ipc::SocketDescription& description = socket.description;
-    if (description.id != id || description.transport != ipc::Transport::kUdp || socket.withdrawn)
+  std::vector<const Socket*> sockets = shared();
+  for (const Socket& socket : of(slot)) sockets.push_back(&socket);
+  for (const Socket* socket : sockets) {
+    const ipc::SocketDescription& description = socket->description;
+    if (description.id != id || description.transport != ipc::Transport::kUdp || socket->withdrawn)
       continue;
     std::optional<IpAddress> from;
     if (is_wildcard(description.local.address)) from = source;
-    return send_datagram(socket.fd.get(), response, client, from);
+    return send_datagram(socket->fd.get(), response, client, from);
   }
   return false;
 }
@@ -268,7 +384,12 @@ std::map<std::string, std::string> Listeners::addresses() const {
 
 Listeners::Change Listeners::set_addresses(Addresses addresses) {
   Change change;
+  const std::vector<const Socket*> shared_before = shared();
   addresses_ = std::move(addresses);
+  for (const Socket* socket : shared_before)
+    if (!is_wanted(socket->description))
+      for (const auto& [slot, sockets] : slots_)
+        change.closed[slot].push_back(socket->description.id);
   failures_.clear();  // what is still wanted is tried again below
   for (auto& [slot, sockets] : slots_) {
     const auto gone = std::stable_partition(

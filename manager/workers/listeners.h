@@ -11,18 +11,23 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "ipc/worker_messages.h"
+#include "manager/systemd/descriptor_store.h"
+#include "manager/systemd/kept_socket.h"
 
 namespace pando::manager {
 
 /// The listening sockets of all slots: one SO_REUSEPORT socket per slot, address and protocol. The
 /// manager keeps every descriptor, so that the queue of a worker that died goes to its successor.
-/// Used on the commit thread only.
+/// The service manager keeps another, so that the queues outlive the manager, too. An address that a
+/// socket unit has opened is served by that one socket, which all workers share. Used on the commit
+/// thread only.
 class Listeners {
  public:
   struct Socket {
     ipc::SocketDescription description;
     Fd fd;
     bool withdrawn = false;  ///< out of its group: what reached it before can be read
+    std::string kept{};      ///< its name at the service manager; empty: not kept there
   };
   /// Addresses served: each plain one by UDP and TCP, each TLS one by TCP alone.
   struct Addresses {
@@ -30,7 +35,14 @@ class Listeners {
     std::vector<Endpoint> tls;
   };
 
-  explicit Listeners(Addresses addresses);
+  explicit Listeners(Addresses addresses, systemd::DescriptorStore store = {});
+
+  /// Takes the descriptors that the service manager has passed. A socket of an earlier manager comes
+  /// back to its slot, whether or not a worker is in it; a socket of a socket unit is shared. All
+  /// others are closed, with a line in the log. Call it once, before anything is opened or adopted.
+  void restore(std::vector<systemd::InheritedDescriptor> inherited);
+  /// The process ends: what the service manager keeps stays there, although slots are closed.
+  void leave_store() noexcept { store_.leave(); }
 
   /// Opens what is missing for `slot`. Errors name address and system call; what could be opened
   /// stays open.
@@ -66,6 +78,8 @@ class Listeners {
   bool respond(std::uint32_t slot, std::uint32_t id, ByteView response, const Endpoint& client,
                const IpAddress& source) const;
   [[nodiscard]] const std::vector<Socket>& of(std::uint32_t slot) const;
+  /// The sockets that the workers of all slots serve beside those of their slot.
+  [[nodiscard]] std::vector<const Socket*> shared() const;
   [[nodiscard]] std::vector<std::uint32_t> slots() const;
 
   /// The effect of set_addresses(): ids of closed sockets by slot, and failures to open others.
@@ -91,12 +105,22 @@ class Listeners {
   [[nodiscard]] bool has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const;
   static GroupKey group_of(const Endpoint& local, ipc::Transport transport);
   Status open_one(std::uint32_t slot, const Wanted& wanted);
+  Status restore_one(const std::string& name, Fd& fd);
+  Status restore_kept(const systemd::KeptSocket& kept, Socket socket);
+  Status take_shared(Socket socket);
+  [[nodiscard]] const Socket* shared_at(const Endpoint& local, ipc::Transport transport) const;
+  Status adopt_socket(std::uint32_t slot, Socket socket);
   void add(std::uint32_t slot, Socket socket);
-  void leave_group(std::uint32_t slot, const Socket& socket);
+  void leave_group(std::uint32_t slot, Socket& socket);
+  void keep(std::uint32_t slot, Socket& socket) const;
+  void let_go(Socket& socket) const;
   void refresh_positions(const GroupKey& key);
   Status steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded);
 
   Addresses addresses_;
+  systemd::DescriptorStore store_;
+  /// Of socket units, one for an address and protocol; also those that are not configured now.
+  std::vector<Socket> shared_;
   std::map<std::uint32_t, std::vector<Socket>> slots_;
   /// Slots in the kernel's order of each SO_REUSEPORT group: appended when opened; when one is
   /// closed the last takes its place (reuseport_detach_sock in net/core/sock_reuseport.c). After a

@@ -1,5 +1,6 @@
 #include "manager/workers/listening_socket.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -90,6 +91,37 @@ Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport
   return socket;
 }
 
+Result<ipc::SocketDescription> describe_socket(int socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    return fail_errno("getsockname");
+  const int protocol = option_value(socket, SO_PROTOCOL);
+  if ((address.ss_family != AF_INET && address.ss_family != AF_INET6) ||
+      (protocol != IPPROTO_UDP && protocol != IPPROTO_TCP))
+    return fail(Errc::kInvalid, "not a UDP or TCP socket");
+  ipc::SocketDescription description;
+  description.local = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
+  if (protocol == IPPROTO_TCP) description.transport = ipc::Transport::kTcp;
+  return description;
+}
+
+Status prepare_passed_socket(int socket, const ipc::SocketDescription& description) {
+  const IpAddress& address = description.local.address;
+  int v6_only = 0;
+  socklen_t length = sizeof v6_only;
+  if (!address.is_v4() && is_wildcard(address) &&
+      ::getsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &length) == 0 && v6_only == 0)
+    return fail(Errc::kInvalid, "it takes IPv4, too: BindIPv6Only=ipv6-only is missing");
+  const int flags = ::fcntl(socket, F_GETFL);
+  if (flags < 0 || ::fcntl(socket, F_SETFL, flags | O_NONBLOCK) != 0) return fail_errno("fcntl");
+  // Only for the checks of listening sockets: no other socket can be bound beside another user's.
+  if (auto s = set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT"); !s) return s;
+  auto set = is_datagram(description.transport) ? set_udp_options(socket, address)
+                                                : set_tcp_options(socket);
+  return set ? check_listening_socket(socket, description) : set;
+}
+
 Status check_listening_socket(int socket, const ipc::SocketDescription& description) {
   const bool datagram = is_datagram(description.transport);
   sockaddr_storage address{};
@@ -146,15 +178,19 @@ bool is_impaired(int socket, const ipc::SocketDescription& description) noexcept
   return is_datagram(description.transport) && is_shut_for_sending(socket, description.local);
 }
 
-bool is_same_socket(int one, int other) noexcept {
-  std::uint64_t cookies[2] = {};
-  const int sockets[2] = {one, other};
-  for (int i = 0; i < 2; ++i) {
-    socklen_t length = sizeof cookies[i];
-    if (::getsockopt(sockets[i], SOL_SOCKET, SO_COOKIE, &cookies[i], &length) != 0) return false;
-  }
-  return cookies[0] == cookies[1];
+std::uint64_t cookie_of(int socket) noexcept {
+  std::uint64_t cookie = 0;
+  socklen_t length = sizeof cookie;
+  if (::getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &length) != 0) return 0;
+  return cookie;
 }
+
+bool is_same_socket(int one, int other) noexcept {
+  const std::uint64_t cookie = cookie_of(one);
+  return cookie != 0 && cookie == cookie_of(other);
+}
+
+void stop_listening(int socket) noexcept { ::shutdown(socket, SHUT_RDWR); }
 
 Status attach_steering(int socket, std::size_t members,
                        const std::vector<std::uint32_t>& excluded) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/address.h"
@@ -17,6 +18,14 @@ namespace pando::manager {
 /// later (IP_FREEBIND); a wildcard socket tells the destination of each datagram (IP_PKTINFO).
 Result<Fd> open_listening_socket(const Endpoint& local, ipc::Transport transport);
 
+/// Address and protocol of a UDP or TCP socket, as the kernel tells them: a description without
+/// number and position. kInvalid for anything else.
+Result<ipc::SocketDescription> describe_socket(int socket);
+
+/// Gives a socket that a socket unit opened the options that open_listening_socket() gives. kInvalid
+/// when it cannot serve: it does not listen, or takes IPv4 as well as IPv6.
+Status prepare_passed_socket(int socket, const ipc::SocketDescription& description);
+
 /// Asks the kernel whether `socket` is what its description says: kInvalid otherwise.
 Status check_listening_socket(int socket, const ipc::SocketDescription& description);
 
@@ -27,6 +36,13 @@ Status check_listening_socket(int socket, const ipc::SocketDescription& descript
 
 /// Whether both descriptors are of one socket in the kernel.
 [[nodiscard]] bool is_same_socket(int one, int other) noexcept;
+
+/// A number that no other socket of the kernel has (SO_COOKIE).
+[[nodiscard]] std::uint64_t cookie_of(int socket) noexcept;
+
+/// Ends the listening of a TCP socket of which others have duplicates: it leaves its SO_REUSEPORT
+/// group, and connections that wait in it are reset, as if it had been closed everywhere.
+void stop_listening(int socket) noexcept;
 
 /// Attaches to the SO_REUSEPORT group of `socket` a program that spreads what comes at random over
 /// the `members` sockets whose positions are not in `excluded` (ascending).

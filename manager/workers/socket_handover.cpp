@@ -57,13 +57,20 @@ std::vector<std::uint32_t> SocketHandover::adopt(std::uint32_t number, WorkerLin
       unwanted.push_back(description.id);
       continue;
     }
-    for (const auto& own : listeners_.of(number))
-      if (own.description.local == description.local &&
-          own.description.transport == description.transport)
-        known.push_back(own.description.id);
+    for (const Listeners::Socket* own : served_by(number))
+      if (own->description.local == description.local &&
+          own->description.transport == description.transport)
+        known.push_back(own->description.id);
   }
   if (!unwanted.empty()) link.close_sockets(std::move(unwanted));
   return known;
+}
+
+/// The sockets of the slot, and those that all workers share.
+std::vector<const Listeners::Socket*> SocketHandover::served_by(std::uint32_t number) const {
+  std::vector<const Listeners::Socket*> sockets = listeners_.shared();
+  for (const auto& own : listeners_.of(number)) sockets.push_back(&own);
+  return sockets;
 }
 
 void SocketHandover::set_known(std::uint32_t number, const std::vector<std::uint32_t>& sockets) {
@@ -74,11 +81,11 @@ void SocketHandover::send(WorkerSlot& slot) {
   Record& record = record_of(slot.number);
   std::vector<Listeners::Socket> known;
   std::vector<Listeners::Socket> fresh;
-  for (const auto& socket : listeners_.of(slot.number)) {
-    const bool has = record.known.contains(socket.description.id);
+  for (const Listeners::Socket* socket : served_by(slot.number)) {
+    const bool has = record.known.contains(socket->description.id);
     auto& list = has ? known : fresh;
     list.push_back(
-        {socket.description, Fd(has ? -1 : ::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 0))});
+        {socket->description, Fd(has ? -1 : ::fcntl(socket->fd.get(), F_DUPFD_CLOEXEC, 0))});
   }
   if (slot.link) slot.link->send_sockets(known, false);
   if (slot.link) slot.link->send_sockets(fresh, true);
@@ -154,6 +161,15 @@ void SocketHandover::await_worker(WorkerSlot& slot) {
   hand_over(slot);
 }
 
+void SocketHandover::await_readers(WorkerSlot::State state) {
+  for (const std::uint32_t number : listeners_.slots()) {
+    if (table_.find(number) != nullptr) continue;
+    WorkerSlot& slot = table_.at(number);
+    slot.state = state;
+    await_worker(slot);
+  }
+}
+
 void SocketHandover::hand_over_waiting() {
   std::vector<std::uint32_t> waiting;
   for (const auto& [number, record] : records_)
@@ -177,11 +193,15 @@ void SocketHandover::cancel(std::uint32_t number) {
 void SocketHandover::hand_over(WorkerSlot& slot) {
   if (slot.process && slot.link) return;  // a worker came meanwhile
   const WorkerSlot* reader = table_.other_serving(slot);
-  if (reader == nullptr || listeners_.of(slot.number).empty()) {
-    if (slot.state == WorkerSlot::State::kDraining) close_slot(slot);
-    return;  // otherwise the queue waits for the first worker that serves
-  }
   Record& record = record_of(slot.number);
+  if (reader == nullptr || listeners_.of(slot.number).empty()) {
+    if (slot.state != WorkerSlot::State::kDraining)
+      return;  // the queue waits for the first worker that serves
+    // Workers that are being started read it, too.
+    record.absent = table_.count() > 0 && !record.withdrawn;
+    if (!record.absent || listeners_.of(slot.number).empty()) close_slot(slot);
+    return;
+  }
   record.drain_worker = reader->number;
   record.orphaned.clear();
   log::info("queue_handed_over", "slot", slot.number, "to", reader->number);

@@ -71,6 +71,9 @@ class SocketHandover {
   /// The slot's worker has ended: its queue goes to another worker at once, or to the first that
   /// serves.
   void await_worker(WorkerSlot& slot);
+  /// Gives `state` to slots that have nothing but sockets, which the service manager has kept: they
+  /// are read by the first worker that serves. A draining slot ends then.
+  void await_readers(WorkerSlot::State state);
   /// A worker serves: it gets the queues that found no reader.
   void hand_over_waiting();
   /// The slot's queue is being read, or its sockets are about to be closed.
@@ -102,6 +105,7 @@ class SocketHandover {
   };
 
   Record& record_of(std::uint32_t number);
+  [[nodiscard]] std::vector<const Listeners::Socket*> served_by(std::uint32_t number) const;
   void replace_impaired_of(WorkerSlot& slot);
   [[nodiscard]] bool is_turned_away(const WorkerSlot& slot) const;
   void hand_over(WorkerSlot& slot);

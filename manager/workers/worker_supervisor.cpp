@@ -93,6 +93,9 @@ Status WorkerSupervisor::start(std::uint32_t count) {
   succession_.await_workers();
   for (std::uint32_t number = 0; !options_.external && number < count; ++number)
     if (table_.find(number) == nullptr) launch(table_.at(number));
+  // Of the other slots with sockets none is wanted, unless a unit starts its worker.
+  handover_.await_readers(options_.external ? WorkerSlot::State::kDead
+                                            : WorkerSlot::State::kDraining);
   if (!options_.external) set_count(count);
   static_cast<void>(handover_.take_failure());
   settle_if_complete();
@@ -188,6 +191,7 @@ void WorkerSupervisor::launch(WorkerSlot& slot) {
   auto child = page ? spawn(slot.number) : Result<Child>(pass(page));
   if (!child) {
     log::error("worker_start_failed", "slot", slot.number, "error", child.error().text);
+    await_next_worker(slot);
     return retry_later(slot);
   }
   crash_point("worker-started");
@@ -364,10 +368,11 @@ void WorkerSupervisor::adopted_worker_gone(WorkerSlot& slot) {
   slot.awaited = false;
   if (slot.state == WorkerSlot::State::kDraining) {
     handover_.retire(slot);
-  } else if (options_.external) {
+  } else if (options_.external && listeners_.of(slot.number).empty()) {
     forget(slot.number);
   } else {
-    retry_later(slot);
+    await_next_worker(slot);
+    if (!options_.external) retry_later(slot);
   }
   settle_if_complete();
 }

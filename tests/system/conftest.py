@@ -5,7 +5,7 @@ import pytest
 import servers
 
 # What they share takes long to set up.
-TOGETHER = ("test_isolation", "test_systemd_boot", "test_packages", "differential", "intruders")
+TOGETHER = ("test_isolation", "test_systemd_boot", "test_systemd_restarts", "test_packages", "differential", "intruders")
 
 # Packages and units are tested with the programs that they carry.
 RELEASE = ("system/boot/",)

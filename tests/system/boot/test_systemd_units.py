@@ -33,7 +33,8 @@ def rendered(name):
 @pytest.fixture
 def installed(tmp_path):
     """All units in one folder, their programs replaced by one that exists everywhere."""
-    for name in ("pando-manager.service", "pando-worker@.service", "pando-http.service", "pando.target", "pando.slice"):
+    for name in ("pando-manager.service", "pando-worker@.service", "pando-http.service", "pando.socket", "pando.target",
+                 "pando.slice"):
         text = rendered(name).replace("/usr/sbin/pando-", "/bin/true --pando-")
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -52,7 +53,7 @@ def verify(*units):
 def test_verify_has_nothing_to_say(installed):
     shutil.copy(installed / "pando-worker@.service", installed / "pando-worker@0.service")
     result = verify(installed / "pando-manager.service", installed / "pando-worker@0.service",
-                    installed / "pando.target", installed / "pando.slice")
+                    installed / "pando.socket", installed / "pando.target", installed / "pando.slice")
     assert result.stdout + result.stderr == ""
     assert result.returncode == 0
 
@@ -85,6 +86,25 @@ def test_the_exposure_by_systemd_analyze_does_not_grow(installed, name, most):
     told = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
                            str(installed / name)], capture_output=True, text=True, timeout=120)
     assert float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", told.stdout)[1]) <= most
+
+
+def test_the_socket_unit_opens_the_default_addresses_for_the_manager():
+    settings = settings_of("pando.socket")
+    assert ["Service", "pando-manager.service"] in settings
+    for kind in ("ListenDatagram", "ListenStream"):
+        assert [value for name, value in settings if name == kind] == ["0.0.0.0:53", "[::]:53"]
+    assert dict(settings)["BindIPv6Only"] == "ipv6-only"
+
+
+def test_manager_and_workers_have_a_user_each():
+    users = {name: dict(settings_of(name))["User"] for name in ("pando-manager.service", "pando-worker@.service")}
+    assert users == {"pando-manager.service": "pando", "pando-worker@.service": "pando-worker"}
+
+
+def test_the_manager_is_watched_and_its_sockets_are_kept():
+    settings = dict(settings_of("pando-manager.service"))
+    assert int(settings["WatchdogSec"]) > 0 and settings["Type"] == "notify"
+    assert int(settings["FileDescriptorStoreMax"]) >= 2 * 1024, "UDP and TCP of the most workers"
 
 
 def test_a_worker_is_in_no_group_of_the_managers():

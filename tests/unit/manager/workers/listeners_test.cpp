@@ -12,6 +12,7 @@
 #include <set>
 
 #include "manager/workers/listening_socket.h"
+#include "tests/unit/manager/systemd/notify_socket.h"
 
 namespace pando::manager {
 namespace listeners_test {
@@ -386,6 +387,252 @@ TEST_F(ListenersTest, AnAddressInUseIsAnErrorThatNamesIt) {
   const auto opened = listeners_.open(0);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().text.find(to_text(local_)), std::string::npos) << opened.error().text;
+}
+
+// Sockets that the service manager keeps
+
+class KeptListeners : public ListenersTest {
+ protected:
+  KeptListeners() { listeners_ = Listeners(Listeners::Addresses{{local_}, {}}, {}); }
+
+  /// As the next manager gets them: in the order of their names, which is none of theirs.
+  std::vector<systemd::InheritedDescriptor> passed() {
+    std::vector<systemd::InheritedDescriptor> list;
+    for (const auto& [name, fd] : service_manager_.stored())
+      list.push_back({name, Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))});
+    return list;
+  }
+  /// Ends the manager and its workers; the next manager has `addresses`.
+  void restart(Listeners::Addresses addresses) {
+    auto list = passed();
+    listeners_.leave_store();
+    listeners_ = Listeners(std::move(addresses));
+    listeners_.restore(std::move(list));
+  }
+  void restart() { restart({{local_}, {}}); }
+  std::set<std::string> names() {
+    std::set<std::string> all;
+    for (const auto& [name, fd] : service_manager_.stored()) all.insert(name);
+    return all;
+  }
+  static std::string name_of(std::uint32_t slot, const Listeners::Socket& socket) {
+    return systemd::to_text({slot, socket.description.position, cookie_of(socket.fd.get())});
+  }
+  std::set<std::string> expected_names() const {
+    std::set<std::string> all;
+    for (const std::uint32_t slot : listeners_.slots())
+      for (const auto& socket : listeners_.of(slot))
+        if (!socket.withdrawn) all.insert(name_of(slot, socket));
+    return all;
+  }
+
+  systemd::testing::NotifySocket service_manager_;
+};
+
+TEST_F(KeptListeners, EachSocketIsKeptFromItsOpeningOn) {
+  open({0, 1});
+  EXPECT_EQ(names().size(), 4U);
+  EXPECT_EQ(names(), expected_names());
+}
+
+TEST_F(KeptListeners, QueriesAndConnectionsWaitForTheNextManager) {
+  open({0, 1, 2});
+  send(60);
+  const auto before = connect(30);
+  restart();
+  send(60);
+  const auto after = connect(30);
+  EXPECT_EQ(receive_all(0) + receive_all(1) + receive_all(2), 120);
+  EXPECT_EQ(accept_all(0) + accept_all(1) + accept_all(2), 60);
+  open({0, 1, 2});
+  for (const std::uint32_t slot : {0U, 1U, 2U})
+    EXPECT_EQ(listeners_.of(slot).size(), 2U) << "nothing was missing";
+  EXPECT_EQ(names(), expected_names());
+}
+
+TEST_F(KeptListeners, PositionsComeBackSoThatSteeringFindsTheRightSocket) {
+  open({0, 1, 2, 3});
+  listeners_.close(1);  // 3 takes its place
+  EXPECT_EQ(names(), expected_names());
+  ASSERT_EQ(names().size(), 6U);
+  for (const std::uint32_t excluded : {0U, 2U, 3U}) {
+    restart();
+    ASSERT_TRUE(listeners_.steer_away({excluded}));
+    send(120);
+    const auto clients = connect(40);
+    EXPECT_EQ(receive_all(excluded), 0) << excluded;
+    EXPECT_EQ(accept_all(excluded), 0) << excluded;
+    EXPECT_EQ(receive_all(0) + receive_all(2) + receive_all(3), 120);
+    EXPECT_EQ(accept_all(0) + accept_all(2) + accept_all(3), 40);
+  }
+}
+
+TEST_F(KeptListeners, AClosedTcpSocketTakesNoConnectionWhileTheServiceManagerStillHasIt) {
+  open({0, 1});
+  service_manager_.stored();  // it has descriptors of its own, and hears nothing more for now
+  listeners_.close(1);
+  const auto clients = connect(40);
+  EXPECT_EQ(accept_all(0), 40);
+  EXPECT_EQ(names(), expected_names());
+}
+
+TEST_F(KeptListeners, AWithdrawnSocketIsNotKept) {
+  open({0, 1});
+  listeners_.withdraw(1);
+  EXPECT_EQ(names(), expected_names());
+  EXPECT_EQ(names().size(), 3U);
+}
+
+TEST_F(KeptListeners, TheEndOfTheProcessTakesNothingOut) {
+  open({0, 1});
+  const auto kept = names();
+  listeners_.leave_store();
+  listeners_.close(0);
+  listeners_.close(1);
+  EXPECT_EQ(names(), kept);
+  const auto clients = connect(10);
+  restart();
+  EXPECT_EQ(accept_all(0) + accept_all(1), 10);
+}
+
+TEST_F(KeptListeners, ASocketOfAnAddressThatIsNotServedAnyMoreIsClosed) {
+  open({0});
+  const Endpoint other = free_endpoint("::1");
+  restart({{other}, {}});
+  EXPECT_TRUE(names().empty());
+  EXPECT_TRUE(listeners_.of(0).empty());
+  open({0});
+  EXPECT_EQ(names(), expected_names());
+  EXPECT_EQ(names().size(), 2U);
+}
+
+TEST_F(KeptListeners, AReloadTakesOutWhatIsNotServedAnyMore) {
+  open({0, 1});
+  const Endpoint other = free_endpoint("::1");
+  EXPECT_TRUE(listeners_.set_addresses({{other}, {}}).errors.empty());
+  EXPECT_EQ(names(), expected_names());
+  EXPECT_EQ(names().size(), 4U);
+}
+
+TEST_F(KeptListeners, ASocketThatAWorkerHasShutDoesNotComeBack) {
+  open({0, 1});
+  ::shutdown(tcp_of(1), SHUT_RDWR);
+  restart();
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  ASSERT_EQ(listeners_.of(1).size(), 1U);
+  open({0, 1});
+  EXPECT_EQ(listeners_.of(1).size(), 2U);
+  EXPECT_EQ(names(), expected_names());
+}
+
+TEST_F(KeptListeners, ANameThatBelongsToAnotherSocketIsRefused) {
+  open({0});
+  auto list = passed();
+  std::swap(list[0].fd, list[1].fd);
+  Listeners next({{local_}, {}});
+  next.restore(std::move(list));
+  EXPECT_TRUE(next.of(0).empty());
+}
+
+TEST_F(KeptListeners, AnAdoptedWorkersSocketIsTheKeptOne) {
+  open({0});
+  const auto descriptions = std::vector{listeners_.of(0)[0].description,
+                                        listeners_.of(0)[1].description};
+  std::vector<Fd> workers;
+  for (const auto& socket : listeners_.of(0)) workers.emplace_back(::dup(socket.fd.get()));
+  restart();
+  for (const std::size_t i : {0U, 1U})
+    EXPECT_TRUE(listeners_.adopt(0, descriptions[i], std::move(workers[i])));
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  EXPECT_EQ(names(), expected_names());
+}
+
+// Sockets of socket units
+
+class SharedListeners : public ListenersTest {
+ protected:
+  /// As systemd opens it: no SO_REUSEPORT, blocking.
+  static Fd unit_socket(const Endpoint& local, int type, bool v6_only = true) {
+    sockaddr_storage address;
+    const socklen_t length = local.to_sockaddr(address);
+    Fd socket(::socket(address.ss_family, type | SOCK_CLOEXEC, 0));
+    if (address.ss_family == AF_INET6) {
+      const int value = v6_only ? 1 : 0;
+      ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &value, sizeof value);
+    }
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    if (type == SOCK_STREAM) {
+      EXPECT_EQ(::listen(socket.get(), 16), 0);
+    }
+    return socket;
+  }
+  static std::vector<systemd::InheritedDescriptor> passed(const Endpoint& local) {
+    std::vector<systemd::InheritedDescriptor> list;
+    for (const int type : {SOCK_DGRAM, SOCK_STREAM})
+      list.push_back({"pando.socket", unit_socket(local, type)});
+    return list;
+  }
+};
+
+TEST_F(SharedListeners, AnAddressOfASocketUnitIsOpenedForNoSlot) {
+  listeners_.restore(passed(local_));
+  open({0, 1});
+  EXPECT_TRUE(listeners_.of(0).empty());
+  ASSERT_EQ(listeners_.shared().size(), 2U);
+  for (const auto* socket : listeners_.shared()) {
+    EXPECT_EQ(socket->description.local, local_);
+    EXPECT_NE(::fcntl(socket->fd.get(), F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_NE(::fcntl(socket->fd.get(), F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_FALSE(is_impaired(socket->fd.get(), socket->description));
+  }
+  listeners_.withdraw(0);
+  listeners_.close(0);
+  EXPECT_EQ(listeners_.shared().size(), 2U) << "the other slot's worker serves on";
+}
+
+TEST_F(SharedListeners, AddressesCountAndNotNames) {
+  const Endpoint other = free_endpoint("::1");
+  auto list = passed(other);
+  list[0].name = "dns-udp";
+  listeners_.restore(std::move(list));
+  EXPECT_TRUE(listeners_.shared().empty()) << "not configured";
+  open({0});
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  EXPECT_TRUE(listeners_.set_addresses({{local_, other}, {}}).errors.empty());
+  EXPECT_EQ(listeners_.shared().size(), 2U) << "configured by a reload";
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  const auto change = listeners_.set_addresses({{local_}, {}});
+  EXPECT_EQ(change.closed.at(0).size(), 2U) << "workers close theirs";
+  EXPECT_TRUE(listeners_.shared().empty());
+}
+
+TEST_F(SharedListeners, AnAdoptedWorkerHandsASharedSocketBack) {
+  listeners_.restore(passed(local_));
+  const auto* socket = listeners_.shared()[0];
+  EXPECT_TRUE(listeners_.adopt(0, socket->description, Fd(::dup(socket->fd.get()))));
+  EXPECT_TRUE(listeners_.of(0).empty());
+  const Endpoint other = free_endpoint("127.0.0.1");
+  auto description = socket->description;
+  EXPECT_EQ(listeners_.adopt(0, description, unit_socket(other, SOCK_DGRAM)).error().code,
+            Errc::kExists);
+}
+
+TEST_F(SharedListeners, OneSocketForAnAddressAndProtocol) {
+  auto list = passed(local_);
+  list.push_back({"again", Fd(::dup(list[0].fd.get()))});
+  listeners_.restore(std::move(list));
+  EXPECT_EQ(listeners_.shared().size(), 2U);
+}
+
+TEST_F(SharedListeners, ASocketThatCannotServeIsRefused) {
+  std::vector<systemd::InheritedDescriptor> list;
+  const Endpoint any{IpAddress::from_text("::").value(), local_.port};
+  list.push_back({"both-families", unit_socket(any, SOCK_DGRAM, false)});
+  list.push_back({"file", Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC))});
+  list.push_back({"local", Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))});
+  Listeners listeners({{any}, {}});
+  listeners.restore(std::move(list));
+  EXPECT_TRUE(listeners.shared().empty());
 }
 
 }  // namespace listeners_test

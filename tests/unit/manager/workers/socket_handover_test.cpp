@@ -104,6 +104,38 @@ TEST_F(Handover, AQueueWithoutReaderGoesToTheFirstWorkerThatServes) {
   EXPECT_EQ(await_orphaned_sockets().size(), 2U);
 }
 
+TEST_F(Handover, KeptSocketsOfASlotThatIsNotWantedAreReadBeforeTheyAreClosed) {
+  for (const std::uint32_t number : {0U, 1U}) lose_worker(number);
+  ASSERT_TRUE(listeners_.open(5));
+  handover_.await_readers(State::kDraining);
+  EXPECT_EQ(listeners_.of(5).size(), 2U) << "nobody has read them yet";
+  table_.at(1).link = second_.link;
+  table_.at(1).state = State::kServing;
+  handover_.worker_came(table_.at(1));
+  handover_.hand_over_waiting();
+  const auto orphaned = await_orphaned_sockets();
+  ASSERT_EQ(orphaned.size(), 2U);
+  EXPECT_TRUE(closed_.empty());
+  for (const auto socket : orphaned) handover_.socket_drained(1, socket);
+  ASSERT_TRUE(run_until(io_, [&] { return listeners_.of(5).empty(); }));
+  EXPECT_EQ(closed_, std::vector<std::uint32_t>{5});
+}
+
+TEST_F(Handover, KeptSocketsOfASlotWaitForItsWorker) {
+  ASSERT_TRUE(listeners_.open(5));
+  first_.take<ipc::Sockets>();
+  handover_.await_readers(State::kDead);
+  ASSERT_TRUE(run_until(io_, [&] { return !first_.take<ipc::Sockets>().empty(); }))
+      << "the first worker reads them meanwhile";
+  Connection third{io_};
+  table_.at(5).link = third.link;
+  handover_.worker_came(table_.at(5));
+  handover_.send(table_.at(5));
+  std::uint32_t with = 0;
+  for (const auto& message : third.take<ipc::Sockets>()) with += message.descriptors;
+  EXPECT_EQ(with, 2U);
+}
+
 TEST_F(Handover, AWorkerThatComesTakesItsSocketsBack) {
   lose_worker(0);
   handover_.await_worker(table_.at(0));

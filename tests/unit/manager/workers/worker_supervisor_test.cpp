@@ -127,6 +127,36 @@ TEST_F(Supervisor, AWorkerOfTheLastManagerIsAwaited) {
   EXPECT_EQ(served_, std::vector<std::uint32_t>{0});
 }
 
+TEST_F(Supervisor, AStartKeepsSocketsOfWantedSlotsAndEndsTheOthers) {
+  for (const std::uint32_t number : {0U, 1U, 4U}) ASSERT_TRUE(listeners_.open(number));
+  const int kept = listeners_.of(1)[0].fd.get();
+  ASSERT_TRUE(supervisor_.start(2));
+  EXPECT_EQ(table_.count(), 2U);
+  EXPECT_EQ(listeners_.of(1)[0].fd.get(), kept);
+  EXPECT_EQ(table_.at(4).state, State::kDraining);
+  EXPECT_EQ(listeners_.of(4).size(), 2U) << "nobody has read them yet";
+}
+
+TEST_F(Supervisor, KeptSocketsWaitForExternalWorkers) {
+  directory_.options().external = true;
+  ASSERT_TRUE(listeners_.open(1));
+  ASSERT_TRUE(supervisor_.start(2));
+  EXPECT_EQ(table_.at(1).state, State::kDead);
+  EXPECT_EQ(listeners_.of(1).size(), 2U);
+}
+
+TEST_F(Supervisor, KeptSocketsStayWhenTheLastManagersWorkerEndsBeforeItsHello) {
+  directory_.options().external = true;
+  WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  ASSERT_TRUE(listeners_.open(0));
+  ASSERT_TRUE(supervisor_.start(1));
+  process.end();
+  ASSERT_TRUE(run_until(io_, [&] { return table_.phase.settled; }));
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  EXPECT_EQ(table_.at(0).state, State::kDead);
+}
+
 TEST_F(Supervisor, AWorkerOfTheLastManagerThatStaysSilentIsReplaced) {
   const WorkerProcess process(directory_.path(), 0);
   directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());

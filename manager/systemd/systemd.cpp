@@ -1,4 +1,4 @@
-#include "manager/start/systemd.h"
+#include "manager/systemd/systemd.h"
 
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>

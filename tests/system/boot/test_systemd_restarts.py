@@ -1,0 +1,200 @@
+"""Restarts under a real systemd: addresses stay bound, no query is lost, a manager that hangs is replaced."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from containers import UNITS, boot, needs_containers, overlay, prepare, write
+from test_systemd_boot import CONFIGURATION, ROOT, install
+
+pytestmark = [needs_containers, pytest.mark.skipif(shutil.which("dnsperf") is None, reason="needs dnsperf")]
+
+COMMON = r"""
+serving() { [ "$(pandoctl worker list 2> /dev/null | grep -c serving)" = 2 ]; }
+answers() { [ "$(ask ns.example.com)" = 192.0.2.53 ]; }
+is_new() { local pid; pid=$(main_pid pando-manager); [ "$pid" != 0 ] && [ "$pid" != "$old" ] && serving; }
+echo 'ns.example.com A' > /boot-test/questions
+load() { dnsperf -s 127.0.0.1 -d /boot-test/questions -l 3600 -Q 300 -t 60 "$@"; }
+# A connection that was accepted ends with its worker, and its client opens another one. None is refused.
+ask_by_tcp() {
+  local told
+  for _ in 1 2 3; do
+    told=$(dig +tcp +short +tries=1 +time=60 @127.0.0.1 ns.example.com 2>&1)
+    case $told in *refused*) break ;; 192.0.2.53) break ;; esac
+  done
+  echo "$told"
+}
+# NAME COMMAND…: what dnsperf reports by UDP, and the answers to clients by TCP, while the command runs.
+under_load() {
+  local name=$1; shift
+  load > /boot-test/results/$name.dnsperf 2>&1 &
+  local asking=$!
+  sleep 1
+  old=$(main_pid pando-manager)
+  "$@" &
+  local command=$!
+  local clients=()
+  for i in $(seq 30); do
+    ask_by_tcp >> /boot-test/results/$name.tcp &
+    clients+=($!)
+    sleep 0.05
+  done
+  wait $command
+  until_true is_new
+  wait "${clients[@]}"
+  sleep 1
+  kill -INT $asking
+  wait $asking
+}
+"""
+
+AUTO = COMMON + r"""
+step start
+until_true answers
+until_true serving
+systemctl show -P NFileDescriptorStore pando-manager
+
+step restarted
+under_load restarted systemctl restart pando-manager
+systemctl show -P NFileDescriptorStore pando-manager
+
+step killed
+under_load killed systemctl kill --kill-whom=all -s KILL pando-manager
+systemctl show -P NFileDescriptorStore pando-manager
+
+step target
+under_load target systemctl restart pando.target pando-manager
+
+step watchdog
+old=$(main_pid pando-manager)
+kill -STOP $old
+until_true is_new
+journalctl -b --no-pager -u pando-manager | grep -c 'Watchdog timeout'
+
+step stopped
+systemctl stop pando-manager
+systemctl show -P NFileDescriptorStore pando-manager
+pgrep -c pando-worker
+systemctl start pando-manager
+until_true answers
+echo answers again
+
+step journal
+journalctl -b --no-pager -o short-monotonic
+"""
+
+SOCKETS = COMMON + r"""
+step rights
+grep -E '^Cap(Eff|Bnd):' /proc/$(main_pid pando-manager)/status | sort
+step start
+until_true answers
+until_true serving
+ask ns.example.com
+ask ns.example.com ::1
+systemctl show -P NFileDescriptorStore pando-manager
+
+step restarted
+under_load restarted systemctl restart pando-manager pando-worker@0 pando-worker@1
+
+step killed
+under_load killed systemctl kill --kill-whom=all -s KILL pando-manager pando-worker@0 pando-worker@1
+
+step stopped
+systemctl stop pando-manager pando-worker@0 pando-worker@1
+systemctl is-active pando-manager
+dig +short +tries=1 +time=60 @127.0.0.1 ns.example.com > /boot-test/answer &
+client=$!
+until_true systemctl is-active pando-manager
+systemctl start pando-worker@0 pando-worker@1
+wait $client
+cat /boot-test/answer
+
+step journal
+journalctl -b --no-pager -o short-monotonic
+"""
+
+
+def container(folder, script, configuration, drop_ins, wants="pando.target"):
+    with overlay(folder) as root:
+        install(root)
+        subprocess.run(["rm", "-r", str(root / "boot-test")], check=True)
+        prepare(root, script, wants, "pando-manager.service")
+        write(root / "etc/pando/pando.yaml", configuration)
+        for path, text in drop_ins.items():
+            write(root / UNITS / path, text)
+        return boot(root, f"pando-{folder.name.rstrip('0123456789')}-test")
+
+
+@pytest.fixture(scope="module")
+def auto(tmp_path_factory):
+    """The shipped unit, whose workers are the manager's children."""
+    return container(tmp_path_factory.mktemp("restarts"), AUTO, CONFIGURATION.replace("workers: external", "workers: 2"),
+                     {"pando-manager.service.d/watchdog.conf": "[Service]\nWatchdogSec=10\n"})
+
+
+@pytest.fixture(scope="module")
+def sockets(tmp_path_factory):
+    """The shipped socket unit, and a manager without any capability, as docs/howto/install-under-systemd.md has it."""
+    page = (ROOT / "docs/howto/install-under-systemd.md").read_text()
+    addresses, rights = re.findall(r"```ini\n(.*?)```", page, re.S)
+    workers = "pando-worker@0.service pando-worker@1.service"
+    return container(tmp_path_factory.mktemp("sockets"), SOCKETS, CONFIGURATION,
+                     {"pando.socket.d/addresses.conf": addresses, "pando-manager.service.d/rights.conf": rights},
+                     f"pando.socket pando.target {workers}")
+
+
+def nothing_lost(results, name):
+    print(results["journal"])
+    report = results[f"{name}.dnsperf"]
+    assert re.search(r"Queries sent: +[1-9]\d{2,}", report), report
+    assert re.search(r"Queries lost: +0 ", report), report
+    completed = re.search(r"Queries completed: +(\d+)", report)[1]
+    assert re.search(rf"NOERROR {completed} \(100\.00%\)", report), report
+    assert results[f"{name}.tcp"].split() == ["192.0.2.53"] * 30
+
+
+def test_systemd_keeps_each_listening_socket(auto):
+    print(auto["journal"])
+    assert auto["start"].split() == ["8"], "two workers, two addresses, UDP and TCP"
+    assert auto["restarted"].split() == ["8"] and auto["killed"].split() == ["8"]
+
+
+@pytest.mark.parametrize("event", ["restarted", "killed", "target"])
+def test_no_query_is_lost_when_manager_and_workers_end(auto, event):
+    nothing_lost(auto, event)
+
+
+def test_a_manager_that_hangs_is_replaced(auto):
+    print(auto["journal"])
+    assert int(auto["watchdog"]) >= 1
+
+
+def test_a_stop_lets_the_addresses_go(auto):
+    print(auto["journal"])
+    assert auto["stopped"].splitlines() == ["0", "0", "answers again"]
+
+
+def test_port_53_is_served_without_any_capability(sockets):
+    print(sockets["journal"])
+    assert re.findall(r"Cap(\w+):\s+0{16}", sockets["rights"]) == ["Bnd", "Eff"]
+    assert sockets["start"].split() == ["192.0.2.53", "192.0.2.53", "0"], "the socket unit keeps its own"
+
+
+@pytest.mark.parametrize("event", ["restarted", "killed"])
+def test_no_query_is_lost_with_a_socket_unit(sockets, event):
+    nothing_lost(sockets, event)
+
+
+def test_a_query_starts_a_manager_that_was_stopped(sockets):
+    print(sockets["journal"])
+    assert sockets["stopped"].splitlines()[-2:] == ["inactive", "192.0.2.53"]
+
+
+@pytest.mark.parametrize("scenario", ["auto", "sockets"])
+def test_nothing_fails(scenario, request):
+    journal = request.getfixturevalue(scenario)["journal"]
+    print(journal)
+    for word in ("listen_failed", "steering_failed", "socket_not_restored", "SIGSYS", "Unknown key"):
+        assert word not in journal
