@@ -133,6 +133,12 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
     }
   }
   take_place_of_damaged(kUnknownNumber);
+  if (journal.reached > last_) {
+    is_end_missing_ = true;
+    damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, journal.reached),
+           journal.reached - last_);
+    last_ = journal.reached;
+  }
   if (journal.unreadable.empty()) return;
   if (unread_is_ == Unreadable::kDamage) return damage(note, journal.unreadable, kUnknownNumber);
   ++unreadable_;
@@ -280,7 +286,8 @@ Result<MergeBase> JournalHistory::merge_base(dns::NameView zone, std::uint64_t u
     };
     if (auto taken = for_each_zone_record(*places, zone, up_to, take); !taken) return pass(taken);
   }
-  lose_after(damages_);
+  // Whether records are missing behind the last one, the serial of a served zone tells the caller.
+  lose_after(damages_ - (is_end_missing_ ? 1 : 0));
   return state;
 }
 

@@ -44,6 +44,8 @@ Status add_zone(const JournalHistory& history, const dns::Name& name, std::uint6
                 RemovedZones::Zones& zones, std::vector<JournalEntry>& records) {
   auto state = history.merge_base(name, UINT64_MAX);
   if (!state) return pass(state);
+  // Its lost records may have had updates and later serials.
+  if (history.may_have_lost(name)) state->lose();
   const dns::Serial serial = state->serial.value_or(dns::Serial{});
   const DynamicChanges& updates = updates_in(*state);
   if (has_nothing(*state)) {
