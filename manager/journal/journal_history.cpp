@@ -26,8 +26,11 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
                         record.kind == RecordKind::kDynamicChanges;
   if (says_all && (damages_ != 0 || unreadable_ != 0)) passed_[key] = {damages_, unreadable_};
   const auto removed_at = removal_time(record);
-  // A zone without records leaves nothing.
-  if (is_purge(record) || (removed_at && !zones_.contains(key))) {
+  // A zone without records leaves nothing. Records before a fault may be there, and its leaving is
+  // the last that tells its serial.
+  const Passed before = passed(record.zone);
+  const bool may_have_more = damages_ > before.damages || unreadable_ > before.unreadable;
+  if (is_purge(record) || (removed_at && !zones_.contains(key) && !may_have_more)) {
     zones_.erase(key);
     return;
   }

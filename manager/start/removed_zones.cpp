@@ -46,7 +46,8 @@ Status add_zone(const JournalHistory& history, const dns::Name& name, std::uint6
   if (!state) return pass(state);
   // Its lost records may have had updates and later serials.
   if (history.may_have_lost(name)) state->lose();
-  const dns::Serial serial = state->serial.value_or(dns::Serial{});
+  const auto known = state->serial ? state->serial : history.highest_serial(name);
+  const dns::Serial serial = known.value_or(dns::Serial{});
   const DynamicChanges& updates = updates_in(*state);
   if (has_nothing(*state)) {
     records.push_back(purged_entry(name, serial));

@@ -301,7 +301,10 @@ Status Startup::replay_onto_live_store() {
     return {};
   }
   auto replayed = replay_journal(*data_->store, journal, disk_.files, gap_sink());
-  if (replayed || replayed.error().code != Errc::kIo) return replayed;
+  // What is damaged now is put aside when the journal is read again.
+  const bool is_fault = !replayed && (replayed.error().code == Errc::kIo ||
+                                      replayed.error().code == Errc::kCorrupt);
+  if (!is_fault) return replayed;
   log::error("journal", "text", replayed.error().text);
   tell_what_store_has();
   journal.cannot_be_read(replayed.error().text);

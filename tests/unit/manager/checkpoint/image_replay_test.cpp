@@ -144,6 +144,15 @@ TEST_F(ReplayOntoImage, AZoneWhoseLastRecordMayBeLostGetsAnotherSerial) {
 }
 
 /// The segment's records behind the image are lost, although the image has its first ones.
+/// It could not be read when the journal was opened. The image is not refused for it.
+TEST_F(ReplayOntoImage, ASegmentThatTurnsOutToBeDamagedMakesZonesWait) {
+  journalled({text(10)});
+  replay(parts_.zone.store());
+  const std::string path = parts_.journal.files().segments.front().path;
+  std::ofstream(path, std::ios::binary | std::ios::in) << "not a journal";
+  EXPECT_THAT(replay_with_gap(), SizeIs(1));
+}
+
 TEST_F(ReplayOntoImage, ALastSegmentWithADamagedHeaderTakesRecordsBehindTheImage) {
   must(parts_.edit([](zone::Draft& draft) {
     zone::ZoneSettings settings;
