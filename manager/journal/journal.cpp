@@ -159,11 +159,12 @@ void Journal::Impl::take(RecoveredJournal&& recovered) {
 }
 
 /// The journal was restored from a backup, or has lost its end. Nothing in the files tells that
-/// until the next segment begins, and a removed zone that comes back before that may have had records
-/// there.
+/// until the next segment begins, and a removed zone that comes back before that may have had
+/// records there.
 void Journal::Impl::note_missing_end(std::uint64_t end, std::uint64_t position) {
   if (end == 0 || end >= position) return;
-  const std::string why = fmt::format("it ends at position {}, and the store has {}", end, position);
+  const std::string why =
+      fmt::format("it ends at position {}, and the store has {}", end, position);
   {
     const std::lock_guard lock(mutex);
     listing.reached = position;

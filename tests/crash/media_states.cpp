@@ -358,8 +358,8 @@ class MediaHost {
   }
 
   /// The two faults without proof. Damage of the last group may look like a group that was never
-  /// synced; a live store or a newer image tells otherwise. A journal snapshot that is damaged in two
-  /// places may have lost a zone's serial.
+  /// synced; a live store or a newer image tells otherwise. A journal snapshot that is damaged in
+  /// two places may have lost a zone's serial.
   void note_exceptions(bool live) {
     if (live) return;
     const std::uint64_t known = is_image_used_ ? image_at_start_.position : 0;

@@ -181,7 +181,7 @@ TEST_F(StartupOnADisk, ALiveStoreWhoseZoneWaitsDoesNotHaveWhatCannotBeRead) {
   EXPECT_FALSE(is_void(journal().files(), position));
 }
 
-/// The live store has no data of the zone, but its position tells that the journal's end is missing.
+/// The live store has no data of the zone. Its position tells that the journal's end is missing.
 TEST_F(StartupOnADisk, ARemovedZoneMayHaveHadRecordsInTheJournalsLostEnd) {
   leave_behind_the_lost_end();
   start();
