@@ -5,6 +5,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/start/created_zones.h"
 #include "manager/support/log_limit.h"
 
 namespace pando::manager {

@@ -340,10 +340,11 @@ class MediaHost {
     image_at_start_ = image_;
     // Zones that may have records in a part that cannot be read are unloaded, and the image's data
     // of them with it. They wait for the journal.
+    left_image_.clear();
     if (is_image_used_ && faults_.is_unreadable())
-      counts["zones of the image that wait for the journal"] +=
-          std::erase_if(image_at_start_.zones,
-                        [this](const std::string& zone) { return !is_served(zone); });
+      for (const std::string& zone : kZones)
+        if (!is_served(zone) && image_at_start_.zones.erase(zone) != 0) left_image_.insert(zone);
+    counts["zones of the image that wait for the journal"] += left_image_.size();
     if (!live) complete_.clear();
     note_exceptions(live);
     if (!live && !data_->restored && image_.position != 0) {
@@ -447,9 +448,15 @@ class MediaHost {
         EXPECT_TRUE(numbers.contains(number) || !(was_complete || is_intact(zone, position)))
             << zone << " lacks update " << number << " at position " << position << said();
       // What is gone is gone; what is there must stay.
-      const std::size_t lost = std::erase_if(
-          acknowledged, [&](const auto& update) { return !numbers.contains(update.first); });
-      counts["updates lost with their last copy"] += lost;
+      for (auto update = acknowledged.begin(); update != acknowledged.end();) {
+        const auto& [number, position] = *update;
+        const bool is_left = left_image_.contains(zone) && position <= image_at_start_.position;
+        const bool is_lost = !numbers.contains(number);
+        if (is_lost)
+          ++counts[is_left ? "EXCEPTION: updates lost that an image had whose zone had to wait"
+                           : "updates lost with their last copy"];
+        update = is_lost ? acknowledged.erase(update) : std::next(update);
+      }
     }
     check_serials();
   }
@@ -553,6 +560,7 @@ class MediaHost {
   std::map<std::string, std::vector<JournalEntry>> pending_;  // of zones
   WrittenImage image_;
   WrittenImage image_at_start_;
+  std::set<std::string> left_image_;   // zones of it that wait for the journal alone
   bool is_image_used_ = false;         // by the last start
   std::set<std::string> complete_;     // zones that were served and checked in this store
   std::map<std::string, std::string> may_go_back_;  // zones whose serial may, for once; the reason
