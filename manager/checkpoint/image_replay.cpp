@@ -387,7 +387,11 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
           replay.pass_gap(told.missing_to - std::max(position, told.missing_from - 1));
         note(told);
       });
-  if (!walked && walked.error().code != Errc::kIo) return pass(walked);
+  // A segment that could not be read a moment ago may turn out to be damaged. The journal is read
+  // again, and the image's other zones must not go with it.
+  const bool is_fault = !walked && (walked.error().code == Errc::kIo ||
+                                    walked.error().code == Errc::kCorrupt);
+  if (!walked && !is_fault) return pass(walked);
   // Zones with records in an unreadable part are tried again later; others are served.
   const auto may_be_concerned = [&](const zone::ZoneView& zone) {
     return may_have_updates(zone) || replay.has_records(zone);

@@ -62,6 +62,8 @@ struct Journal::Impl {
   std::chrono::steady_clock::time_point unreadable_since{};
   std::chrono::steady_clock::time_point next_try{};
 
+  std::uint64_t store_reached = 0;  // see store_has_reached(); only for an unreadable journal
+
   JournalTail tail;
 
   std::unique_ptr<StoreFile> active;  // null: the next group opens a new segment
@@ -80,6 +82,7 @@ struct Journal::Impl {
   }
   void recount();
   void take(RecoveredJournal&& recovered);
+  void note_missing_end(std::uint64_t end, std::uint64_t position);
   Status read_again();
   Status be_ready();
   tl::unexpected<Error> refuse(const Error& why);
@@ -138,6 +141,7 @@ void Journal::Impl::take(RecoveredJournal&& recovered) {
   {
     const std::lock_guard lock(mutex);
     if (recovered.files.lack.empty()) recovered.files.lack = listing.lack;
+    recovered.files.reached = listing.reached;
     listing = std::move(recovered.files);
     listing.identity = options.identity;
     whole = listing.lack.empty();
@@ -150,7 +154,24 @@ void Journal::Impl::take(RecoveredJournal&& recovered) {
     if (listing.unreadable.empty() && in_store && last > *in_store)
       listing.void_from = *in_store + 1;
   }
+  if (listing.unreadable.empty()) note_missing_end(recovered.last, store_reached);
   recount();
+}
+
+/// The journal was restored from a backup, or has lost its end. Nothing in the files tells that
+/// until the next segment begins, and a removed zone that comes back before that may have had
+/// records there.
+void Journal::Impl::note_missing_end(std::uint64_t end, std::uint64_t position) {
+  if (end == 0 || end >= position) return;
+  const std::string why =
+      fmt::format("it ends at position {}, and the store has {}", end, position);
+  {
+    const std::lock_guard lock(mutex);
+    listing.reached = position;
+    listing.lack = why;
+    whole = false;
+  }
+  note({true, why, end + 1, position});
 }
 
 /// For a journal that could not be read: tries again, once in a while.
@@ -405,6 +426,15 @@ void Journal::skip_to(std::uint64_t position) noexcept {
   if (position > impl_->last) impl_->last = position;
 }
 
+void Journal::store_has_reached(std::uint64_t position) {
+  if (impl_->listing.unreadable.empty()) {
+    impl_->note_missing_end(impl_->last, position);
+  } else {
+    impl_->store_reached = position;
+  }
+  skip_to(position);
+}
+
 void Journal::pass_over_damaged_end() noexcept {
   const JournalFiles present = files();
   if (ends_in_damage(present)) skip_to(present.damaged + kPositionsOfAFile);
@@ -500,6 +530,8 @@ JournalFiles Journal::sealed_files() const {
   files.segments.pop_back();
   if (empty.void_from < empty.first && (files.void_from == 0 || empty.void_from < files.void_from))
     files.void_from = empty.void_from;
+  // Nothing else tells that records before it are missing.
+  files.reached = std::max(files.reached, std::min(empty.void_from, empty.first) - 1);
   return files;
 }
 

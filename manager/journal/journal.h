@@ -66,6 +66,10 @@ struct JournalFiles {
   /// Positions from here on never took place; a failed group may have left them in the last
   /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
+  /// The last position that is known to have been used, where the files end before it: the store
+  /// had it, or a last segment without records begins behind it. The records between are lost. 0 =
+  /// not known.
+  std::uint64_t reached = 0;
   /// Why a part of the journal cannot be read now; empty: all could be read. Records may be missing
   /// from the listing then, and the positions behind it are unknown.
   std::string unreadable{};
@@ -132,6 +136,10 @@ class Journal {
   /// Positions up to `position` count as used (the live store may be ahead of an emptied
   /// directory).
   void skip_to(std::uint64_t position) noexcept;
+  /// The same for the position of a store, live or from the image. A journal that ends before it
+  /// lacks the records between, which is reported. While a part cannot be read, that waits for the
+  /// part. An empty journal lacks nothing: see begin_behind().
+  void store_has_reached(std::uint64_t position);
   /// For a start without the live store: the positions that a damaged last file may have used count
   /// as used, and their records as missing. See ends_in_damage().
   void pass_over_damaged_end() noexcept;

@@ -26,8 +26,11 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
                         record.kind == RecordKind::kDynamicChanges;
   if (says_all && (damages_ != 0 || unreadable_ != 0)) passed_[key] = {damages_, unreadable_};
   const auto removed_at = removal_time(record);
-  // A zone without records leaves nothing.
-  if (is_purge(record) || (removed_at && !zones_.contains(key))) {
+  // A zone without records leaves nothing. Records before a fault may be there, and its leaving is
+  // the last that tells its serial.
+  const Passed before = passed(record.zone);
+  const bool may_have_more = damages_ > before.damages || unreadable_ > before.unreadable;
+  if (is_purge(record) || (removed_at && !zones_.contains(key) && !may_have_more)) {
     zones_.erase(key);
     return;
   }
@@ -133,6 +136,12 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
     }
   }
   take_place_of_damaged(kUnknownNumber);
+  if (journal.reached > last_) {
+    is_end_missing_ = true;
+    damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, journal.reached),
+           journal.reached - last_);
+    last_ = journal.reached;
+  }
   if (journal.unreadable.empty()) return;
   if (unread_is_ == Unreadable::kDamage) return damage(note, journal.unreadable, kUnknownNumber);
   ++unreadable_;
@@ -280,7 +289,8 @@ Result<MergeBase> JournalHistory::merge_base(dns::NameView zone, std::uint64_t u
     };
     if (auto taken = for_each_zone_record(*places, zone, up_to, take); !taken) return pass(taken);
   }
-  lose_after(damages_);
+  // Whether records are missing behind the last one, the serial of a served zone tells the caller.
+  lose_after(damages_ - (is_end_missing_ ? 1 : 0));
   return state;
 }
 

@@ -138,6 +138,7 @@ class JournalHistory {
   std::uint32_t damages_ = 0;     // places where any zone may have lost records
   std::uint32_t unreadable_ = 0;  // places that may have records of any zone
   bool has_lost_zones_ = false;   // some zones of the snapshot are damaged
+  bool is_end_missing_ = false;   // one of these, behind all records
   std::uint64_t missing_ = 0;     // positions of lost records
   std::uint64_t folded_ = 0;      // positions up to here are in the journal snapshot alone
   std::uint64_t last_ = 0;        // the last position read

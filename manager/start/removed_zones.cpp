@@ -5,6 +5,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/start/created_zones.h"
 #include "manager/support/log_limit.h"
 
 namespace pando::manager {
@@ -44,7 +45,10 @@ Status add_zone(const JournalHistory& history, const dns::Name& name, std::uint6
                 RemovedZones::Zones& zones, std::vector<JournalEntry>& records) {
   auto state = history.merge_base(name, UINT64_MAX);
   if (!state) return pass(state);
-  const dns::Serial serial = state->serial.value_or(dns::Serial{});
+  // Its lost records may have had updates and later serials.
+  if (history.may_have_lost(name)) state->lose();
+  const auto known = state->serial ? state->serial : history.highest_serial(name);
+  const dns::Serial serial = known.value_or(dns::Serial{});
   const DynamicChanges& updates = updates_in(*state);
   if (has_nothing(*state)) {
     records.push_back(purged_entry(name, serial));

@@ -127,8 +127,7 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
   if (!data_->serves_first)
     if (auto read = read_lists_first(); !read) return pass(read);
   end_dump(store->from);
-  note_missing_end();
-  data_->journal->skip_to(data_->store->current().journal_position);
+  data_->journal->store_has_reached(data_->store->current().journal_position);
   if (auto opened = open_slots(settings, options); !opened) return pass(opened);
   if (auto taken = take_store(*store); !taken) return pass(taken);
   // Serving does not depend on the journal's beginning; a full disk is reported by other means.
@@ -213,19 +212,6 @@ NoteSink Startup::gap_sink() {
     log_note(note);
     if (note.missing_to != 0) data_->journal->set_lack(note.text);
   };
-}
-
-/// The store is ahead of a journal that was restored from a backup, or that lost its end. An empty
-/// journal begins behind the store (begin_journal()).
-void Startup::note_missing_end() {
-  Journal& journal = *data_->journal;
-  const std::uint64_t position = data_->store->current().journal_position;
-  const std::uint64_t last = journal.last_position();
-  if (last == 0 || last >= position || !journal.files().unreadable.empty()) return;
-  const std::string why =
-      fmt::format("it ends at position {}, and the store has {}", last, position);
-  log::error("journal", "text", why);
-  journal.set_lack(why);
 }
 
 std::unique_ptr<Image> Startup::make_image(const config::StoreSettings& settings,
@@ -315,7 +301,10 @@ Status Startup::replay_onto_live_store() {
     return {};
   }
   auto replayed = replay_journal(*data_->store, journal, disk_.files, gap_sink());
-  if (replayed || replayed.error().code != Errc::kIo) return replayed;
+  // What is damaged now is put aside when the journal is read again.
+  const bool is_fault = !replayed && (replayed.error().code == Errc::kIo ||
+                                      replayed.error().code == Errc::kCorrupt);
+  if (!is_fault) return replayed;
   log::error("journal", "text", replayed.error().text);
   tell_what_store_has();
   journal.cannot_be_read(replayed.error().text);

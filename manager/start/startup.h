@@ -67,7 +67,6 @@ class Startup {
   Status bring_up(shm::Store& restored);
   Status load_dump_into(shm::Store& empty);
   void end_dump(OpenedStore::From from);
-  void note_missing_end();
   NoteSink gap_sink();
   Status take_store(OpenedStore& opened);
   Status replay_onto_live_store();

@@ -61,7 +61,8 @@ class MediaFaults {
     destroyed_.clear();
     hit_zones_.clear();
     no_serials_.clear();
-    is_end_hit_ = is_image_struck_ = false;
+    torn_end_.clear();
+    is_image_struck_ = false;
     told_.clear();
   }
   void image_is_sound() { is_image_hit_ = false; }
@@ -75,9 +76,12 @@ class MediaFaults {
   [[nodiscard]] bool is_image_hit() const { return is_image_hit_; }
   /// The image has a fault of any kind since healed().
   [[nodiscard]] bool is_image_struck() const { return is_image_struck_ || is_image_hit_; }
-  /// The last group is damaged, and looks like one that was never synced: nothing sound is behind
-  /// it, and a piece of it is zeros.
-  [[nodiscard]] bool is_end_hit() const { return is_end_hit_; }
+  /// The zone has a record behind `position` in a damaged last group that looks like one that was
+  /// never synced: nothing sound is behind it, and a piece of it is zeros.
+  [[nodiscard]] bool is_in_torn_end(const std::string& zone, std::uint64_t position) const {
+    const auto found = torn_end_.find(zone);
+    return found != torn_end_.end() && found->second > position;
+  }
   /// Each place that had the zone's serial is damaged.
   [[nodiscard]] bool is_serial_lost(const std::string& zone) const {
     return no_serials_.contains(zone);
@@ -113,6 +117,7 @@ class MediaFaults {
     std::uint64_t group = 0;  // its first position
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+    std::string zone;
     bool is_hit = false;
   };
   struct Segment {
@@ -145,7 +150,8 @@ class MediaFaults {
     while (auto next = shm::test::must(reader.next()))
       segment.records.push_back(
           {next->position, next->group_first, reader.last_offset(),
-           reader.last_offset() + kRecordHeaderBytes + next->zone.size() + 8 + next->payload.size()});
+           reader.last_offset() + kRecordHeaderBytes + next->zone.size() + 8 + next->payload.size(),
+           to_text(next->zone)});
   }
 
   void note_snapshot(const std::string& path) {
@@ -178,7 +184,7 @@ class MediaFaults {
     const std::uint64_t few = random_() % 3 + 1;
     is_image_struck_ = is_image_struck_ || path.starts_with(image_);
     if (path.ends_with("/identity") && random_() % 3 == 0) return empty(path);
-    switch (random_() % 8) {
+    switch (random_() % 9) {
       case 0:
         return be_bad({path, false, sector, sector + kSector, few}, "sector unreadable at first");
       case 1:
@@ -195,6 +201,11 @@ class MediaFaults {
       case 5:
         tell("sector of zeros", path, at);
         return change(path, sector, sector + kSector, [](std::uint8_t) { return std::uint8_t{0}; });
+      case 6:
+        tell("piece of zeros", path, at);
+        return change(path, at / kWrittenPiece * kWrittenPiece,
+                      at / kWrittenPiece * kWrittenPiece + kWrittenPiece,
+                      [](std::uint8_t) { return std::uint8_t{0}; });
       default:
         tell("flipped bit", path, at);
         return change(path, at, at + 1, [this](std::uint8_t byte) {
@@ -279,6 +290,7 @@ class MediaFaults {
   /// A damaged group counts as synced only if something behind it is sound (a record of a later
   /// group, or the next segment), or if all of it has been written.
   void judge(const Segment& segment, bool is_followed, bool is_last) {
+    bool is_torn_before = false;  // so is all that is behind
     for (const Record& record : segment.records) {
       const bool is_proven =
           is_followed || std::any_of(segment.records.begin(), segment.records.end(),
@@ -290,7 +302,8 @@ class MediaFaults {
           [&](const Record& other) { return other.group == record.group && other.is_hit; });
       const bool ends_torn = is_group_hit && !is_proven && !segment.is_header_hit &&
                              has_piece_of_zeros(segment, record.group);
-      is_end_hit_ = is_end_hit_ || (ends_torn && is_last);
+      is_torn_before = is_torn_before || (ends_torn && is_last);
+      if (is_torn_before) torn_end_[record.zone] = record.position;
       if (segment.is_header_hit || record.is_hit || ends_torn) destroyed_.insert(record.position);
     }
   }
@@ -327,7 +340,7 @@ class MediaFaults {
   std::set<std::string> no_serials_;   // zones of which no serial is left there
   bool is_image_hit_ = false;
   bool is_image_struck_ = false;
-  bool is_end_hit_ = false;
+  std::map<std::string, std::uint64_t> torn_end_;  // zones of the torn last groups; last position
   std::string told_;
 };
 

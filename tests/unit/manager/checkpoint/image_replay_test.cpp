@@ -67,6 +67,13 @@ class ReplayOntoImage : public ::testing::Test {
     std::ofstream(path, std::ios::binary | std::ios::in) << bytes;
   }
 
+  void allow_updates() {
+    must(parts_.edit([](zone::Draft& draft) {
+      zone::ZoneSettings settings;
+      settings.allow_update.emplace_back();
+      return draft.put_zone_settings(name("@"), settings, 0);
+    }));
+  }
   /// A journal snapshot of all records so far, which has the zone at `serial`.
   void fold(std::uint32_t serial, bool is_damaged) {
     Bytes bytes = testing::snapshot_of(
@@ -143,13 +150,19 @@ TEST_F(ReplayOntoImage, AZoneWhoseLastRecordMayBeLostGetsAnotherSerial) {
   EXPECT_THAT(parts_.zone.at("t10"), SizeIs(1));
 }
 
+/// It could not be read when the journal was opened. The image is not refused for it.
+TEST_F(ReplayOntoImage, ASegmentThatTurnsOutToBeDamagedMakesZonesWait) {
+  allow_updates();
+  journalled({text(10)});
+  replay(parts_.zone.store());
+  const std::string path = parts_.journal.files().segments.front().path;
+  std::ofstream(path, std::ios::binary | std::ios::in) << "not a journal";
+  EXPECT_THAT(replay_with_gap(), SizeIs(1));
+}
+
 /// The segment's records behind the image are lost, although the image has its first ones.
 TEST_F(ReplayOntoImage, ALastSegmentWithADamagedHeaderTakesRecordsBehindTheImage) {
-  must(parts_.edit([](zone::Draft& draft) {
-    zone::ZoneSettings settings;
-    settings.allow_update.emplace_back();
-    return draft.put_zone_settings(name("@"), settings, 0);
-  }));
+  allow_updates();
   journalled({text(10), text(11)});
   replay(parts_.zone.store());
   journalled({text(12)});

@@ -103,6 +103,18 @@ TEST_F(History, AZoneThatLeftWaitsWithItsRecords) {
   EXPECT_EQ(state("a").dynamic_changes.entries().size(), 2U);
 }
 
+/// All its records may be lost before that. Its leaving tells the serial then.
+TEST_F(History, AZoneThatLeftBehindDamageIsKnown) {
+  segment(1, {delta("a", 1, 2), delta("b", 1, 2), left("a", 2, 1234)});
+  damage_record(0);
+  EXPECT_TRUE(read()->knows(name("a")));
+  EXPECT_TRUE(read()->may_have_lost(name("a")));
+  EXPECT_GT(read()->unused_serial(name("a"), dns::Serial{1}).value, 2U);
+  EXPECT_EQ(read()->removed_at(name("a")), 1234U);
+  segment(4, {note(RecordKind::kGone, "a", 2, 2), left("a", 1, 1235)});
+  EXPECT_FALSE(read()->knows(name("a"))) << "nothing before the purge counts";
+}
+
 /// The journal lacks records of the zone: no serial may be used again.
 TEST_F(History, AZoneThatLeftWithALaterSerialHasUnknownChangesAndThatSerial) {
   segment(1, {delta("a", 1, 2), left("a", 9, 1234)});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "manager/journal/journal_payload.h"
 #include "manager/journal/journal_snapshot.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
@@ -95,6 +97,27 @@ TEST_F(Removed, AZoneWhoseFileHasAllOfItLeavesNothing) {
   leave();
   EXPECT_EQ(look(), 0U);
   EXPECT_TRUE(parts_.run_until([&] { return !journal()->knows(name("@")); }));
+}
+
+/// The lost records may have had updates, and serials that other data may not have.
+TEST_F(Removed, AZoneWhoseFileHasAllOfItIsKeptIfTheJournalHasLostItsEnd) {
+  update();
+  ASSERT_TRUE(parts_
+                  .commit([&](Stage& stage) -> Status {
+                    stage.journal.push_back(base_entry(parts_.zone.zone()));
+                    return {};
+                  })
+                  .has_value());
+  const JournalFiles::Segment end = parts_.journal.files().segments.back();
+  update();
+  leave();
+  parts_.journal.seal();
+  std::filesystem::resize_file(end.path, end.bytes);
+  parts_.journal = shm::test::must(
+      Journal::open({parts_.journal.directory()}, parts_.files, [](const JournalNote&) {}));
+  parts_.journal.store_has_reached(parts_.committer.position());
+  EXPECT_EQ(look(), 1U);
+  EXPECT_EQ(removed_.zones().at(name("@")).updates, std::nullopt) << "nobody knows";
 }
 
 TEST_F(Removed, CompactionKeepsTheRecords) {

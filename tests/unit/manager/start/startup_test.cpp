@@ -89,15 +89,53 @@ class StartupOnADisk : public ::testing::Test {
   /// An acknowledged update; its position.
   std::uint64_t update() {
     NextVersion next(*data_->store, NextVersion::Step::kCommit);
-    const auto soa = [](int serial) {
-      return testing::record(fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial));
+    const std::uint32_t serial = zone().serial().value;
+    const auto soa = [](std::uint32_t number) {
+      return testing::record(fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", number));
     };
-    const auto applied = must(next.draft().apply(
-        {name("@"), {soa(10)}, {soa(11), testing::record("new 60 A 192.0.2.1")}}, {}));
+    const auto added = testing::record(fmt::format("new{} 60 A 192.0.2.1", serial));
+    const auto applied =
+        must(next.draft().apply({name("@"), {soa(serial)}, {soa(serial + 1), added}}, {}));
     const auto position = must(journal().append(std::vector<JournalEntry>{
         {name("@"), applied.from, applied.to, zone::encode(applied.effective)}}));
     must(next.publish(position));
     return position;
+  }
+  /// The zone leaves the configuration.
+  void leave() {
+    NextVersion next(*data_->store, NextVersion::Step::kCommit);
+    const std::vector<JournalEntry> gone = {removed_entry(name("@"), zone().serial(), 1)};
+    must(next.draft().remove_zone(name("@")));
+    must(next.publish(must(journal().append(gone))));
+  }
+  void compact() {
+    journal().seal();
+    const std::uint64_t position = data_->store->current().journal_position;
+    const JournalFiles sealed = journal().sealed_files();
+    const std::string path = must(write_snapshot(disk_, directory_, sealed, version(), position));
+    must(journal().replace_by_snapshot(path, position, sealed));
+  }
+  /// The last segment has zeros from this offset on.
+  void lose_end(std::uint64_t from) {
+    const std::string path = journal().files().segments.back().path;
+    stop();
+    Bytes& bytes = disk_.contents(path);
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end(), std::uint8_t{0});
+  }
+  /// An update of the zone, then one more with the zone's leaving, which the journal has lost.
+  void leave_behind_the_lost_end() {
+    load_zone();
+    update();
+    const std::uint64_t end = journal().files().segments.back().bytes;
+    update();
+    leave();
+    lose_end(end);
+  }
+  /// `files` tell that the zone, if it comes back, must not go on at a serial that it has had.
+  void expect_doubt(const JournalFiles& files) {
+    const auto history = JournalHistory::read(disk_, files, [](const JournalNote&) {});
+    EXPECT_TRUE(history->may_have_lost(name("@")));
+    EXPECT_GT(history->unused_serial(name("@"), dns::Serial{10}).value, 12U);
   }
   void break_segments() {
     disk_.unreadable = [](const std::string& path, std::uint64_t, std::uint64_t) {
@@ -105,6 +143,11 @@ class StartupOnADisk : public ::testing::Test {
     };
   }
   Journal& journal() { return *data_->journal; }
+  zone::StoreView version() {
+    const shm::VersionInfo now = data_->store->current();
+    return {data_->store->window(), now.root, now.number};
+  }
+  zone::ZoneView zone() { return version().zone_at(name("@")); }
 
   std::string directory_ = kDirectory;
   FakeDisk disk_;
@@ -136,6 +179,42 @@ TEST_F(StartupOnADisk, ALiveStoreWhoseZoneWaitsDoesNotHaveWhatCannotBeRead) {
   ASSERT_TRUE(journal().append({}));
   EXPECT_EQ(journal().last_position(), position);
   EXPECT_FALSE(is_void(journal().files(), position));
+}
+
+/// The live store has no data of the zone. Its position tells that the journal's end is missing.
+TEST_F(StartupOnADisk, ARemovedZoneMayHaveHadRecordsInTheJournalsLostEnd) {
+  leave_behind_the_lost_end();
+  start();
+  EXPECT_FALSE(journal().is_whole());
+  expect_doubt(journal().files());
+  expect_doubt(journal().sealed_files());
+  compact();
+  EXPECT_TRUE(journal().is_whole());
+  expect_doubt(journal().files());
+}
+
+/// The header of a segment without records tells of the gap, and such a segment is left out of a
+/// snapshot's sources.
+TEST_F(StartupOnADisk, ALostEndIsMissingAlsoBeforeAnEmptySegment) {
+  leave_behind_the_lost_end();
+  start();
+  must(journal().begin_segment());
+  start();
+  expect_doubt(journal().files());
+  expect_doubt(journal().sealed_files());
+  compact();
+  expect_doubt(journal().files());
+}
+
+TEST_F(StartupOnADisk, ALostEndIsFoundWhenAnUnreadableJournalCanBeRead) {
+  leave_behind_the_lost_end();
+  break_segments();
+  start();
+  EXPECT_TRUE(journal().is_whole()) << "nobody knows where it ends";
+  disk_.unreadable = {};
+  must(journal().append({}));
+  EXPECT_FALSE(journal().is_whole());
+  expect_doubt(journal().files());
 }
 
 /// The store at store.path may belong to another journal. The journal's own files tell.
@@ -178,19 +257,22 @@ TEST_F(StartupOnADisk, AMissingIdentityComesFromTheJournalsFiles) {
 TEST_F(StartupOnADisk, ASnapshotHasTheIdentityToo) {
   load_zone();
   update();
-  journal().seal();
   const Bytes before = disk_.contents(identity());
-  const shm::VersionInfo now = data_->store->current();
-  const JournalFiles sealed = journal().sealed_files();
-  const zone::StoreView version(data_->store->window(), now.root, now.number);
-  const std::string path =
-      must(write_snapshot(disk_, directory_, sealed, version, now.journal_position));
-  must(journal().replace_by_snapshot(path, now.journal_position, sealed));
+  compact();
   ASSERT_TRUE(journal().files().segments.empty());
   lose_memory();
   disk_.contents(identity())[3] ^= 1;
   start();
   EXPECT_EQ(disk_.contents(identity()), before);
+}
+
+/// The host's next restart would take such a journal away, which `status` tells.
+TEST_F(StartupOnADisk, AJournalInMemoryIsTold) {
+  EXPECT_FALSE(data_->journal_in_memory);
+  lose_memory();
+  directory_ = memory_->path();
+  start();
+  EXPECT_TRUE(data_->journal_in_memory);
 }
 
 /// No store and no image refers to it, and updates may not be lost for it.
