@@ -51,7 +51,7 @@ def root(folder, scale):
     sets = {"root-random": lambda dice: questions.root_shaped(tlds, dice, QUESTIONS)}
     if ROOT_QUESTIONS.exists():
         real = [" ".join(line.split()[:2]) + "\n" for line in ROOT_QUESTIONS.read_text().splitlines() if line.strip()]
-        sets = {"root": lambda dice: dice.sample(real, len(real)), **sets}
+        sets = {"root-real": lambda dice: dice.sample(real, len(real)), **sets}
     return Subject({".": ROOT_ZONE}, ".", peers.ROOT_RECORDS, "record", sets)
 
 

@@ -10,7 +10,7 @@ import pairs
 
 NAMES = {"pando": "Pando", "nsd": "NSD", "knot": "Knot", "bind": "BIND"}
 TITLES = {
-    "root": "root zone, real questions", "root-random": "root zone, random questions", "ten": "one zone of ten records",
+    "root": "root zone", "root-real": "root zone, real questions", "root-random": "root zone, random questions", "ten": "one zone of ten records",
     "1m": "addresses", "tld": "registry", "tld-nsec": "registry with NSEC", "tld-nsec3": "registry with NSEC3",
     "zones": "zones of five records", "updates": "a zone of 10,000 names"}
 UNTOLD = "not told apart"
@@ -44,11 +44,14 @@ class Results:
                 self.rows[profile, f"{mode} all"] = sums(turns, self.rows[profile, f"{mode} system"])
 
     def of(self, measure):
-        """(profile, {server: turns that were measured}) of a measure, in the order of the run."""
-        for (profile, name), turns in self.rows.items():
+        """{profile: {server: turns that were measured}} of a measure, in the order of TITLES."""
+        found = {}
+        for profile in TITLES:
+            turns = self.rows.get((profile, measure), {})
             measured = {kind: values for kind, values in turns.items() if any(v is not None for v in values)}
-            if name == measure and measured:
-                yield profile, measured
+            if measured:
+                found[profile] = measured
+        return found
 
     def title(self, profile):
         about = self.run["profiles"][profile]
@@ -71,14 +74,17 @@ def cell(turns, kind):
     if not values:
         return "–"
     found = pairs.spread(values)
-    return f"{figure(found.median)} ({figure(found.low)} to {figure(found.high)}){told(turns, kind)}"
+    median, low, high = map(figure, found)
+    ends = f" ({low} to {high})" if low != high else ""
+    return f"{median}{ends}{told(turns, kind)}"
 
 
 def table(results, title, measures):
     """A row for each profile and measure; `measures`: {measure: what is written behind the profile}."""
     kinds = list(results.run["servers"])
-    rows = [f"| {results.title(profile)}{behind} | " + " | ".join(cell(turns, kind) for kind in kinds) + " |"
-            for measure, behind in measures.items() for profile, turns in results.of(measure)]
+    found = {measure: results.of(measure) for measure in measures}
+    rows = [f"| {results.title(profile)}{behind} | " + " | ".join(cell(found[measure][profile], kind) for kind in kinds) +
+            " |" for profile in TITLES for measure, behind in measures.items() if profile in found[measure]]
     if not rows:
         return ""
     head = f"| {title} | " + " | ".join(NAMES[kind] for kind in kinds) + " |\n|---|" + "---:|" * len(kinds)
@@ -152,7 +158,7 @@ def bar(kind, layers):
 def plot(results, title, unit, measures):
     groups = []
     for parts, behind in measures.items():
-        for profile, turns in results.of(parts[0]):
+        for profile, turns in results.of(parts[0]).items():
             layers = [results.rows[profile, part] for part in parts]
             groups.append(charts.Group(results.title(profile) + behind, [bar(kind, layers) for kind in turns]))
     if not groups:
