@@ -16,9 +16,11 @@ from tree import ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 import charts  # noqa: E402
+import laboratory  # noqa: E402  (which finds the system tests)
 import pairs  # noqa: E402
 import profiles  # noqa: E402
 import questions  # noqa: E402
+import servers  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -203,6 +205,54 @@ def test_the_documents_have_what_report_makes_of_the_kept_run():
     assert made == kept
     shown = re.findall(r"docs/images/(bench-[\w-]+\.svg)", (ROOT / "README.md").read_text())
     assert len(shown) >= 2 and set(shown) <= set(made)
+
+
+# -- The laboratory ------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("kind, place", [("nsd", "sbin/nsd"), ("nsd", "nsd"), ("knot", "sbin/knotd"), ("knot", "src/knotd"),
+                                         ("bind", "sbin/named"), ("bind", "bin/named/named")])
+def test_a_peer_is_found_where_it_was_installed_or_built(tmp_path, monkeypatch, kind, place):
+    monkeypatch.setenv(f"PANDO_{kind.upper()}", str(tmp_path))
+    with pytest.raises(RuntimeError):
+        servers.peer_program(kind)
+    program = tmp_path / place
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text("#!/bin/sh\necho version 12.34.5-beta >&2\n")
+    with pytest.raises(RuntimeError):
+        servers.peer_program(kind)  # nobody may execute it
+    program.chmod(0o755)
+    assert servers.peer_program(kind) == str(program)
+    assert laboratory.described(kind) == {"version": "12.34.5-beta", "from": "given"}
+
+
+def test_a_peer_without_a_folder_is_the_distribution_s(monkeypatch):
+    monkeypatch.delenv("PANDO_NSD", raising=False)
+    assert servers.peer_program("nsd").endswith("/nsd")
+
+
+def test_profiles_have_scales():
+    assert laboratory.options_of(["root", "1m:0.25"]).profiles == [("root", 1.0), ("1m", 0.25)]
+    assert [name for name, _ in laboratory.options_of([]).profiles] == [*laboratory.PROFILES, "updates"]
+    for words in (["2m"], ["--servers", "pando,djbdns"]):
+        with pytest.raises(SystemExit):
+            laboratory.options_of(words)
+
+
+def test_a_turn_that_failed_is_a_gap(tmp_path, monkeypatch):
+    monkeypatch.setattr(laboratory, "described", lambda kind: {"version": "1", "from": "given"})
+    run = laboratory.Run(laboratory.options_of(["--servers", "pando,nsd", "--output", str(tmp_path / "run.json")]))
+    for turn, kind, value in ((0, "pando", 1), (0, "nsd", 2), (1, "nsd", 3), (2, "pando", 4), (2, "nsd", 5)):
+        run.add("1m", "load", kind, turn, value)
+    run.fail("1m", "pando", RuntimeError("it has ended\nand more"))
+    run.save()
+    kept = json.loads((tmp_path / "run.json").read_text())
+    assert kept["rows"] == [{"profile": "1m", "measure": "load", "turns": {"pando": [1, None, 4], "nsd": [2, 3, 5]}}]
+    assert kept["skipped"] == {"1m": {"pando": "RuntimeError: it has ended"}}
+    assert len(kept["load_average"]) == 2
+
+
+def test_every_profile_of_the_laboratory_has_a_title():
+    assert {*laboratory.PROFILES, "updates"} <= set(tables.TITLES)
 
 
 # -- Profiles and questions ----------------------------------------------------------------------------------------
