@@ -34,13 +34,12 @@ import starts  # noqa: E402
 import updates  # noqa: E402
 
 KINDS = ("pando", "nsd", "knot", "bind")
-QUESTIONS = 150_000  # of each turn, so that a turn of seconds asks few of them twice
 UPDATES = {1: {"pando": 3_000, "bind": 1_500, "knot": 50}, 64: {"pando": 12_000, "bind": 2_500, "knot": 2_500}}
 ROOT_ZONE = servers.SHARED_DATA / "root-2021-05-19.zone"
 ROOT_QUESTIONS = servers.SHARED_DATA / "root-queries-2001.txt"
 
 # A profile that is there: zones and their files, the zone that is asked for at a start, how many things of which name it
-# has, and questions: {name of the set: lines for dice}.
+# has, and questions: {name of the set: lines for dice and a count}.
 Subject = collections.namedtuple("Subject", "zones last count unit questions")
 
 
@@ -48,17 +47,17 @@ def root(folder, scale):
     if not ROOT_ZONE.exists():
         return None
     tlds = questions.delegations_of(ROOT_ZONE)
-    sets = {"root-random": lambda dice: questions.root_shaped(tlds, dice, QUESTIONS)}
+    sets = {"root-random": lambda dice, count: questions.root_shaped(tlds, dice, count)}
     if ROOT_QUESTIONS.exists():
         real = [" ".join(line.split()[:2]) + "\n" for line in ROOT_QUESTIONS.read_text().splitlines() if line.strip()]
-        sets = {"root-real": lambda dice: dice.sample(real, len(real)), **sets}
+        sets = {"root-real": lambda dice, count: dice.sample(real, min(count, len(real))), **sets}
     return Subject({".": ROOT_ZONE}, ".", peers.ROOT_RECORDS, "record", sets)
 
 
 def ten(folder, scale):
     path = folder / "ten.zone"
     origin, _ = profiles.ten(path)
-    return Subject({origin: path}, origin, 1, "zone", {"ten": lambda dice: questions.of_ten(dice, QUESTIONS)})
+    return Subject({origin: path}, origin, 1, "zone", {"ten": lambda dice, count: questions.of_ten(dice, count)})
 
 
 def written(profile):
@@ -70,11 +69,11 @@ def written(profile):
         if profile.startswith("tld-"):  # the delegations, and none of the owners that are hashes
             names = [owner for owner in owners if "." not in owner and len(owner) < 32 and owner != "ns1"]
 
-            def ask(dice):
-                return questions.below_delegations(names, origin, dice, QUESTIONS)
+            def ask(dice, count):
+                return questions.below_delegations(names, origin, dice, count)
         else:
-            def ask(dice):
-                return questions.of_owners(owners, origin, dice, QUESTIONS)
+            def ask(dice, count):
+                return questions.of_owners(owners, origin, dice, count)
         return Subject({origin: path}, origin, records, "record", {profile: ask})
     return prepare
 
@@ -82,7 +81,7 @@ def written(profile):
 def zones(folder, scale):
     files = profiles.many(folder / "files", int(100_000 * scale))
     names = list(files)
-    return Subject(files, names[-1], len(names), "zone", {"zones": lambda dice: questions.of_zones(names, dice, QUESTIONS)})
+    return Subject(files, names[-1], len(names), "zone", {"zones": lambda dice, count: questions.of_zones(names, dice, count)})
 
 
 PROFILES = {"root": root, "ten": ten, **{name: written(name) for name in ("1m", "tld", "tld-nsec", "tld-nsec3")},
@@ -179,7 +178,7 @@ def query_turns(run, subject, running, folder):
             for turn in range(run.options.turns):
                 file = folder / "questions"
                 with open(file, "w") as out:
-                    out.writelines(ask(random.Random(f"{name} {mode} {turn}")))
+                    out.writelines(ask(random.Random(f"{name} {mode} {turn}"), run.options.questions))
                 for kind, server in running.items():
                     try:
                         query_turn(run, name, mode, kind, turn, server, file)
@@ -245,6 +244,7 @@ def options_of(words):
     parser.add_argument("--loads", type=int, default=3, help="turns of load, memory and restart (3)")
     parser.add_argument("--turns", type=int, default=7, help="turns of queries and of updates (7)")
     parser.add_argument("--seconds", type=int, default=2, help="of each turn of queries (2)")
+    parser.add_argument("--questions", type=int, default=150_000, help="of each turn, asked again when they are through (150000)")
     parser.add_argument("--updates", type=float, default=1.0, help="how many updates of each turn, as a scale")
     parser.add_argument("profiles", nargs="*", metavar="PROFILE[:SCALE]", default=[*PROFILES, "updates"])
     options = parser.parse_args(words)

@@ -42,9 +42,9 @@ def compare(reference, other):
 
     The servers are told apart if the median ratio is further from 1 than the ends of the ratios are from each other.
     Ratios are compared as logarithms, so that it does not matter which server is the reference."""
-    ratios = [b / a for a, b in zip(reference, other) if a and b]
+    ratios = [b / a for a, b in zip(reference, other) if a is not None and b is not None and a > 0]
     if not ratios:
         return None
     found = spread(ratios)
-    enough = len(ratios) >= FEWEST
-    return Comparison(found, enough and abs(math.log(found.median)) > math.log(found.high / found.low))
+    certain = len(ratios) >= FEWEST and found.low > 0
+    return Comparison(found, certain and abs(math.log(found.median)) > math.log(found.high / found.low))

@@ -8,6 +8,7 @@ profiles in profiles.py, the memory it takes, and CPU per query of it. Prints Ma
 Queries of a profile's zone are for A of 300,000 of its owners at random, every twentieth for a name that is not there.
 """
 
+import os
 import pathlib
 import random
 import re
@@ -23,6 +24,7 @@ import questions  # noqa: E402
 import servers  # noqa: E402
 
 ROOT_RECORDS = 25_570
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def processor(pids):
@@ -37,15 +39,13 @@ def processor(pids):
 
 
 def cpu(pids):
-    """User and system seconds of processes so far. Their sum is exact; ticks tell how it is divided."""
+    """User and system seconds of processes so far, in ticks."""
     user = system = 0
     for pid in pids:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         user += int(fields[11])
         system += int(fields[12])
-    seconds = processor(pids) / 1e9
-    share = user / (user + system) if user + system else 1
-    return seconds * share, seconds * (1 - share)
+    return user / TICK, system / TICK
 
 
 def family(pid):
@@ -93,16 +93,17 @@ def version(kind):
 
 
 def asked(server, queries, seconds, mode):
-    """A turn of dnsperf: microseconds of CPU per query of all processes, and its own report."""
+    """A turn of dnsperf: microseconds of CPU per query of all processes, and its own report. The sum of user and system
+    time is exact; ticks tell how it is divided."""
     pids = family(server.process.pid)
-    before = cpu(pids)
+    before = [processor(pids), *cpu(pids)]
     report = subprocess.run(
         ["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-l", str(seconds), "-c", "8"] +
         (["-D"] if mode == "DO" else []), capture_output=True, text=True).stdout
-    after = cpu(pids)
+    total, user, system = (now - then for now, then in zip([processor(pids), *cpu(pids)], before))
     result = servers.Dnsperf.Result(report)
-    user, system = ((then - now) / result.completed * 1e6 for then, now in zip(after, before))
-    return user, system, result
+    each, share = total / result.completed / 1000, user / (user + system) if user + system else 0.5
+    return each * share, each * (1 - share), result
 
 
 def answer_cost(server, queries, seconds, mode):

@@ -60,7 +60,7 @@ def launch(server, zone):
         server.process = subprocess.Popen(server.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                           cwd=server.folder, env=server.environment())
     wall = Probe(server.port, zone).wait(server.process)
-    return wall, sum(peers.cpu(peers.family(server.process.pid)))
+    return wall, peers.processor(peers.family(server.process.pid)) / 1e9
 
 
 def kill(server):

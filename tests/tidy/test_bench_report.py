@@ -73,6 +73,8 @@ def test_pairs_need_both_turns_and_two_pairs_say_nothing():
     assert not pairs.compare([1, None, 1, 1], [2, 5, None, 2]).apart
     assert pairs.compare([1, 1, 1, None], [2, 2, 2]).apart
     assert pairs.compare([None], [1]) is None
+    assert pairs.compare([0, 0], [1, 1]) is None
+    assert not pairs.compare([1, 1, 1], [0, 0, 0]).apart
 
 
 # -- Tables --------------------------------------------------------------------------------------------------------
