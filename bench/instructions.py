@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import profiles
+import questions
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "bench/instructions.json"
@@ -70,19 +71,9 @@ def write_root_queries(folder):
 
 
 def write_root_shaped_queries(folder):
-    """Questions that no earlier one is like: 60 % for names below no TLD, the others below one of the TLDs."""
-    dice = random.Random(3)
-    zone = (DATA / "root-2021-05-19.zone").read_text().splitlines()
-    tlds = sorted({fields[0] for fields in map(str.split, zone) if fields[3:4] == ["NS"] and fields[0] != "."})
-
-    def label(shortest, longest):
-        return "".join(dice.choices(profiles.LETTERS, k=dice.randint(shortest, longest)))
-
-    def name():
-        return f"{label(3, 12)}.{label(6, 14)}." + (dice.choice(tlds) if dice.random() >= 0.6 else "")
-
+    tlds = questions.delegations_of(DATA / "root-2021-05-19.zone")
     queries = folder / "root-shaped.txt"
-    queries.write_text("".join(f"{name()} {dice.choice(['A', 'AAAA'])}\n" for _ in range(2 * QUERIES)))
+    queries.write_text("".join(questions.root_shaped(tlds, random.Random(3), 2 * QUERIES)))
     return queries
 
 
@@ -91,7 +82,7 @@ def write_registry(folder, count=30_000):
     dice = random.Random(4)
     zone, queries = folder / "tld-nsec.zone", folder / "tld-nsec.txt"
     with open(zone, "w") as file:
-        profiles.registry(file, count, True)
+        profiles.registry(file, count, "nsec")
     labels = profiles.words(count, 5)
     queries.write_text("".join(f"www.{dice.choice(labels)}{dice.choice(['', 'xyz'])}.tld. A\n" for _ in range(QUERIES)))
     return zone, queries

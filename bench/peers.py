@@ -20,14 +20,26 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
 import profiles  # noqa: E402
+import questions  # noqa: E402
 import servers  # noqa: E402
 
 ROOT_RECORDS = 25_570
 TICK = os.sysconf("SC_CLK_TCK")
 
 
+def processor(pids):
+    """Nanoseconds of processor time that processes took so far, with those of threads that have ended."""
+    total = 0
+    for pid in pids:
+        try:
+            total += time.clock_gettime_ns((~pid << 3) | 2)
+        except OSError:  # it has ended
+            pass
+    return total
+
+
 def cpu(pids):
-    """User and system seconds of processes so far."""
+    """User and system seconds of processes so far, in ticks."""
     user = system = 0
     for pid in pids:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -72,33 +84,32 @@ def end(server):
     (server.clean if isinstance(server, servers.Pando) else server.stop)()
 
 
-def answer_cost(server, queries, seconds, mode):
-    """User and system microseconds of CPU per query of all processes, and queries per second."""
+def version(kind):
+    """What a server's program says of its version."""
+    program, word = {"pando": (str(servers.build_folder() / "pando-manager"), "--version"), "nsd": (None, "-v"),
+                     "knot": (None, "-V"), "bind": (None, "-v")}[kind]
+    done = subprocess.run([program or servers.peer_program(kind), word], capture_output=True, text=True)
+    return re.search(r"\d+\.\d+\S*", done.stdout + done.stderr)[0]
+
+
+def asked(server, queries, seconds, mode):
+    """A turn of dnsperf: microseconds of CPU per query of all processes, and its own report. The sum of user and system
+    time is exact; ticks tell how it is divided."""
     pids = family(server.process.pid)
-    before = cpu(pids)
-    output = subprocess.run(
+    before = [processor(pids), *cpu(pids)]
+    report = subprocess.run(
         ["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(queries), "-l", str(seconds), "-c", "8"] +
         (["-D"] if mode == "DO" else []), capture_output=True, text=True).stdout
-    after = cpu(pids)
-    count = int(re.search(r"Queries completed:\s+(\d+)", output)[1])
-    rate = float(re.search(r"Queries per second:\s+([\d.]+)", output)[1])
-    return (after[0] - before[0]) / count * 1e6, (after[1] - before[1]) / count * 1e6, rate
+    total, user, system = (now - then for now, then in zip([processor(pids), *cpu(pids)], before))
+    result = servers.Dnsperf.Result(report)
+    each, share = total / result.completed / 1000, user / (user + system) if user + system else 0.5
+    return each * share, each * (1 - share), result
 
 
-def questions(path, zone, origin, count=300_000):
-    """Writes a file for dnsperf with owners of the zone file in random order."""
-    owners = set()
-    with open(zone) as file:
-        for line in file:
-            if line[0] not in " $@\n":
-                owners.add(line.split(None, 1)[0])
-    source = random.Random(6)
-    owners = sorted(owners)
-    owners = source.sample(owners, min(count, len(owners)))
-    with open(path, "w") as file:
-        for i, owner in enumerate(owners):
-            name = owner if owner.endswith(".") else f"{owner}.{origin}"
-            file.write(f"{owner}0x.{origin} A\n" if i % 20 == 7 and name != owner else f"{name} A\n")
+def answer_cost(server, queries, seconds, mode):
+    """User and system microseconds of CPU per query of all processes, and queries per second."""
+    user, system, result = asked(server, queries, seconds, mode)
+    return user, system, float(re.search(r"Queries per second:\s+([\d.]+)", result.text)[1])
 
 
 def query_costs(folder, kinds, seconds):
@@ -127,7 +138,8 @@ def load_costs(folder, profile, scale, kinds):
     else:
         origin, records = profiles.write(profile, path, scale)
     queries = folder / "queries"
-    questions(queries, path, origin)
+    with open(queries, "w") as file:
+        file.writelines(questions.of_owners(questions.owners(path), origin, random.Random(6), 300_000))
     print(f"| {profile}: {records:,} records | CPU s to serving | wall s | octets per record "
           "| user, system µs per query: plain | DO |\n|---|---:|---:|---:|---:|---:|")
     for kind in kinds:

@@ -60,7 +60,7 @@ def launch(server, zone):
         server.process = subprocess.Popen(server.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                           cwd=server.folder, env=server.environment())
     wall = Probe(server.port, zone).wait(server.process)
-    return wall, sum(peers.cpu(peers.family(server.process.pid)))
+    return wall, peers.processor(peers.family(server.process.pid)) / 1e9
 
 
 def kill(server):
@@ -129,40 +129,37 @@ def pando_host(server, zone):
     show("pando: host, zone files", *launch(server, zone))
 
 
+def make(kind, folder, zones):
+    """A server with these zones; Pando with an image, and many zones from a list."""
+    if kind != "pando":
+        return peers.make(kind, folder, zones)
+    server = peers.make(kind, folder, zones if len(zones) == 1 else {})
+    server.store_extra, server.size_limit = IMAGE, "16GiB"
+    server.write_config()
+    if len(zones) > 1:
+        (server.folder / "zones.list").write_text("".join(f"{name} {file}\n" for name, file in zones.items()))
+        with open(server.config, "a") as config:
+            config.write("zone-lists: [zones.list]\n")
+    return server
+
+
 def one_zone(folder, profile, scale, kinds):
     path = folder / "bench.zone"
     origin, records = profiles.write(profile, path, scale)
     head(f"{profile}: {records:,} records", "record")
     for kind in kinds:
-        server = peers.make(kind, folder / kind, {origin: path})
-        if kind == "pando":
-            server.store_extra, server.size_limit = IMAGE, "16GiB"
-            server.write_config()
+        server = make(kind, folder / kind, {origin: path})
         row(kind, server, origin, records)
         peers.end(server)
 
 
 def many_zones(folder, count, kinds):
     """Zones of five records; Pando has them from a list, the others from their configuration."""
-    zones = folder / "zones"
-    zones.mkdir()
-    names = [f"z{number}.example" for number in range(count)]
-    for number, name in enumerate(names):
-        (zones / f"{name}.zone").write_text(
-            f"@ 3600 SOA ns1 admin 1 3600 600 86400 300\n@ 3600 NS ns1\n@ 3600 A 10.{number >> 16 & 255}."
-            f"{number >> 8 & 255}.{number & 255}\nwww 3600 A 192.0.2.1\nns1 3600 A 192.0.2.2\n")
+    files = profiles.many(folder / "zones", count)
     head(f"{count:,} zones of 5 records", "zone")
     for kind in kinds:
-        if kind == "pando":
-            server = peers.make(kind, folder / kind, {})
-            server.store_extra, server.size_limit = IMAGE, "16GiB"
-            (server.folder / "zones.list").write_text("".join(f"{name} {zones}/{name}.zone\n" for name in names))
-            server.write_config()
-            with open(server.config, "a") as config:
-                config.write("zone-lists: [zones.list]\n")
-        else:
-            server = peers.make(kind, folder / kind, {name: zones / f"{name}.zone" for name in names})
-        row(kind, server, names[-1], count)
+        server = make(kind, folder / kind, files)
+        row(kind, server, list(files)[-1], count)
         peers.end(server)
 
 

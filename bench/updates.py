@@ -35,17 +35,6 @@ BIND_KEY = f'key "{KEY["name"]}" {{ algorithm {KEY["algorithm"]}; secret "{KEY["
 NAMES = 10_000
 
 
-def processor(pids):
-    """Nanoseconds of processor time that processes took so far, with those of threads that have ended."""
-    total = 0
-    for pid in pids:
-        try:
-            total += time.clock_gettime_ns((~pid << 3) | 2)
-        except OSError:  # it has ended
-            pass
-    return total
-
-
 def zone_file(folder, names=NAMES, zone="example"):
     path = folder / f"{zone}.zone"
     with path.open("w") as out:
@@ -85,6 +74,14 @@ def load(server, count, clients, *more, zone="example"):
     return {key: float(value) for key, value in re.findall(r"(\w+) ([\d.]+)", output)}
 
 
+def turn(server, count, clients):
+    """So many updates: their rate, CPU microseconds of all processes for each, what the load generator tells."""
+    pids = peers.family(server.process.pid)
+    before = peers.processor(pids)
+    result = load(server, count, clients)
+    return {**result, "cpu": (peers.processor(pids) - before) / count / 1000}
+
+
 def rate(folder, scale, kinds):
     counts = {"pando": (20_000, 60_000), "bind": (10_000, 20_000), "knot": (2_000, 20_000)}
     rows = {}
@@ -95,13 +92,9 @@ def rate(folder, scale, kinds):
     for _ in range(3):
         for kind, server in running.items():
             for clients, count in zip((1, 64), counts[kind]):
-                pids = peers.family(server.process.pid)
-                before = processor(pids)
-                count = max(10, int(count * scale))
-                result = load(server, count, clients)
+                result = turn(server, max(10, int(count * scale)), clients)
                 rows.setdefault((clients, kind), []).append(
-                    (result["rate"], (processor(pids) - before) / count / 1000, result["p50"], result["p99"],
-                     result["refused"]))
+                    tuple(result[key] for key in ("rate", "cpu", "p50", "p99", "refused")))
     print("| clients | server | updates/s | CPU µs each | p50 ms | p99 ms | refused |")
     print("|---:|---|---:|---:|---:|---:|---:|")
     for (clients, kind), values in sorted(rows.items()):
@@ -177,18 +170,18 @@ def ixfr(folder, size, kinds):
         first = 1.1 if kind == "nsd" else 0.03
         pids = peers.family(server.process.pid)
         manager = [server.process.pid]
-        before = processor(pids), processor(manager)
+        before = peers.processor(pids), peers.processor(manager)
         for _ in range(rounds[kind]):
             primary.change()
             told(server, primary, first)
         pids = peers.family(server.process.pid)  # NSD has new processes for each version
-        single = (processor(pids) - before[0]) / rounds[kind] / 1e6
-        alone = (processor(manager) - before[1]) / rounds[kind] / 1e6
-        before = processor(pids)
+        single = (peers.processor(pids) - before[0]) / rounds[kind] / 1e6
+        alone = (peers.processor(manager) - before[1]) / rounds[kind] / 1e6
+        before = peers.processor(pids)
         for _ in range(1000):
             primary.change()
         told(server, primary, first)
-        many = (processor(peers.family(server.process.pid)) - before) / 1000 / 1e6
+        many = (peers.processor(peers.family(server.process.pid)) - before) / 1000 / 1e6
         transfers = {name: primary.transfers.count(code) for name, code in (("AXFR", 252), ("IXFR", 251))}
         print(f"| {kind} ({transfers['IXFR']} IXFR, {transfers['AXFR']} AXFR) | {single:.3f} | {alone:.3f} | {many:.4f} |", flush=True)
         peers.end(server)
@@ -234,15 +227,15 @@ def axfr(folder, size, kinds):
         watch = MemoryWatch(server.process.pid)
         wait_for(server, primary.serial)
         wall = time.monotonic() - begin
-        first = processor(peers.family(server.process.pid)) / 1e9
+        first = peers.processor(peers.family(server.process.pid)) / 1e9
         time.sleep(5)
         peak, rest = watch.stop(), steady(server.process.pid)
         # The whole zone again, with other data: the old version serves meanwhile.
         primary.renew()
         watch = MemoryWatch(server.process.pid)
-        before = processor(peers.family(server.process.pid))
+        before = peers.processor(peers.family(server.process.pid))
         told(server, primary, 0.5)
-        again = (processor(peers.family(server.process.pid)) - before) / 1e9
+        again = (peers.processor(peers.family(server.process.pid)) - before) / 1e9
         time.sleep(5)
         peak_again, rest_again = watch.stop(), steady(server.process.pid)
         print(f"| {kind} | {first:.2f} | {wall:.2f} | {peak / 1e6:.0f} | {rest / 1e6:.0f} | {peak / rest:.2f} | {again:.2f} | "

@@ -37,6 +37,23 @@ def is_sanitized():
     return b"__asan_init" in (build_folder() / "pando-worker").read_bytes()
 
 
+# The program of each peer, and where it is in a folder that it was installed to, or in a built source tree.
+PEERS = {"bind": ("named", ("sbin", "bin/named")), "nsd": ("nsd", ("sbin", ".")), "knot": ("knotd", ("sbin", "src"))}
+
+
+def peer_program(kind):
+    """A peer's program: from the folder that PANDO_BIND, PANDO_NSD or PANDO_KNOT names, else the distribution's."""
+    name, places = PEERS[kind]
+    folder = os.environ.get(f"PANDO_{kind.upper()}")
+    if not folder:
+        return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin") or f"/usr/sbin/{name}"
+    for place in places:
+        program = pathlib.Path(folder).resolve() / place / name
+        if program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    raise RuntimeError(f"no {name} in {' or '.join(places)} of {folder}")
+
+
 PORTS_GIVEN = set()
 
 
@@ -301,7 +318,7 @@ controls {{ }};
         (self.folder / "named.conf").write_text(text)
 
     def command(self):
-        return [shutil.which("named") or "/usr/sbin/named", "-g", "-n", "1", "-c",
+        return [peer_program("bind"), "-g", "-n", "1", "-c",
                 str(self.folder / "named.conf")]
 
 
@@ -335,7 +352,7 @@ remote-control:
         (self.folder / "nsd.conf").write_text(text)
 
     def command(self):
-        return [shutil.which("nsd") or "/usr/sbin/nsd", "-d", "-c", str(self.folder / "nsd.conf")]
+        return [peer_program("nsd"), "-d", "-c", str(self.folder / "nsd.conf")]
 
 
 class Knot(Server):
@@ -369,7 +386,7 @@ zone:
         (self.folder / "knot.conf").write_text(text)
 
     def command(self):
-        return [shutil.which("knotd") or "/usr/sbin/knotd", "-c", str(self.folder / "knot.conf")]
+        return [peer_program("knot"), "-c", str(self.folder / "knot.conf")]
 
 
 class Dnsperf:
