@@ -22,8 +22,8 @@ WITH_KEY = [{"key": TRANSFER_KEY["name"]}]
 class Node(servers.Pando):
     """A Pando on a host of its own, whose programs are installed in a folder of its own."""
 
-    def __init__(self, folder, lan, name, address, sections):
-        self.lan, self.name, self.address = lan, name, address
+    def __init__(self, folder, lan, name, address, sections, balancers=()):
+        self.lan, self.name, self.address, self.balancers = lan, name, address, list(balancers)
         self.host = lan.host(name, address)
         self.sections = sections
         self.programs = folder / "bin"
@@ -37,7 +37,7 @@ class Node(servers.Pando):
         self.config.touch(0o640)
         self.config.write_text(json.dumps({
             "server": {"listen": [self.address, "127.0.0.1"], "workers": 1, "run-directory": "run", "user": own,
-                       "worker-user": own, "control-group": "root"},
+                       "worker-user": own, "control-group": "root", "proxy-protocol-from": self.balancers},
             "store": {"path": f"{self.store}/zones.store", "size-limit": "128MiB", "journal": "journal"},
             **self.sections}, indent=1))
 
@@ -94,6 +94,12 @@ class Node(servers.Pando):
         self.kill_all()
         shutil.rmtree(self.store)
 
+    def lose_way_to(self, address):
+        self.host.ip("route", "add", "blackhole", address)
+
+    def find_way_to(self, address):
+        self.host.ip("route", "delete", "blackhole", address)
+
     def cut(self):
         self.lan.cut(self.name)
 
@@ -147,6 +153,17 @@ def secondary_sections(primary):
     }
 
 
+def tier_sections(primary, edges):
+    """Of a secondary with secondaries of its own: the template `default` is the catalog's, too."""
+    sections = secondary_sections(primary)
+    return {
+        **sections,
+        "remotes": sections["remotes"] + [{"name": name, "address": [address], "key": TRANSFER_KEY["name"]}
+                                          for name, address in edges.items()],
+        "templates": [{"name": "default", "allow-transfer": WITH_KEY, "notify": list(edges)}, {"name": "member"}],
+    }
+
+
 class Dnsdist(servers.Server):
     """dnsdist in front of the secondaries, as docs/howto/fleet.md has it."""
 
@@ -159,7 +176,7 @@ class Dnsdist(servers.Server):
                  "setServerPolicy(leastOutstanding)"]
         for name, backend in backends.items():
             lines.append(f'newServer({{address="{backend}:53", name="{name}", checkName="{check_name}.", '
-                         'checkType="SOA", mustResolve=true, checkInterval=1, checkTimeout=500, '
+                         'checkType="SOA", mustResolve=true, useProxyProtocol=true, checkInterval=1, checkTimeout=500, '
                          'maxCheckFailures=2, rise=2})')
         (self.folder / "dnsdist.conf").write_text("\n".join(lines) + "\n")
 
