@@ -279,6 +279,10 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def counted(nodes, counter):
+    return sum(node.control("status")["counters"][counter] for node in nodes)
+
+
 def costs(fleet):
     link = json.loads(fleet.primary.host.ip("-j", "-s", "link", "show", "eth0"))[0]["stats64"]["tx"]
     return Costs({
@@ -288,8 +292,9 @@ def costs(fleet):
         "secondaries' workers": sum(processor_seconds(pid) for node in fleet.secondaries for pid in node.left_over()),
         "dnsdist": processor_seconds(fleet.front.process.pid),
         "octets": link["bytes"], "packets": link["packets"],
-        "IXFRs": sum(node.control("status")["counters"]["transfers_in"] for node in fleet.secondaries),
-        "NOTIFYs": fleet.primary.control("status")["counters"]["notifies_answered"],
+        "transfers": counted(fleet.secondaries, "transfers_in"),
+        "IXFRs": counted(fleet.secondaries, "transfers_in_ixfr"),
+        "NOTIFYs": counted([fleet.primary], "notifies_answered"),
     })
 
 

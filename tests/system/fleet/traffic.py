@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 
-HOSTS = 50
+HOSTS = 1000  # in a small zone changesets are more than the zone, so that IXFR is answered by all of it
 WINDOW = 8  # updates of a zone under way
 PATIENCE = 2.0  # seconds for an answer to an update or to a question
 QUERY, UPDATE, ANSWER_FLAGS = 0x0000, 0x2800, 0x8403  # QR, AA, NXDOMAIN
