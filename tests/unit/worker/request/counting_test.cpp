@@ -12,7 +12,7 @@ IpAddress client(unsigned number) {
   return *IpAddress::from_text(fmt::format("192.0.2.{}", number));
 }
 
-class SeenClients : public testing::Test {
+class NotesOfSecondaries : public testing::Test {
  protected:
   /// The value of the client's note; 0: it has none.
   [[nodiscard]] std::uint64_t note(unsigned number) const {
@@ -26,7 +26,7 @@ class SeenClients : public testing::Test {
   Counting counting_{*counters_};
 };
 
-TEST_F(SeenClients, SecondariesOfOneNetworkKeepTheirNotes) {
+TEST_F(NotesOfSecondaries, SecondariesOfOneNetworkKeepTheirNotes) {
   for (unsigned number = 1; number <= ipc::kSeenClients; ++number) counting_.seen(client(number));
   for (unsigned number = 1; number <= ipc::kSeenClients; ++number) {
     const std::uint64_t before = note(number);
@@ -36,7 +36,7 @@ TEST_F(SeenClients, SecondariesOfOneNetworkKeepTheirNotes) {
   }
 }
 
-TEST_F(SeenClients, OneMoreTakesThePlaceOfOneOther) {
+TEST_F(NotesOfSecondaries, OneMoreTakesThePlaceOfOneOther) {
   for (unsigned number = 1; number <= ipc::kSeenClients; ++number) counting_.seen(client(number));
   counting_.add(ipc::Counter::kQueriesTcp, 1'000'003);
   counting_.seen(client(200));
