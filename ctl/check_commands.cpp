@@ -1,6 +1,5 @@
 #include "ctl/check_commands.h"
 
-#include <ifaddrs.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/progress.h"
 #include "base/unix_time.h"
 #include "config/load.h"
+#include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/progress_bar.h"
 #include "ctl/zone_lint.h"
@@ -183,24 +183,6 @@ class Problems {
   std::vector<std::string>& lines_;
   std::size_t count_ = 0;
 };
-
-/// Addresses of this host's interfaces.
-std::set<std::string> own_addresses() {
-  std::set<std::string> own;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return own;
-  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next)
-    if (one->ifa_addr != nullptr &&
-        (one->ifa_addr->sa_family == AF_INET || one->ifa_addr->sa_family == AF_INET6))
-      own.insert(to_text(IpAddress::from_sockaddr(one->ifa_addr)));
-  ::freeifaddrs(first);
-  return own;
-}
-
-bool is_any(const IpAddress& address) {
-  return std::all_of(address.octets.begin() + (address.is_v4() ? 12 : 0), address.octets.end(),
-                     [](std::uint8_t octet) { return octet == 0; });
-}
 
 /// An address may appear on the host later, so its absence is no error.
 void check_addresses(const config::Settings& settings, std::vector<std::string>& warnings) {

@@ -173,9 +173,12 @@ class CommandLine {
     add_session(&app_, "status", "state of the server", [this](auto& s) {
       return s.status(arguments_.all);
     })->add_flag("--all", arguments_.all, "with every counter");
-    add_session(&app_, "ready", "whether queries are answered, as exit code", [this](auto& s) {
-      return s.ready(arguments_.all);
-    })->add_flag("--zones", arguments_.all, "only if all zones are loaded");
+    CLI::App* ready = add_session(
+        &app_, "ready", "whether queries are answered, as exit code",
+        [this](auto& s) { return s.ready(arguments_.all, arguments_.words); });
+    ready->add_flag("--zones", arguments_.all, "only if all zones are loaded");
+    ready->add_option("--address", arguments_.words, "only if this address is open and the host's")
+        ->type_name("ADDRESS");
     CLI::App* top = add_session(&app_, "top", "rates of queries and updates, every second",
                                 [this](auto& s) {
                                   const bool on_screen = !arguments_.json && ::isatty(STDOUT_FILENO);

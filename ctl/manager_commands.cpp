@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/status_view.h"
 #include "ctl/store_commands.h"
@@ -269,12 +270,17 @@ int Session::top(std::chrono::milliseconds interval, std::uint32_t times, bool o
   return kDone;
 }
 
-int Session::ready(bool all_zones) {
+int Session::ready(bool all_zones, const std::vector<std::string>& addresses) {
   const auto result = exchange(request_for(ipc::verb::kStatus));
   if (!result) return fail(result.error());
   const auto status = ipc::read_json<ipc::StatusResult>(*result);
   if (!status) return fail(status.error());
-  const std::string reason = why_not_ready(*status, all_zones);
+  std::string reason = why_not_ready(*status, all_zones);
+  for (const std::string& text : addresses) {
+    const auto address = IpAddress::from_text(text);
+    if (!address) return fail(address.error());
+    if (reason.empty()) reason = why_not_answered(*status, *address, own_addresses());
+  }
   if (output_.json)
     output_.out << json_text(json{{"ready", reason.empty()}, {"reason", reason}}) << '\n';
   else

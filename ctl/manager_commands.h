@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "ctl/view/output.h"
@@ -23,8 +24,9 @@ class Session {
   /// Prints rates every `interval`, `times` times (0: until the process is ended). `on_screen`: each
   /// print replaces the one before on the terminal.
   int top(std::chrono::milliseconds interval, std::uint32_t times, bool on_screen);
-  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones.
-  int ready(bool all_zones);
+  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones;
+  /// `addresses`: at each of these.
+  int ready(bool all_zones, const std::vector<std::string>& addresses);
   int zone_list();
   int zone_status(const std::string& name);
   /// `to`: another file than the zone's own; relative to this process's folder.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ctl/view/host_addresses.h"
 #include "ctl/view/output.h"
 
 namespace pando::ctl {
@@ -155,6 +156,22 @@ std::string why_not_ready(const ipc::StatusResult& status, bool all_zones) {
   if (status.zones_loaded < status.zones)
     return fmt::format("{} of {} zones loaded", status.zones_loaded, status.zones);
   return {};
+}
+
+std::string why_not_answered(const ipc::StatusResult& status, const IpAddress& address,
+                             const std::set<std::string>& own) {
+  std::string reason = "is no address of server.listen";
+  for (const auto& [listening, why_closed] : status.addresses) {
+    const auto endpoint = Endpoint::from_text(listening);
+    if (!endpoint) continue;
+    const bool covers = endpoint->address == address ||
+                        (is_any(endpoint->address) && endpoint->address.is_v4() == address.is_v4());
+    if (!covers) continue;
+    reason = why_closed;
+    if (reason.empty()) break;
+  }
+  if (reason.empty() && !own.contains(to_text(address))) reason = "is no address of this host";
+  return reason.empty() ? reason : fmt::format("{}: {}", to_text(address), reason);
 }
 
 }  // namespace pando::ctl

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <ostream>
+#include <set>
 #include <string>
 
+#include "base/address.h"
 #include "ipc/control_results.h"
 
 /// The server's status for people, and the verdict for health checks.
@@ -14,5 +16,12 @@ void print_status(const ipc::StatusResult& status, bool all, std::ostream& out);
 /// Why the server does not answer queries; empty: it does. With `all_zones` a zone without data is
 /// a reason, too.
 [[nodiscard]] std::string why_not_ready(const ipc::StatusResult& status, bool all_zones);
+
+/// Why queries to this address get no answer though the server is ready; empty: they do. `own`:
+/// addresses of the host. The manager opens addresses that the host may get later, so an open one
+/// alone tells nothing.
+[[nodiscard]] std::string why_not_answered(const ipc::StatusResult& status,
+                                           const IpAddress& address,
+                                           const std::set<std::string>& own);
 
 }  // namespace pando::ctl

@@ -268,7 +268,9 @@ void Notifier::finished(const std::shared_ptr<Attempt>& attempt, const Result<dn
   NotifyQueue::Outcome outcome{attempt->serial, unix_seconds(),
                                result ? to_text(*result) : result.error().text, good, 0};
   attempt->target->tried = true;
-  attempt->target->silent = !result;
+  // An answer is a sign of life as well: the pauses of other zones end, of which the remote heard
+  // nothing while it was away.
+  if (std::exchange(attempt->target->silent, !result) && result) queue.end_pauses(now);
   auto tell = NotifyQueue::Tell::kNothing;
   if (final)
     tell = queue.answered(attempt->zone, outcome, now);

@@ -10,8 +10,9 @@ std::uint64_t seen_by_workers(shm::SlotTable& slots, const IpAddress& address) {
   for (const std::uint32_t number : slots.numbers()) {
     const shm::SlotPage* page = slots.page(number);
     if (page == nullptr) continue;
-    const std::uint64_t value =
-        page->counters[ipc::seen_index(hash)].load(std::memory_order_relaxed);
+    const std::size_t index = ipc::find_seen(page->counters, hash);
+    if (index == 0) continue;
+    const std::uint64_t value = page->counters[index].load(std::memory_order_relaxed);
     if (ipc::is_seen(value, hash)) all = all * 31 + value;
   }
   return all;

@@ -31,7 +31,9 @@ class Counting {
   /// The client has asked for a SOA record or a transfer.
   void seen(const IpAddress& client) noexcept {
     const std::uint64_t hash = ipc::seen_hash(client);
-    auto& place = (*counters_)[ipc::seen_index(hash)];
+    std::size_t index = ipc::find_seen(*counters_, hash);
+    if (index == 0) index = seen_to_replace();
+    auto& place = (*counters_)[index];
     const std::uint64_t count = place.load(std::memory_order_relaxed) + 1;
     place.store(ipc::seen_value(hash, count), std::memory_order_relaxed);
   }
@@ -48,6 +50,12 @@ class Counting {
   }
 
  private:
+  /// Another one from query to query, so that no client keeps its note for ever.
+  [[nodiscard]] std::size_t seen_to_replace() const noexcept {
+    const std::uint64_t queries =
+        value(ipc::Counter::kQueriesUdp) + value(ipc::Counter::kQueriesTcp);
+    return ipc::kSeenBase + queries % ipc::kSeenClients;
+  }
   void bump(std::size_t index, std::uint64_t amount) noexcept {
     auto& counter = (*counters_)[index];
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);

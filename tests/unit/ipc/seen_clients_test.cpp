@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+
 namespace pando::ipc {
 namespace seen_clients_test {
 
@@ -14,7 +17,21 @@ TEST(SeenClients, AValueTellsItsClientAndCounts) {
   EXPECT_FALSE(is_seen(0, one)) << "nobody was seen";
   EXPECT_NE(seen_value(one, first + 1), first) << "a worker counts on from the value itself";
   EXPECT_TRUE(is_seen(seen_value(one, 0xFFFFFF), one)) << "the count does not reach the address";
-  EXPECT_LT(seen_index(one), kCountersUsed);
+}
+
+TEST(SeenClients, ANoteIsFoundAtAnyPlace) {
+  std::array<std::atomic<std::uint64_t>, kCountersUsed> counters{};
+  const std::uint64_t one = seen_hash(*IpAddress::from_text("192.0.2.1"));
+  const std::uint64_t other = seen_hash(*IpAddress::from_text("192.0.2.2"));
+  EXPECT_EQ(find_seen(counters, one), kSeenBase) << "no place is taken";
+  counters[kSeenBase] = seen_value(other, 7);
+  EXPECT_EQ(find_seen(counters, one), kSeenBase + 1);
+  counters[kCountersUsed - 1] = seen_value(one, 7);
+  EXPECT_EQ(find_seen(counters, one), kCountersUsed - 1);
+  EXPECT_EQ(find_seen(counters, other), kSeenBase);
+  for (std::size_t index = kSeenBase; index < kCountersUsed; ++index)
+    counters[index] = seen_value(other, 1);
+  EXPECT_EQ(find_seen(counters, one), 0U) << "all places are others'";
 }
 
 }  // namespace seen_clients_test

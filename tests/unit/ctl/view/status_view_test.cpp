@@ -79,5 +79,30 @@ TEST(Ready, MayNeedAllZones) {
   EXPECT_EQ(why_not_ready(status, true), "the zone lists are not read: /etc/pando/zones:3: what");
 }
 
+TEST(Ready, MayNeedAnAddress) {
+  ipc::StatusResult status = healthy();
+  const auto why = [&status](const char* address) {
+    return why_not_answered(status, *IpAddress::from_text(address), {"192.0.2.1", "192.0.2.9"});
+  };
+  EXPECT_EQ(why("192.0.2.1"), "");
+  EXPECT_EQ(why("192.0.2.9"), "192.0.2.9: is no address of server.listen");
+  status.addresses["192.0.2.1@53"] = "in use";
+  EXPECT_EQ(why("192.0.2.1"), "192.0.2.1: in use");
+  // Open once more at another port, and an address that only another host has.
+  status.addresses["192.0.2.1@5300"] = "";
+  status.addresses["192.0.2.2@53"] = "";
+  EXPECT_EQ(why("192.0.2.1"), "");
+  EXPECT_EQ(why("192.0.2.2"), "192.0.2.2: is no address of this host");
+}
+
+TEST(Ready, AWildcardCoversItsFamily) {
+  ipc::StatusResult status = healthy();
+  status.addresses = {{"0.0.0.0@53", ""}, {"::@53", "in use"}};
+  const std::set<std::string> own = {"192.0.2.9", "2001:db8::9"};
+  EXPECT_EQ(why_not_answered(status, *IpAddress::from_text("192.0.2.9"), own), "");
+  EXPECT_EQ(why_not_answered(status, *IpAddress::from_text("2001:db8::9"), own),
+            "2001:db8::9: in use");
+}
+
 }  // namespace status_view_test
 }  // namespace pando::ctl

@@ -42,6 +42,12 @@ class Secondary {
   }
   [[nodiscard]] int received() const { return received_; }
   void close() { socket_.fd = {}; }
+  void open_again() {
+    socket_.fd = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    sockaddr_storage address{};
+    const socklen_t size = socket_.endpoint.to_sockaddr(address);
+    ASSERT_EQ(::bind(socket_.fd.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  }
 
  private:
   testing::LoopbackSocket socket_{SOCK_DGRAM | SOCK_NONBLOCK};
@@ -108,8 +114,28 @@ class NotifierTest : public ::testing::Test {
   void wait_for(const std::function<bool(const Notifier::Counters&)>& condition) {
     EXPECT_TRUE(parts_.run_until([&] { return condition(notifier_->counters()); }));
   }
-  std::string status(const Secondary& secondary) {
-    return notifier_->status(name("@"))[secondary.address()];
+  std::string status(const Secondary& secondary, const char* zone = "@") {
+    return notifier_->status(name(zone))[secondary.address()];
+  }
+  void put_other_zone() {
+    const auto settings = [](zone::Draft& draft) {
+      return draft.put_zone_settings(name("other.test."), {}, 1);
+    };
+    ASSERT_TRUE(parts_.edit(settings).has_value());
+    shm::Transaction built_in = parts_.zone.store().begin_private();
+    zone::ZoneBuilder builder(name("other.test."), built_in);
+    for (const char* line :
+         {"other.test. 60 SOA ns1 admin 1 3600 600 86400 300", "other.test. 60 NS ns1"}) {
+      const zone::Record one = testing::record(line);
+      ASSERT_TRUE(builder.add(one.owner, one.type, one.ttl, one.rdata).has_value());
+    }
+    const auto built = builder.finish();
+    ASSERT_TRUE(built.has_value());
+    std::optional<Status> put;
+    parts_.committer.put_zone(name("other.test."), *built, std::move(built_in), {},
+                              [&](const Status& status) { put = status; });
+    ASSERT_TRUE(parts_.run_until([&] { return put.has_value(); }));
+    ASSERT_TRUE(put->has_value());
   }
 
   Parts parts_;
@@ -165,6 +191,30 @@ TEST_F(NotifierTest, AQueryOfASilentRemoteEndsThePause) {
   const Bytes again = next(secondary);
   secondary.send(make_reply(ParsedRequest(again), dns::Rcode::kNoError, true));
   wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
+}
+
+TEST_F(NotifierTest, AnAnswerForOneZoneEndsThePauseOfAnother) {
+  put_other_zone();
+  Secondary secondary;
+  secondary.close();
+  Notifier::Options options = patient();  // ICMP ends the first try, not the clock
+  options.queue.tries = 1;               // so that its end is told
+  options.queue.first_pause = 3'600'000;
+  const std::string other = "}, {name: other.test., file: y.zone, notify: [r0]";
+  start(configuration({secondary.address()}, other), options);
+  notifier_->zone_changed(name("other.test."));
+  EXPECT_TRUE(parts_.run_until([&] {
+    return status(secondary, "other.test.").find("refused") != std::string::npos;
+  }));
+  secondary.open_again();
+  change();
+  Bytes notify = next(secondary);
+  EXPECT_EQ(serial_of(notify), 11U) << "of example.";
+  secondary.send(make_reply(ParsedRequest(notify), dns::Rcode::kNoError, true));
+  notify = next(secondary);
+  EXPECT_EQ(serial_of(notify), 1U) << "of other.test.";
+  secondary.send(make_reply(ParsedRequest(notify), dns::Rcode::kNoError, true));
+  wait_for([](const Notifier::Counters& counters) { return counters.answered == 2; });
 }
 
 TEST_F(NotifierTest, ChangesDuringOneAreOneMoreWithTheNewestSerial) {

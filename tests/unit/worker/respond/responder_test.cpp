@@ -414,7 +414,7 @@ TEST_F(ResponderTest, MutatedMessagesNeverBreakTheResponder) {
 
 TEST_F(ResponderTest, NotesWhoAsksForASoaRecordOrATransfer) {
   const std::uint64_t hash = ipc::seen_hash(client_.remote.address);
-  const auto& noted = (*counters_)[ipc::seen_index(hash)];
+  const auto& noted = (*counters_)[ipc::find_seen(*counters_, hash)];
   ask({.qname = "www.example.com."});
   EXPECT_FALSE(ipc::is_seen(noted.load(), hash));
   ask({.qname = "example.com.", .qtype = RRType::kSOA});

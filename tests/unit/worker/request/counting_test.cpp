@@ -1,0 +1,50 @@
+#include "worker/request/counting.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace pando::worker {
+namespace counting_test {
+
+IpAddress client(unsigned number) {
+  return *IpAddress::from_text(fmt::format("192.0.2.{}", number));
+}
+
+class NotesOfSecondaries : public testing::Test {
+ protected:
+  /// The value of the client's note; 0: it has none.
+  [[nodiscard]] std::uint64_t note(unsigned number) const {
+    const std::uint64_t hash = ipc::seen_hash(client(number));
+    const std::size_t index = ipc::find_seen(*counters_, hash);
+    const std::uint64_t value = index == 0 ? 0 : counting_.value(index);
+    return ipc::is_seen(value, hash) ? value : 0;
+  }
+
+  std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();
+  Counting counting_{*counters_};
+};
+
+TEST_F(NotesOfSecondaries, SecondariesOfOneNetworkKeepTheirNotes) {
+  for (unsigned number = 1; number <= ipc::kSeenClients; ++number) counting_.seen(client(number));
+  for (unsigned number = 1; number <= ipc::kSeenClients; ++number) {
+    const std::uint64_t before = note(number);
+    EXPECT_NE(before, 0U) << number;
+    counting_.seen(client(number));
+    EXPECT_NE(note(number), before) << "each query changes the note";
+  }
+}
+
+TEST_F(NotesOfSecondaries, OneMoreTakesThePlaceOfOneOther) {
+  for (unsigned number = 1; number <= ipc::kSeenClients; ++number) counting_.seen(client(number));
+  counting_.add(ipc::Counter::kQueriesTcp, 1'000'003);
+  counting_.seen(client(200));
+  EXPECT_NE(note(200), 0U);
+  std::size_t left = 0;
+  for (unsigned number = 1; number <= ipc::kSeenClients; ++number) left += note(number) != 0;
+  EXPECT_EQ(left, ipc::kSeenClients - 1);
+}
+
+}  // namespace counting_test
+}  // namespace pando::worker
