@@ -176,6 +176,7 @@ inline constexpr Field<Http> kHttpFields[] = {
     // Prometheus keeps each zone's series in memory, so their number is the operator's choice.
     field<&Http::metrics_zones, read_number<0, 100'000>>("metrics-zones", Apply::kRestart),
     field<&Http::template_name, read_template_reference>("template"),
+    field<&Http::hosts, read_host_names>("hosts", Apply::kRestart),
 };
 
 inline constexpr Field<CatalogGroup> kCatalogGroupFields[] = {

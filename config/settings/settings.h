@@ -238,6 +238,8 @@ struct Http {
   std::string user = "pando-http";
   std::uint32_t metrics_zones = 0;  ///< zones with metrics of their own
   std::string template_name;        ///< of zones that clients add; empty = "default" only
+  /// Names by which browsers may reach a server without keys, beside localhost; lower case.
+  std::vector<std::string> hosts;
   /// Whether some key may change records of some zone, and of this zone.
   [[nodiscard]] bool writes() const noexcept;
   [[nodiscard]] bool writes(dns::NameView zone) const noexcept;
