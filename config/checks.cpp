@@ -45,6 +45,14 @@ void check_dnstap(const Value& value, const Dnstap& dnstap) {
                            kMaxSocketPathBytes));
 }
 
+void check_query_log(const Value& value, const QueryLog& log) {
+  if (log.file.empty() == log.socket.empty())
+    value.fail("needs either 'file' or 'socket': the lines go to one of them");
+  if (log.socket.size() > kMaxSocketPathBytes)
+    value.fail(fmt::format("'socket' is longer than {} bytes, which no socket's path can be",
+                           kMaxSocketPathBytes));
+}
+
 void check_store(const Value& value, const StoreSettings& store) {
   if (!store.image.empty() && store.image == store.path)
     value.fail("'image' is the same file as 'path'");

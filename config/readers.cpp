@@ -109,6 +109,21 @@ void read_text(const Value& value, std::string& out) {
   if (auto text = printable(value, kMaxTextBytes)) out = std::move(*text);
 }
 
+void read_host_names(const Value& value, std::vector<std::string>& out) {
+  read_unique(value, out, [](const Value& element, std::string& host) {
+    const auto text = element.scalar();
+    if (!text) return false;
+    host = *text;
+    for (char& c : host)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+    const bool good = !host.empty() && host.size() <= kMaxTextBytes &&
+                      host.find_first_not_of(kAllowed) == std::string::npos;
+    if (!good) element.fail(fmt::format("'{}' is no name of a host, which has no port", *text));
+    return good;
+  });
+}
+
 void read_path(const Value& value, std::string& out) {
   const auto text = printable(value, kMaxPathBytes);
   if (!text) return;

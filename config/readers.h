@@ -65,6 +65,8 @@ inline constexpr auto read_words = []<class Word>(const Value& value, std::vecto
 
 /// Text for people or for the system: printable, not empty, at most 255 bytes.
 void read_text(const Value& value, std::string& out);
+/// Names of hosts without a port: letters, digits, '.', '-' and '_', which become lower case.
+void read_host_names(const Value& value, std::vector<std::string>& out);
 void read_path(const Value& value, std::string& out);           ///< made absolute
 void read_relative_path(const Value& value, std::string& out);  ///< as written
 

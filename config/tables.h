@@ -69,6 +69,12 @@ inline constexpr Field<Dnstap> kDnstapFields[] = {
     word_list_field<&Dnstap::messages, kDnstapMessages>("messages"),
 };
 
+inline constexpr Field<QueryLog> kQueryLogFields[] = {
+    field<&QueryLog::file, read_path>("file"),
+    field<&QueryLog::socket, read_path>("socket"),
+    field<&QueryLog::sample, read_number<1, 1'000'000>>("sample"),
+};
+
 inline constexpr Field<Server> kServerFields[] = {
     field<&Server::listen, read_endpoints_at<53>>("listen"),
     field<&Server::listen_tls, read_endpoints_at<853>>("listen-tls"),  // RFC 7858 §3.1
@@ -91,6 +97,7 @@ inline constexpr Field<Server> kServerFields[] = {
     field<&Server::md5, read_bool>("md5"),
     nested<&Server::log, kLogFields>("log"),
     nested<&Server::dnstap, kDnstapFields, check_dnstap>("dnstap"),
+    nested<&Server::query_log, kQueryLogFields, check_query_log>("query-log"),
 };
 
 inline constexpr Field<Checkpoint> kCheckpointFields[] = {
@@ -169,6 +176,7 @@ inline constexpr Field<Http> kHttpFields[] = {
     // Prometheus keeps each zone's series in memory, so their number is the operator's choice.
     field<&Http::metrics_zones, read_number<0, 100'000>>("metrics-zones", Apply::kRestart),
     field<&Http::template_name, read_template_reference>("template"),
+    field<&Http::hosts, read_host_names>("hosts", Apply::kRestart),
 };
 
 inline constexpr Field<CatalogGroup> kCatalogGroupFields[] = {

@@ -498,10 +498,12 @@ class CommandLine {
                              return ctl::import_foreign(arguments_.import, output_for(arguments_));
                            });
     ctl::ImportRequest& request = arguments_.import;
-    import->add_option("file", request.file, "named.conf, nsd.conf, knot.conf or pdns.conf")
+    import
+        ->add_option("file", request.file,
+                     "named.conf, nsd.conf, knot.conf, pdns.conf, or a listing by pdnsutil")
         ->required();
-    import->add_option("--from", request.kind, "whose configuration this is: bind, nsd, knot, pdns")
-        ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns"}));
+    import->add_option("--from", request.kind, "what the file is: bind, nsd, knot, pdns, pdnsutil")
+        ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns", "pdnsutil"}));
     import->add_option("--to", request.to, "a new file, instead of standard output");
     import->add_flag("--with-secrets", request.with_secrets,
                      "secrets of keys stand in the configuration, not in files of their own");

@@ -23,7 +23,8 @@ constexpr ::mode_t kSecretMode = 0600;
 
 std::optional<ImportKind> kind_of(std::string_view text) {
   for (const auto kind :
-       {ImportKind::kBind, ImportKind::kNsd, ImportKind::kKnot, ImportKind::kPdns})
+       {ImportKind::kBind, ImportKind::kNsd, ImportKind::kKnot, ImportKind::kPdns,
+        ImportKind::kPdnsListing})
     if (config::to_text(kind) == text) return kind;
   return std::nullopt;
 }
@@ -41,7 +42,24 @@ Status write_new_file(const std::string& path, std::string_view text, ::mode_t m
   return {};
 }
 
-/// Writes the secrets first, so that the configuration is usable once it is there.
+/// Writes the zones of a listing. Should a file be there already, no zone is written.
+Status write_zone_files(const std::filesystem::path& folder, const ImportOutcome& outcome) {
+  for (const config::ZoneFileText& file : outcome.zone_files)
+    if (std::error_code none; std::filesystem::exists(folder / file.name, none))
+      return fail(Errc::kExists, "cannot create {}: it is there already",
+                  (folder / file.name).string());
+  for (const config::ZoneFileText& file : outcome.zone_files) {
+    const auto path = folder / file.name;
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error)
+      return fail(Errc::kIo, "cannot create {}: {}", path.parent_path().string(), error.message());
+    if (auto done = write_new_file(path.string(), file.text, kPublicMode); !done) return done;
+  }
+  return {};
+}
+
+/// Writes the secrets and zones first, so that the configuration is usable once it is there.
 Status write_files(const ImportRequest& request, const ImportOutcome& outcome) {
   const auto folder = std::filesystem::path(request.to).parent_path();
   for (const config::SecretFile& secret : outcome.secrets) {
@@ -49,6 +67,7 @@ Status write_files(const ImportRequest& request, const ImportOutcome& outcome) {
     if (secret.secret.empty()) continue;
     if (auto done = write_new_file(path, secret.secret + "\n", kSecretMode); !done) return done;
   }
+  if (auto done = write_zone_files(folder, outcome); !done) return done;
   return write_new_file(request.to, outcome.yaml,
                         request.with_secrets ? kSecretMode : kPublicMode);
 }
@@ -71,11 +90,14 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
                          {"reason", omission.reason}});
   json files = json::array();
   for (const config::SecretFile& secret : outcome.secrets) files.push_back(secret.name);
+  json zone_files = json::array();
+  for (const config::ZoneFileText& file : outcome.zone_files) zone_files.push_back(file.name);
   return {{"from", config::to_text(outcome.kind)},
           {"zones", outcome.zones},
           {"keys", outcome.keys},
           {"remotes", outcome.remotes},
           {"secret_files", files},
+          {"zone_files", zone_files},
           {"omissions", omissions},
           {"configuration", request.to.empty() ? outcome.yaml : std::string()}};
 }
@@ -92,6 +114,9 @@ int import_foreign(const ImportRequest& request, Output output) {
       request.file, {.kind = kind_of(request.kind), .with_secrets = request.with_secrets});
   if (!outcome) return refuse(outcome.error(), output);
   if (auto checked = check_result(*outcome); !checked) return refuse(checked.error(), output);
+  if (outcome->kind == ImportKind::kPdnsListing && request.to.empty())
+    return refuse({Errc::kInvalid, "a listing becomes zone files beside the configuration: use --to"},
+                  output);
   if (!request.to.empty())
     if (auto written = write_files(request, *outcome); !written)
       return refuse(written.error(), output);

@@ -76,7 +76,7 @@ int run(const config::Settings& settings, http::ApiRoutes::Known known) {
   start_log(settings.server.log);
   http::Collector collector(collector_options(settings));
   const http::Routes routes(
-      http::Access(settings.http->keys), collector,
+      http::Access(settings.http->keys, settings.http->hosts), collector,
       {collector, http::ZoneWriter(settings.server.run_directory), std::move(known)});
   std::optional<http::TlsFiles> tls;
   if (settings.http->tls)

@@ -18,6 +18,7 @@ Response api_versions() {
 }  // namespace
 
 Response Routes::answer(const Request& request) const {
+  if (!access_.is_addressed_by(request)) return Access::misdirected();
   // The page asks people for a key, so its files are there without one.
   if (auto file = PageRoutes::file(request)) return *std::move(file);
   // For all else the key comes first: a client without one does not learn what there is.

@@ -48,6 +48,8 @@ enum class Counter : std::uint16_t {
   kLatencyMicroseconds,  ///< sum of the times that the latency histogram counts
   kDnstapFrames,         ///< dnstap messages that the collector's socket took
   kDnstapDropped,        ///< dnstap messages that it did not take in time, or without a collector
+  kQueryLogLines,        ///< lines of the query log that the manager's stream took
+  kQueryLogDropped,      ///< lines that it did not take in time, or without a manager
   kEnd
 };
 
@@ -85,7 +87,9 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "rate_slipped",
                   "response_us",
                   "dnstap_frames",
-                  "dnstap_dropped"};
+                  "dnstap_dropped",
+                  "query_log_lines",
+                  "query_log_dropped"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

@@ -256,6 +256,16 @@ void get(Decoder& in, Dnstap& dnstap) {
   dnstap.version = in.text();
 }
 
+void put(Encoder& out, const QueryLog& log) {
+  out.boolean(log.on);
+  out.u32(log.sample);
+}
+
+void get(Decoder& in, QueryLog& log) {
+  log.on = in.boolean();
+  log.sample = in.u32();
+}
+
 template <class Variant>
 Bytes encode_any(const Variant& message) {
   Bytes packet;

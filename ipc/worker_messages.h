@@ -209,10 +209,19 @@ struct Dnstap {
   bool operator==(const Dnstap&) const = default;
 };
 
+/// Settings of the query log (server.query-log). At most one descriptor: a stream for its lines, as
+/// in Dnstap. The manager reads the other end of the stream.
+struct QueryLog {
+  bool on = false;
+  std::uint32_t sample = 1;  ///< one request in this many
+  bool operator==(const QueryLog&) const = default;
+};
+
 using FromWorker =
     std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye, DnstapLost>;
 using ToWorker =
-    std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging, Dnstap>;
+    std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging, Dnstap,
+                 QueryLog>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

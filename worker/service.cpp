@@ -28,7 +28,7 @@ Service::Service(asio::io_context& io, const ServiceOptions& options)
              options.build},
             link_handlers()),
       core_(link_),
-      dnstap_(io, dnstap_calls()),
+      taps_(io, dnstap_calls(), query_log_count()),
       udp_(io, core_, [this](std::uint32_t id) { drained(id); }),
       tcp_(io, core_, [this](std::uint32_t id) { drained(id); }),
       signals_(io, SIGTERM),
@@ -58,7 +58,12 @@ ManagerLink::Handlers Service::link_handlers() {
     log::start({logging.level, logging.format, "worker"});
   };
   handlers.dnstap = [this](ipc::Dnstap&& settings, Fd stream) {
-    set_dnstap(std::move(settings), std::move(stream));
+    taps_.set(std::move(settings), std::move(stream));
+    taps_changed();
+  };
+  handlers.query_log = [this](const ipc::QueryLog& settings, Fd stream) {
+    taps_.set(settings, std::move(stream));
+    taps_changed();
   };
   return handlers;
 }
@@ -74,10 +79,15 @@ DnstapWriter::Calls Service::dnstap_calls() {
   return calls;
 }
 
-void Service::set_dnstap(ipc::Dnstap&& settings, Fd stream) {
-  dnstap_.set(std::move(settings), std::move(stream));
-  core_.set_dnstap(dnstap_.on() ? &dnstap_ : nullptr);
+QueryLog::Count Service::query_log_count() {
+  return [this](std::uint64_t lines, std::uint64_t dropped) {
+    if (!core_.attached()) return;
+    core_.counting().add(ipc::Counter::kQueryLogLines, lines);
+    core_.counting().add(ipc::Counter::kQueryLogDropped, dropped);
+  };
 }
+
+void Service::taps_changed() { core_.set_taps(taps_.on() ? &taps_ : nullptr); }
 
 std::vector<std::pair<ipc::SocketDescription, int>> Service::sockets() const {
   auto list = udp_.sockets();
@@ -160,7 +170,7 @@ void Service::stop_step() {
 void Service::leave() {
   tcp_.close_all();
   udp_.drain();
-  dnstap_.end();
+  taps_.end();
   link_.tell(ipc::Bye{});
   log::info("worker_stopped", "slot", options_.slot, "pid", ::getpid(), "log_lines_dropped",
             log::dropped());

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "worker/net/core.h"
-#include "worker/net/dnstap_writer.h"
+#include "worker/tap/taps.h"
 #include "worker/net/manager_link.h"
 #include "worker/net/tcp_service.h"
 #include "worker/net/udp_service.h"
@@ -39,8 +39,9 @@ class Service {
   void serve(ipc::Sockets&& message, std::vector<Fd>&& descriptors);
   void serve_one(const ipc::SocketDescription& description, Fd socket);
   void close(const ipc::CloseSockets& message);
-  void set_dnstap(ipc::Dnstap&& settings, Fd stream);
   DnstapWriter::Calls dnstap_calls();
+  QueryLog::Count query_log_count();
+  void taps_changed();
   void drained(std::uint32_t socket);
   void await_signals();
 
@@ -53,7 +54,7 @@ class Service {
   ServiceOptions options_;
   ManagerLink link_;
   Core core_;
-  DnstapWriter dnstap_;
+  Taps taps_;
   KeyCollector keys_;
   UdpService udp_;
   TcpService tcp_;

@@ -18,16 +18,24 @@ constexpr std::pair<std::string_view, ImportKind> kImportKinds[] = {
     {"named", ImportKind::kBind},
     {"nsd", ImportKind::kNsd},
     {"knot", ImportKind::kKnot},
+    {"pdnsutil", ImportKind::kPdnsListing},
     {"pdns", ImportKind::kPdns},
 };
 
 Status import_as(ImportKind kind, const ImportText& text, ImportFiles& files,
-                 ImportedConfiguration& out, ImportReport& report) {
+                 ImportedConfiguration& out, ImportReport& report,
+                 std::vector<ZoneFileText>& zone_files) {
   switch (kind) {
     case ImportKind::kBind: return NamedImport(files, out, report).run(text);
     case ImportKind::kNsd: return NsdImport(files, out, report).run(text);
     case ImportKind::kKnot: return KnotImport(files, out, report).run(text);
     case ImportKind::kPdns: return PdnsImport(files, out, report).run(text);
+    case ImportKind::kPdnsListing: {
+      PdnsListing listing(out, report);
+      listing.run(text);
+      zone_files = listing.take_files();
+      return {};
+    }
   }
   return {};
 }
@@ -49,8 +57,9 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
                 *text.name);
   ImportedConfiguration imported;
   ImportReport report;
-  if (auto done = import_as(*kind, text, files, imported, report); !done) return pass(done);
   ImportOutcome outcome;
+  if (auto done = import_as(*kind, text, files, imported, report, outcome.zone_files); !done)
+    return pass(done);
   outcome.kind = *kind;
   const std::string name = std::filesystem::path(*text.name).filename().string();
   const bool printable = std::all_of(name.begin(), name.end(), [](char c) {
@@ -79,11 +88,14 @@ std::string_view to_text(ImportKind kind) noexcept {
     case ImportKind::kNsd: return "nsd";
     case ImportKind::kKnot: return "knot";
     case ImportKind::kPdns: return "pdns";
+    case ImportKind::kPdnsListing: return "pdnsutil";
   }
   return "";
 }
 
 std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_view text) {
+  if (text.starts_with(PdnsListing::kHeader) || text.find("\n$ORIGIN .\n") != text.npos)
+    return ImportKind::kPdnsListing;
   const std::string name = lower_case(path.substr(path.find_last_of('/') + 1));
   for (const auto& [word, kind] : kImportKinds)
     if (name.find(word) != std::string::npos) return kind;

@@ -7,13 +7,14 @@
 
 #include "config/import/import_files.h"
 #include "config/import/import_yaml.h"
+#include "config/import/pdns_listing.h"
 
-/// Configurations of BIND, NSD, Knot and PowerDNS as one of ours.
+/// Configurations of BIND, NSD, Knot and PowerDNS as one of ours, and zones that PowerDNS lists.
 namespace pando::config {
 
-enum class ImportKind : std::uint8_t { kBind, kNsd, kKnot, kPdns };
+enum class ImportKind : std::uint8_t { kBind, kNsd, kKnot, kPdns, kPdnsListing };
 
-/// "bind", "nsd", "knot" or "pdns".
+/// "bind", "nsd", "knot", "pdns" or "pdnsutil".
 [[nodiscard]] std::string_view to_text(ImportKind kind) noexcept;
 
 /// The kind by the file's name, else by the look of its text.
@@ -31,6 +32,7 @@ struct ImportOutcome {
   std::string yaml;  ///< passes load(), once the secrets' files are there
   std::vector<Omission> omissions;
   std::vector<SecretFile> secrets;  ///< that `yaml` names as files
+  std::vector<ZoneFileText> zone_files;  ///< the same, of a listing
   std::size_t zones = 0;
   std::size_t keys = 0;
   std::size_t remotes = 0;

@@ -19,7 +19,7 @@ struct ImportText {
 /// Reads the files of an import within bounds, and finds included ones.
 class ImportFiles {
  public:
-  static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  ///< of all files together
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  ///< of all files together
   static constexpr int kMaxIncludes = 16;   ///< depth; more is a file that includes itself
   static constexpr int kMaxNesting = 32;    ///< of braces; parsers recurse
   static constexpr std::size_t kMaxStatements = 2'000'000;  ///< bounds the memory of parsed files

@@ -99,7 +99,8 @@ void PdnsImport::take_launch() {
     if (backend == "bind" || backend.starts_with("bind:")) continue;
     report_.add(launch->at, fmt::format("launch={}", backend),
                 "its zones are in a database: 'pdnsutil list-all-zones' names them, 'pdnsutil "
-                "list-zone NAME > NAME.zone' writes one; or transfer them");
+                "list-zone NAME >> LISTING' lists one, and 'import LISTING' makes zone files; or "
+                "transfer them");
   }
   if (launch->value().find("bind") != std::string_view::npos && find("bind-config") == nullptr)
     report_.add(launch->at, "launch=bind", "'bind-config' does not name a named.conf");

@@ -65,6 +65,14 @@ struct Dnstap {
   bool operator==(const Dnstap&) const = default;
 };
 
+/// server.query-log: a line of JSON for each request, in a file or for a reader.
+struct QueryLog {
+  std::string file;          ///< empty: `socket` has the path
+  std::string socket;        ///< at which the reader listens
+  std::uint32_t sample = 1;  ///< one request in this many
+  bool operator==(const QueryLog&) const = default;
+};
+
 /// Port 53 of every address.
 [[nodiscard]] std::vector<Endpoint> default_listen();
 
@@ -89,6 +97,7 @@ struct Server {
   bool md5 = false;
   Log log;
   std::optional<Dnstap> dnstap;
+  std::optional<QueryLog> query_log;
   bool operator==(const Server&) const = default;
 };
 
@@ -229,6 +238,8 @@ struct Http {
   std::string user = "pando-http";
   std::uint32_t metrics_zones = 0;  ///< zones with metrics of their own
   std::string template_name;        ///< of zones that clients add; empty = "default" only
+  /// Names by which browsers may reach a server without keys, beside localhost; lower case.
+  std::vector<std::string> hosts;
   /// Whether some key may change records of some zone, and of this zone.
   [[nodiscard]] bool writes() const noexcept;
   [[nodiscard]] bool writes(dns::NameView zone) const noexcept;

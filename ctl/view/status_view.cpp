@@ -112,6 +112,8 @@ void add_work(Facts& facts, const ipc::StatusResult& status) {
                               .text());
   if (const std::uint64_t bad = value_of(status.counters, "bad_signatures"); bad != 0)
     facts.add("bad signatures", number(bad));
+  if (const std::uint64_t lines = value_of(status.counters, "query_log_unwritten"); lines != 0)
+    facts.add("query log lines lost", number(lines));
   if (const std::uint64_t lines = value_of(status.counters, "log_lines_dropped"); lines != 0)
     facts.add("log lines dropped", number(lines));
 }

@@ -85,6 +85,10 @@ constexpr Row kCounterRows[] = {
     {"large_changes", {"pando_large_changes", kCounter, "Large changesets."}},
     {"large_changes_again",
      {"pando_large_changes_again", kCounter, "Large changesets worked out once more."}},
+    {"query_log_written",
+     {"pando_query_log_written", kCounter, "Lines of the query log that its target took."}},
+    {"query_log_unwritten",
+     {"pando_query_log_unwritten", kCounter, "Lines of the query log that were lost."}},
     {"log_lines_dropped",
      {"pando_log_lines_dropped", kCounter, "Log lines of the manager that were lost."}},
 };

@@ -59,6 +59,10 @@ constexpr Single kSingles[] = {
      Counter::kDnstapFrames},
     {{"pando_dnstap_dropped", kCounter, "dnstap messages that found no collector or no room."},
      Counter::kDnstapDropped},
+    {{"pando_query_log_lines", kCounter, "Lines of the query log that the manager took."},
+     Counter::kQueryLogLines},
+    {{"pando_query_log_dropped", kCounter, "Lines of the query log that found no room."},
+     Counter::kQueryLogDropped},
     {{"pando_worker_batches", kCounter, "Batches of requests: pins of a version."},
      Counter::kBatches},
 };

@@ -10,7 +10,8 @@ const MINUTE_MS = 60 * 1000;
 const GAP_MS = 5 * POLL_MS;        // looks further apart are not joined: the page was hidden
 const LATENCY_MS = 8000;           // percentiles are of the responses of so long
 const ROWS = 50;                   // of a page of zones, as the server has it
-const MOST_REQUESTS = 25;          // for one search: half a million zones, or 25,000 for their problems
+const MOST_REQUESTS = 25;          // for one search: half a million zones, and as many again by "more"
+const MOST_REPEATED = 2000;        // zones whose problems are looked for again and again
 const KEY = "pando-key";
 
 const at = (id) => document.getElementById(id);
@@ -511,10 +512,18 @@ function listPath(after) {
   return `/page/zones?${words.join("&")}`;
 }
 
-/** Reads pages until there are as many rows as are wanted. A later call ends an earlier one. */
-async function loadList() {
+/**
+ * Reads pages until there are as many rows as are wanted, from the beginning or behind the last zone looked at. A later
+ * call ends an earlier one.
+ */
+async function loadList(goesOn) {
   const load = ++list.load;
   const found = {rows: [], next: "", looked: 0, requests: 0, manager: true};
+  if (goesOn) {
+    const {rows, next, looked, requests, manager} = list;
+    Object.assign(found, {rows: [...rows], next, looked, requests, manager});
+  }
+  const most = found.requests + MOST_REQUESTS;
   do {
     const page = await ask(listPath(found.next));
     if (load !== list.load) return;
@@ -523,7 +532,7 @@ async function loadList() {
     found.looked += page.looked;
     found.manager = found.manager && page.manager;
     ++found.requests;
-  } while (found.next && found.rows.length < list.wanted && found.requests < MOST_REQUESTS);
+  } while (found.next && found.rows.length < list.wanted && found.requests < most);
   Object.assign(list, found, {at: performance.now()});
   showList();
 }
@@ -702,11 +711,15 @@ function showFailure(error) {
   showState("bad", network ? "pando-http does not answer; trying again" : `${error.message}; trying again`);
 }
 
+/** A long search is not repeated by itself; looking for problems takes the manager's time. */
+function isRepeated() {
+  return list.requests <= 2 && (!at("problems").checked || list.looked <= MOST_REPEATED);
+}
+
 async function look() {
   showLook(await ask("/page/overview"));
   if (zoneShown !== null) await loadZone(zoneShown);
-  // A long search is not repeated by itself.
-  else if (list.at === 0 || (list.requests <= 2 && performance.now() - list.at >= LIST_MS)) await loadList();
+  else if (list.at === 0 || (isRepeated() && performance.now() - list.at >= LIST_MS)) await loadList();
   showState("good", "live");
 }
 
@@ -794,7 +807,7 @@ at("search-form").addEventListener("submit", async (event) => {
 });
 at("more").addEventListener("click", () => {
   list.wanted = list.rows.length + ROWS;
-  loadList().catch(showFailure);
+  loadList(true).catch(showFailure);
 });
 at("key-form").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,6 +1,7 @@
 #include "http/page/zone_rows.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,8 @@ namespace {
 constexpr std::size_t kRowsOfPage = 50;
 /// Zones looked at for one page, some 20 ms.
 constexpr std::size_t kZonesLookedAt = 20'000;
+/// A busy manager may need longer for so many; the next request goes on then.
+constexpr std::chrono::milliseconds kProblemTime{1000};
 /// A whole name in presentation format, if all of its octets are escaped.
 constexpr std::size_t kMostSearchBytes = 1024;
 /// Beginning of a problem in a list, as the manager's own list has it.
@@ -46,20 +49,27 @@ json rows_json(const std::vector<ipc::ZoneRow>& rows, const std::string& next, s
   return {{"zones", std::move(list)}, {"next", next}, {"looked", looked}, {"manager", manager}};
 }
 
-/// One page of the manager's list, from which the zones without a problem are left out. It has
-/// 1,000 rows, which cost the commit thread some 10 ms; a walk through more takes more requests.
+/// Pages of the manager's list, from which the zones without a problem are left out. A page has
+/// 1,000 rows, which cost the commit thread some 10 ms; it does other work between two pages.
 Result<json> problem_rows(Collector& collector, const ZoneQuery& query) {
-  auto list = collector.ask_zone_list(query.after ? to_text(*query.after) : std::string());
-  if (!list) return pass(list);
+  const auto deadline = std::chrono::steady_clock::now() + kProblemTime;
   std::vector<ipc::ZoneRow> rows;
   std::size_t looked = 0;
-  for (ipc::ZoneRow& row : list->zones) {
-    ++looked;
-    if (!has_problem(row) || !is_searched(query, row.name)) continue;
-    rows.push_back(std::move(row));
-    if (rows.size() >= kRowsOfPage) return rows_json(rows, rows.back().name, looked, true);
-  }
-  return rows_json(rows, list->next, looked, true);
+  std::string next = query.after ? to_text(*query.after) : std::string();
+  do {
+    auto list = collector.ask_zone_list(next);
+    if (!list && looked == 0) return pass(list);
+    if (!list) break;  // the next request tells that the manager is away
+    for (ipc::ZoneRow& row : list->zones) {
+      ++looked;
+      if (!has_problem(row) || !is_searched(query, row.name)) continue;
+      rows.push_back(std::move(row));
+      if (rows.size() >= kRowsOfPage) return rows_json(rows, rows.back().name, looked, true);
+    }
+    next = list->next;
+  } while (!next.empty() && looked < kZonesLookedAt &&
+           std::chrono::steady_clock::now() < deadline);
+  return rows_json(rows, next, looked, true);
 }
 
 /// Takes the manager's rows for those of the store. False: the manager is away.

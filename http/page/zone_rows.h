@@ -26,7 +26,8 @@ struct ZoneQuery {
 Result<ZoneQuery> read_zone_query(std::string_view query);
 
 /// At most 50 zones that the client sees: {"zones", "next", "looked", "manager"}. A page may have
-/// none although `next` is not empty: at most 20,000 zones are looked at.
+/// none although `next` is not empty: some 20,000 zones are looked at, and for problems no longer
+/// than a second.
 Result<nlohmann::json> zone_rows_json(Collector& collector, const ZoneQuery& query,
                                       const AccessKey& client);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/address.h"
+
 namespace pando::http {
 
 namespace {
@@ -23,7 +25,34 @@ std::string_view shown_key(const Request& request) {
   return value;
 }
 
+/// The host of a Host field without port and final dot, in lower case. An IPv6 address is without
+/// its brackets.
+std::string host_of(std::string_view field) {
+  if (field.starts_with('[')) {
+    const std::size_t end = field.find(']');
+    return end == std::string_view::npos ? "" : std::string(field.substr(1, end - 1));
+  }
+  std::string host(field.substr(0, field.rfind(':')));
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (host.ends_with('.')) host.pop_back();
+  return host;
+}
+
 }  // namespace
+
+/// A request without the field comes from no browser.
+bool Access::is_addressed_by(const Request& request) const {
+  if (!keys_.empty() || request.host.empty()) return true;
+  const std::string host = host_of(request.host);
+  return host == "localhost" || IpAddress::from_text(host).has_value() ||
+         std::find(hosts_.begin(), hosts_.end(), host) != hosts_.end();
+}
+
+Response Access::misdirected() {
+  return text_response(421, "this server has another name: use its address or localhost, or list "
+                            "the name in http.hosts of the configuration");
+}
 
 bool same_secret(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/settings/settings.h"
@@ -15,7 +17,16 @@ using Role = AccessKey::Role;
 /// Decides what a request's client may do. Without keys, everybody may read and nobody may change.
 class Access {
  public:
-  explicit Access(std::vector<AccessKey> keys) : keys_(std::move(keys)) {}
+  /// `hosts`: names of this server, in lower case, beside its addresses and localhost.
+  explicit Access(std::vector<AccessKey> keys, std::vector<std::string> hosts = {})
+      : keys_(std::move(keys)), hosts_(std::move(hosts)) {}
+
+  /// Whether the request means this server by its Host field. Without keys, whoever can connect
+  /// reads, and so could a web page in a local browser whose own name leads to this server's
+  /// address (DNS rebinding): the browser then sends the page's name. With keys any host is good.
+  [[nodiscard]] bool is_addressed_by(const Request& request) const;
+  /// The response to a request for another host: 421 (RFC 9110 §15.5.20).
+  [[nodiscard]] static Response misdirected();
 
   /// The key of the client, which gives its rights; null: the request shows none, or an unknown
   /// one. The time taken says nothing about secrets but the lengths and the number of the keys.
@@ -25,6 +36,7 @@ class Access {
 
  private:
   std::vector<AccessKey> keys_;
+  std::vector<std::string> hosts_;
   AccessKey everybody_{};  ///< of a server without keys
 };
 

@@ -15,6 +15,7 @@ struct Request {
   std::string authorization{};  ///< header fields; empty = absent
   std::string api_key{};        ///< X-API-Key
   std::string accept{};
+  std::string host{};  ///< with the port, as the client wrote it
   std::string body{};
 };
 

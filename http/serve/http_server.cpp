@@ -56,6 +56,7 @@ Request header_of(const Message& message) {
   request.authorization = field("Authorization");
   request.api_key = field("X-API-Key");
   request.accept = field("Accept");
+  request.host = field("Host");
   return request;
 }
 

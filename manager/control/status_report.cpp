@@ -93,6 +93,7 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
   const Refresher::Counters transfers = zones.refresher->counters();
   const Notifier::Counters notifies = zones.notifier->counters();
   const ZoneExports::Counters exports = zones.exports->counters();
+  const QueryLogThread::Counters query_log = parts_.workers.query_log_counters();
   result.counters = {{"zones_removed", zones.removed->zones().size()},
                      {"zones_not_valid", zones.signatures->zones_with_faults()},
                      {"versions", commits.versions},
@@ -118,6 +119,8 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
                      {"upkeep_walks", services.upkeep->counters().walks},
                      {"large_changes", services.changes->counters().beside},
                      {"large_changes_again", services.changes->counters().again},
+                     {"query_log_written", query_log.written},
+                     {"query_log_unwritten", query_log.unwritten},
                      {"log_lines_dropped", log::dropped()}};
 }
 

@@ -198,6 +198,7 @@ Status Server::open_workers() {
   options.pin_time = settings.limits.pin_time;
   options.logging = worker_logging(settings.server.log);
   options.dnstap = dnstap_options(settings.server);
+  options.query_log = query_log_options(settings.server);
   const config::Server& server = settings.server;
   workers_.listeners =
       std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});

@@ -59,4 +59,11 @@ std::optional<DnstapOptions> dnstap_options(const config::Server& server) {
   return options;
 }
 
+std::optional<QueryLogOptions> query_log_options(const config::Server& server) {
+  if (!server.query_log) return std::nullopt;
+  const config::QueryLog& log = *server.query_log;
+  const bool is_socket = !log.socket.empty();
+  return QueryLogOptions{{is_socket ? log.socket : log.file, is_socket}, {true, log.sample}};
+}
+
 }  // namespace pando::manager

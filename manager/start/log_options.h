@@ -6,6 +6,7 @@
 #include "ipc/log.h"
 #include "ipc/worker_messages.h"
 #include "manager/net/dnstap_lender.h"
+#include "manager/net/query_log_lender.h"
 
 namespace pando::manager {
 
@@ -17,5 +18,7 @@ ipc::Logging worker_logging(const config::Log& log);
 /// server.dnstap for the pool of workers; none when it is off. Messages name this server by
 /// server.identity, or by the host's name.
 std::optional<DnstapOptions> dnstap_options(const config::Server& server);
+/// server.query-log for the pool of workers; none when it is off.
+std::optional<QueryLogOptions> query_log_options(const config::Server& server);
 
 }  // namespace pando::manager

@@ -242,6 +242,7 @@ void Reloader::configure_workers(Reload& reload) {
   workers.set_pin_time(settings.limits.pin_time);
   workers.set_logging(worker_logging(settings.server.log));
   workers.set_dnstap(dnstap_options(settings.server));
+  workers.set_query_log(query_log_options(settings.server));
   auto change =
       parts_.listeners.set_addresses({settings.server.listen, settings.server.listen_tls});
   for (const std::string& error : change.errors) {

@@ -27,7 +27,7 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
                                      Listeners& listeners, const WorkerPoolOptions& options,
                                      const WorkerPoolHooks& hooks, const WorkerAdmission& admission,
                                      SocketHandover& handover, LayoutSuccession& succession,
-                                     WorkerSupervisor& supervisor, DnstapLender& dnstap)
+                                     WorkerSupervisor& supervisor, StreamLenders lenders)
     : table_(table),
       slots_(slots),
       listeners_(listeners),
@@ -37,7 +37,7 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
       handover_(handover),
       succession_(succession),
       supervisor_(supervisor),
-      dnstap_(dnstap),
+      lenders_(lenders),
       listening_(table.io()),
       pause_(table.io()) {
   fill_random(random_secret_);
@@ -148,7 +148,8 @@ WorkerLink::Handlers WorkerConnections::handlers_for(
       hooks_.transfer_finished(slot->number, transfer);
   };
   handlers.dnstap_lost = [this, self] {
-    if (const WorkerSlot* slot = table_.of(self->lock().get())) dnstap_.stream_lost(slot->number);
+    if (const WorkerSlot* slot = table_.of(self->lock().get()))
+      lenders_.dnstap.stream_lost(slot->number);
   };
   handlers.closed = [this, self](const Error& error) { link_closed(self->lock().get(), error); };
   return handlers;
@@ -240,9 +241,11 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   send_setup(slot, std::move(*files));
   if (slot.link) slot.link->send_logging(options_.logging);
   if (slot.link) slot.link->send_keys(keys_);
-  handover_.send(slot);
+  // Before the sockets: the first query has its line, too.
+  lenders_.query_log.worker_came(slot.number);
+  if (slot.link) handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile
-  dnstap_.worker_came(slot.number);
+  lenders_.dnstap.worker_came(slot.number);
   if (!slot.link) return;
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   handover_.steer();

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "manager/net/dnstap_lender.h"
+#include "manager/net/query_log_lender.h"
 #include "manager/support/rate_limited_log.h"
 #include "manager/workers/layout_succession.h"
 #include "manager/workers/socket_handover.h"
@@ -23,6 +24,12 @@
 
 namespace pando::manager {
 
+/// The parts that lend workers streams.
+struct StreamLenders {
+  DnstapLender& dnstap;
+  QueryLogLender& query_log;
+};
+
 /// Accepts connections of workers, and gives each admitted worker all that it needs to serve.
 class WorkerConnections {
  public:
@@ -31,7 +38,7 @@ class WorkerConnections {
                     const WorkerPoolOptions& options, const WorkerPoolHooks& hooks,
                     const WorkerAdmission& admission, SocketHandover& handover,
                     LayoutSuccession& succession, WorkerSupervisor& supervisor,
-                    DnstapLender& dnstap);
+                    StreamLenders lenders);
 
   /// Opens the listening socket in the run directory.
   Status listen();
@@ -71,7 +78,7 @@ class WorkerConnections {
   SocketHandover& handover_;
   LayoutSuccession& succession_;
   WorkerSupervisor& supervisor_;
-  DnstapLender& dnstap_;
+  StreamLenders lenders_;
   asio::generic::seq_packet_protocol::socket listening_;
   asio::steady_timer pause_;  ///< between turns of accepting
   RateLimitedLog connections_refused_;

@@ -28,8 +28,9 @@ struct WorkerPool::Parts {
         supervisor(table, slots, listeners, launcher, options, handover, succession,
                    supervisor_calls()),
         dnstap(io, options.dnstap, dnstap_calls()),
+        query_log(options.query_log, query_log_calls()),
         connections(table, slots, listeners, options, hooks, admission, handover, succession,
-                    supervisor, dnstap) {}
+                    supervisor, {dnstap, query_log}) {}
   ~Parts() { abandon(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -59,13 +60,26 @@ struct WorkerPool::Parts {
       if (link) link->send_dnstap(what, std::move(stream));
       return link != nullptr;
     };
-    calls.serving = [this] {
-      std::vector<std::uint32_t> numbers;
-      for (const auto& [number, slot] : table.slots())
-        if (slot.serving()) numbers.push_back(number);
-      return numbers;
-    };
+    calls.serving = [this] { return serving(); };
     return calls;
+  }
+  QueryLogLender::Calls query_log_calls() {
+    QueryLogLender::Calls calls;
+    calls.tell = [this](std::uint32_t number, const ipc::QueryLog& what, Fd stream) {
+      const WorkerSlot* slot = table.find(number);
+      const auto link = slot != nullptr ? slot->link : nullptr;
+      if (link) link->send_query_log(what, std::move(stream));
+      return link != nullptr;
+    };
+    calls.serving = [this] { return serving(); };
+    return calls;
+  }
+  /// The slots whose workers serve.
+  [[nodiscard]] std::vector<std::uint32_t> serving() {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [number, slot] : table.slots())
+      if (slot.serving()) numbers.push_back(number);
+    return numbers;
   }
   WorkerSupervisor::Calls supervisor_calls() {
     WorkerSupervisor::Calls calls;
@@ -85,6 +99,7 @@ struct WorkerPool::Parts {
   LayoutSuccession succession;
   WorkerSupervisor supervisor;
   DnstapLender dnstap;
+  QueryLogLender query_log;
   WorkerConnections connections;
 };
 
@@ -115,6 +130,12 @@ void WorkerPool::set_logging(ipc::Logging logging) {
 }
 void WorkerPool::set_dnstap(std::optional<DnstapOptions> dnstap) {
   parts_->dnstap.set(std::move(dnstap));
+}
+void WorkerPool::set_query_log(std::optional<QueryLogOptions> query_log) {
+  parts_->query_log.set(std::move(query_log));
+}
+QueryLogThread::Counters WorkerPool::query_log_counters() const noexcept {
+  return parts_->query_log.counters();
 }
 void WorkerPool::store_copied() { parts_->connections.store_copied(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }

@@ -36,6 +36,9 @@ class WorkerPool {
   void set_logging(ipc::Logging logging);
   /// Sets the dnstap messages that present and future workers write; none: they write nothing.
   void set_dnstap(std::optional<DnstapOptions> dnstap);
+  /// Sets where lines of the query log go and what workers write; none: they write nothing.
+  void set_query_log(std::optional<QueryLogOptions> query_log);
+  [[nodiscard]] QueryLogThread::Counters query_log_counters() const noexcept;
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);

@@ -24,7 +24,7 @@ MAY_INCLUDE = {
 ROOM_ORDER = {
     "manager": ["", "server", "control", "catalog", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "commit", "inspect", "journal",
                 "workers", "net", "io", "systemd", "support"],
-    "worker": ["", "net", "respond", "request", "answer"],
+    "worker": ["", "net", "tap", "respond", "request", "answer"],
     "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <utility>
 
-#include "worker/net/dnstap_writer.h"
+#include "worker/tap/taps.h"
 
 namespace pando::worker {
 
@@ -83,20 +83,16 @@ bool Core::is_proxy(const IpAddress& address) const noexcept {
                      [&](const IpPrefix& prefix) { return prefix.contains(address); });
 }
 
-std::optional<DnstapExchange> Core::tapped(ByteView message, const Client& client,
-                                           const timespec& received) const {
-  if (dnstap_ == nullptr || !dnstap_->takes(message)) return std::nullopt;
-  DnstapExchange exchange{client, received, {}};
-  if (!dnstap_->wants_response(message)) return exchange;
+std::optional<Exchange> Core::tapped(ByteView message, const Client& client,
+                                     const timespec& received) const {
+  Exchange exchange{client, received, {}};
+  if (taps_ == nullptr || !taps_->take(message, exchange)) return std::nullopt;
+  if (!taps_->wants_end(exchange, message)) return exchange;
   if (const zone::ZoneView zone = responder_->requested_zone()) {
     const dns::NameView apex = zone.apex();
     exchange.zone.assign(apex.data(), apex.data() + apex.size());
   }
   return exchange;
-}
-
-void Core::tell_dnstap(const DnstapExchange& exchange, ByteView message) {
-  if (dnstap_ != nullptr) dnstap_->write(exchange, message, DnstapWriter::now());
 }
 
 void Core::begin() {

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "shm/reader.h"
-#include "worker/net/dnstap_message.h"
 #include "worker/net/manager_link.h"
 #include "worker/respond/responder.h"
+#include "worker/tap/exchange.h"
 
 namespace pando::worker {
 
-class DnstapWriter;
+class Taps;
 
 /// State shared by the UDP and TCP services: the store, the responder, the link to the manager.
 class Core {
@@ -44,15 +44,13 @@ class Core {
   [[nodiscard]] Responder& responder() noexcept { return *responder_; }
   [[nodiscard]] Counting& counting() noexcept { return *counting_; }
   [[nodiscard]] ManagerLink& link() noexcept { return link_; }
-  /// Null while dnstap is off.
-  [[nodiscard]] DnstapWriter* dnstap() const noexcept { return dnstap_; }
-  void set_dnstap(DnstapWriter* writer) noexcept { dnstap_ = writer; }
-  /// The exchange of the request that the responder has just handled, for dnstap messages; none if
-  /// the request is not in the sample. `message` is without a load balancer's header. Before end().
-  [[nodiscard]] std::optional<DnstapExchange> tapped(ByteView message, const Client& client,
-                                                     const timespec& received) const;
-  /// Tells dnstap of a request or of its response, which has left just now.
-  void tell_dnstap(const DnstapExchange& exchange, ByteView message);
+  /// Null while dnstap and the query log are off.
+  [[nodiscard]] Taps* taps() const noexcept { return taps_; }
+  void set_taps(Taps* taps) noexcept { taps_ = taps; }
+  /// The exchange of the request that the responder has just handled, for taps(); none if the
+  /// request is in no sample. `message` is without a load balancer's header. Before end().
+  [[nodiscard]] std::optional<Exchange> tapped(ByteView message, const Client& client,
+                                               const timespec& received) const;
 
   /// Adopts the current settings without beginning a batch.
   void look_at_settings();
@@ -82,7 +80,7 @@ class Core {
   std::shared_ptr<const KeySet> keys_;
   std::optional<Counting> counting_;
   std::unique_ptr<Responder> responder_;
-  DnstapWriter* dnstap_ = nullptr;
+  Taps* taps_ = nullptr;
   shm::Reader::View view_;
   std::uint64_t begun_ns_ = 0;  ///< receive of the first unsent response's batch
   std::size_t unsent_ = 0;      ///< responses between answered() and sent()

@@ -218,6 +218,12 @@ void ManagerLink::take(ipc::Dnstap&& dnstap, ipc::Packet& packet) {
   handlers_.dnstap(std::move(dnstap), descriptors.empty() ? Fd() : std::move(descriptors.front()));
 }
 
+void ManagerLink::take(ipc::QueryLog&& log, ipc::Packet& packet) {
+  auto& descriptors = packet.descriptors;
+  if (descriptors.size() > 1) return lost({Errc::kInvalid, "two streams of the query log"});
+  handlers_.query_log(log, descriptors.empty() ? Fd() : std::move(descriptors.front()));
+}
+
 void ManagerLink::lost(const Error& error) {
   if (!connected_) return;
   connected_ = false;

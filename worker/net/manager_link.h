@@ -50,6 +50,7 @@ class ManagerLink {
     std::function<void(const ipc::Stop&)> stop;
     std::function<void(const ipc::Logging&)> logging;
     std::function<void(ipc::Dnstap&&, Fd stream)> dnstap;
+    std::function<void(const ipc::QueryLog&, Fd stream)> query_log;
   };
   struct Identity {
     std::uint32_t slot = 0;
@@ -109,6 +110,7 @@ class ManagerLink {
   void take(ipc::Stop&& stop, ipc::Packet& packet);
   void take(ipc::Logging&& logging, ipc::Packet& packet);
   void take(ipc::Dnstap&& dnstap, ipc::Packet& packet);
+  void take(ipc::QueryLog&& log, ipc::Packet& packet);
   void ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending);
   void send_held();
   [[nodiscard]] std::size_t pending_queries() const noexcept;

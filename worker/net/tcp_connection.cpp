@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "worker/net/dnstap_writer.h"
+#include "worker/tap/taps.h"
 #include "worker/net/proxy_header.h"
 
 namespace pando::worker {
@@ -100,7 +100,7 @@ void TcpConnection::pump() {
   if (socket_.is_open()) continue_transfer();
   if (socket_.is_open()) flush();
   host_.core().sent();
-  if (DnstapWriter* const writer = host_.core().dnstap()) writer->answers_sent();
+  if (Taps* const taps = host_.core().taps()) taps->answers_sent();
   if (!socket_.is_open()) return;
   if (has_request()) return pump_later();
   // Earlier requests are still answered.
@@ -184,22 +184,23 @@ void TcpConnection::take_requests() {
 
 void TcpConnection::handle(ByteView message) {
   Core& core = host_.core();
-  const bool taps = core.dnstap() != nullptr;
-  const timespec received = taps ? DnstapWriter::now() : timespec{};
+  Taps* const taps = core.taps();
+  const timespec received = taps != nullptr ? Taps::now() : timespec{};
   core.begin();
   const Outcome outcome = core.responder().handle(message, client_, host_.space());
-  auto exchange = taps ? core.tapped(message, client_, received) : std::nullopt;
-  if (outcome.action == Action::kTransfer) start_transfer();
+  auto exchange = taps != nullptr ? core.tapped(message, client_, received) : std::nullopt;
+  std::size_t response = outcome.action == Action::kRespond ? outcome.size : 0;
+  if (outcome.action == Action::kTransfer) response = start_transfer();
   core.end();
-  if (exchange) core.tell_dnstap(*exchange, message);
+  if (exchange) tell_taps(*exchange, message, outcome.action, response);
   switch (outcome.action) {
     case Action::kRespond:
       core.answered(1);
-      if (exchange) core.tell_dnstap(*exchange, host_.space().first(outcome.size));
-      return output_.push(host_.space().first(outcome.size));
+      return output_.push(host_.space().first(response));
     case Action::kForward:
       return forward(message, outcome, std::move(exchange));
     case Action::kTransfer:
+      if (response > 0) output_.push(host_.space().first(response));
       return;
     case Action::kDrop:
       requests_ended_ = true;  // a response or garbage: the peer is no client
@@ -207,8 +208,20 @@ void TcpConnection::handle(ByteView message) {
   }
 }
 
+/// Tells of a request, and of its end unless the manager's response is to come. `response`: octets
+/// in the host's space, or 0.
+void TcpConnection::tell_taps(const Exchange& exchange, ByteView message, Action action,
+                              std::size_t response) {
+  Taps& taps = *host_.core().taps();
+  taps.tell_request(exchange, message);
+  if (action == Action::kForward) return;
+  const auto without = action == Action::kTransfer ? ExchangeEnd::kTransfer : ExchangeEnd::kDropped;
+  taps.tell_end(exchange, response > 0 ? ExchangeEnd::kAnswered : without, message,
+                host_.space().first(response), Taps::now());
+}
+
 void TcpConnection::forward(ByteView message, const Outcome& outcome,
-                            std::optional<DnstapExchange> exchange) {
+                            std::optional<Exchange> exchange) {
   const auto space = host_.space();
   ipc::Forward request;
   request.kind = outcome.forward;
@@ -219,17 +232,20 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome,
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   Bytes failure(kUdpSpace);
   failure.resize(host_.core().responder().make_failure(failure));
+  std::optional<HeldExchange> held;
+  if (exchange) held = HeldExchange{std::move(*exchange), request.message};
   ++forwards_;
   host_.core().link().forward(std::move(request), std::move(failure),
                               [weak = weak_from_this(),
-                               exchange = std::move(exchange)](const Bytes& response) {
+                               held = std::move(held)](const Bytes& response) {
                                 const auto self = weak.lock();
                                 if (!self) return;
                                 --self->forwards_;
                                 if (!self->socket_.is_open()) return;
                                 self->touch();
                                 if (!response.empty()) self->output_.push(response);
-                                if (exchange) self->host_.core().tell_dnstap(*exchange, response);
+                                if (Taps* const taps = self->host_.core().taps(); taps && held)
+                                  taps->tell_end(*held, response);
                                 self->pump_later();
                               });
 }
@@ -237,15 +253,15 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome,
 // Transfers
 // ----------------------------------------------------------------------------------------
 
-/// Call while a version is pinned; the transfer then holds this version.
-void TcpConnection::start_transfer() {
+/// Call while a version is pinned; the transfer then holds this version. Returns the octets of the
+/// response in the host's space if it cannot begin, else 0.
+std::size_t TcpConnection::start_transfer() {
   Core& core = host_.core();
   TransferPlan plan = core.responder().take_transfer();
   auto version = HeldVersion::take(core.shared_reader(), core.view());
   if (!version) {  // all leases are in use
     core.counting().add(Counter::kTransfersRefused);
-    const std::size_t size = core.responder().make_servfail(host_.space());
-    return output_.push(host_.space().first(size));
+    return core.responder().make_servfail(host_.space());
   }
   const bool wants_differences = plan.since.has_value();
   transfer_ = std::make_unique<TransferOut>(std::move(plan), std::move(*version), client_);
@@ -253,6 +269,7 @@ void TcpConnection::start_transfer() {
   core.counting().add(incremental ? Counter::kTransfersIncremental : Counter::kTransfersFull);
   if (wants_differences && !incremental) core.counting().add(Counter::kTransfersFallback);
   stream_id_ = core.link().next_id();
+  return 0;
 }
 
 /// Sends one message a turn, so that UDP is polled between messages.

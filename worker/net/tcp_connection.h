@@ -59,8 +59,9 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   [[nodiscard]] bool has_request() const noexcept;
   bool take_proxy_header();
   void handle(ByteView message);
-  void forward(ByteView message, const Outcome& outcome, std::optional<DnstapExchange> exchange);
-  void start_transfer();
+  void forward(ByteView message, const Outcome& outcome, std::optional<Exchange> exchange);
+  void tell_taps(const Exchange& exchange, ByteView message, Action action, std::size_t response);
+  std::size_t start_transfer();
   void continue_transfer();
   void sign_elsewhere(TransferOut::Step step, ByteView message);
   void transfer_message(TransferOut::Step step, ByteView message);

@@ -5,7 +5,7 @@
 #include "base/crash_point.h"
 #include "base/datagram.h"
 #include "ipc/log.h"
-#include "worker/net/dnstap_writer.h"
+#include "worker/tap/taps.h"
 #include "worker/net/proxy_header.h"
 
 namespace pando::worker {
@@ -135,13 +135,13 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   Client client;
   client.transport = ipc::Transport::kUdp;
   core_.begin();
-  const bool taps = core_.dnstap() != nullptr;
-  const timespec received = taps ? DnstapWriter::now() : timespec{};
+  const bool taps = core_.taps() != nullptr;
+  const timespec received = taps ? Taps::now() : timespec{};
   for (std::size_t i = begin; i < end; ++i) {
     ByteView message;
     if (!unwrap(i, *socket, message, client)) continue;
     const Outcome outcome = core_.responder().handle(message, client, batch_->space(i));
-    if (taps) note_for_dnstap(*socket, i, message, client, outcome, received);
+    if (taps) note_for_taps(*socket, i, message, client, outcome, received);
     if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
     if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);
   }
@@ -151,33 +151,36 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   core_.sent();
   core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
-  if (taps) tell_dnstap();
+  if (taps) tell_taps();
 }
 
-void UdpService::note_for_dnstap(const Socket& socket, std::size_t i, ByteView message,
-                                 const Client& client, const Outcome& outcome,
-                                 const timespec& received) {
+void UdpService::note_for_taps(const Socket& socket, std::size_t i, ByteView message,
+                               const Client& client, const Outcome& outcome,
+                               const timespec& received) {
   auto exchange = core_.tapped(message, client, received);
   if (!exchange) return;
   Endpoint& local = exchange->client.local;
   if (socket.wildcard && local == socket.description.local)
     local.address = batch_->destination(i).value_or(local.address);
   const std::size_t response = outcome.action == Action::kRespond ? outcome.size : 0;
-  tapped_.push_back({i, message, response, std::move(*exchange)});
+  const bool later = outcome.action == Action::kForward;
+  tapped_.push_back({i, message, response, later, std::move(*exchange)});
 }
 
 /// After the send, so that no answer waits for it.
-void UdpService::tell_dnstap() {
-  DnstapWriter* const writer = core_.dnstap();
-  const timespec sent = DnstapWriter::now();
+void UdpService::tell_taps() {
+  Taps* const taps = core_.taps();
+  const timespec sent = Taps::now();
   for (const Tapped& tapped : tapped_) {
-    if (writer == nullptr) break;
-    writer->write(tapped.exchange, tapped.request, sent);
-    if (tapped.response > 0)
-      writer->write(tapped.exchange, batch_->space(tapped.index).first(tapped.response), sent);
+    if (taps == nullptr) break;
+    taps->tell_request(tapped.exchange, tapped.request);
+    if (tapped.later) continue;
+    const auto end = tapped.response > 0 ? ExchangeEnd::kAnswered : ExchangeEnd::kDropped;
+    taps->tell_end(tapped.exchange, end, tapped.request,
+                   batch_->space(tapped.index).first(tapped.response), sent);
   }
   tapped_.clear();
-  if (writer != nullptr) writer->answers_sent();
+  if (taps != nullptr) taps->answers_sent();
 }
 
 /// The socket that sends answers to datagrams of `socket`. An orphaned socket may be withdrawn from
@@ -226,32 +229,35 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, B
   std::optional<IpAddress> source;
   if (socket->wildcard) source = batch_->destination(i);
   if (source && request.local == socket->description.local) request.local.address = *source;
-  // The manager tells dnstap nothing, so the worker sends responses of the sample itself.
-  auto exchange = forwarded_exchange(i, message);
+  // The manager tells no tap of a response, so the worker sends responses of a sample itself.
+  auto held = forwarded_exchange(i, message);
   const bool direct =
-      client.remote == batch_->sender(i) && !socket->description.orphaned && !exchange;
+      client.remote == batch_->sender(i) && !socket->description.orphaned && !held;
   if (direct) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
   failure.resize(core_.responder().make_failure(failure));
   core_.link().forward(std::move(request), std::move(failure),
                        [this, socket, to = batch_->sender(i), source,
-                        exchange = std::move(exchange)](const Bytes& response) {
+                        held = std::move(held)](const Bytes& response) {
                          const int through = sender_for(socket);
-                         if (response.empty() || through < 0) return;
-                         if (!send_datagram(through, response, to, source))
+                         const bool sends = !response.empty() && through >= 0;
+                         if (sends && !send_datagram(through, response, to, source))
                            core_.counting().add(Counter::kSendErrors);
-                         if (exchange) core_.tell_dnstap(*exchange, response);
+                         if (Taps* const taps = core_.taps(); taps != nullptr && held)
+                           taps->tell_end(*held, sends ? ByteView(response) : ByteView());
                        });
 }
 
-/// The exchange of request `i`, which was noted last, for the dnstap message of its response; null
-/// if the response is not in the sample.
-std::shared_ptr<const DnstapExchange> UdpService::forwarded_exchange(std::size_t i,
-                                                                     ByteView message) const {
-  const DnstapWriter* const writer = core_.dnstap();
-  if (writer == nullptr || tapped_.empty() || tapped_.back().index != i) return nullptr;
-  if (!writer->wants_response(message)) return nullptr;
-  return std::make_shared<const DnstapExchange>(tapped_.back().exchange);
+/// The exchange of request `i`, which was noted last, for the end that is told later; null if that
+/// end is in no sample.
+std::shared_ptr<const HeldExchange> UdpService::forwarded_exchange(std::size_t i,
+                                                                   ByteView message) const {
+  const Taps* const taps = core_.taps();
+  if (taps == nullptr || tapped_.empty() || tapped_.back().index != i) return nullptr;
+  const Exchange& exchange = tapped_.back().exchange;
+  if (!taps->wants_end(exchange, message)) return nullptr;
+  return std::make_shared<const HeldExchange>(
+      HeldExchange{exchange, Bytes(message.begin(), message.end())});
 }
 
 /// Reads an orphaned socket without waiting for it to become readable: it may stay empty for good.

@@ -37,12 +37,13 @@ class UdpService {
 
  private:
   struct Socket;
-  /// A request of the batch that is in dnstap's sample.
+  /// A request of the batch that is in a sample of the taps.
   struct Tapped {
     std::size_t index = 0;
     ByteView request;
     std::size_t response = 0;  ///< octets; 0 = none, or it comes later
-    DnstapExchange exchange;
+    bool later = false;        ///< the end of the exchange is told when it comes
+    Exchange exchange;
   };
   /// Limit of batches of one socket before other sockets, TCP and the manager get their turn.
   static constexpr int kBudget = 4;
@@ -55,11 +56,11 @@ class UdpService {
   bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
                const Client& client, const Outcome& outcome);
-  void note_for_dnstap(const Socket& socket, std::size_t i, ByteView message, const Client& client,
-                       const Outcome& outcome, const timespec& received);
-  void tell_dnstap();
-  [[nodiscard]] std::shared_ptr<const DnstapExchange> forwarded_exchange(std::size_t i,
-                                                                         ByteView message) const;
+  void note_for_taps(const Socket& socket, std::size_t i, ByteView message, const Client& client,
+                     const Outcome& outcome, const timespec& received);
+  void tell_taps();
+  [[nodiscard]] std::shared_ptr<const HeldExchange> forwarded_exchange(std::size_t i,
+                                                                       ByteView message) const;
   [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
   void read_orphaned(const std::shared_ptr<Socket>& socket, int empty_looks);
 

@@ -156,6 +156,24 @@ def add_broken_zones(server, tmp_path):
     server.control("reload", check=False)
 
 
+def test_one_request_finds_a_problem_behind_more_zones_than_the_manager_lists_at_once(beside, tmp_path):
+    """The manager lists 1,000 zones at a time; the broken zone comes behind three such pages."""
+    count = 3500
+    server, program = beside(zones=("a.test",))
+    (tmp_path / "many.zone").write_text(ZONE)
+    (tmp_path / "many.list").write_text(
+        "".join(f"z{number:05}.test {tmp_path}/many.zone\n" for number in range(count)) +
+        f"zz.test {tmp_path}/missing.zone\n")
+    server.config.write_text(server.config.read_text() + f"zone-lists: [{tmp_path}/many.list]\n")
+    server.control("reload", check=False)
+    with_reasons = lambda: [zone for zone in zones_of(program, "problems=1")["zones"] if zone["problem"]]
+    zones = servers.wait_until("the reason is known", lambda: with_reasons(), 120)
+    assert [zone["name"] for zone in zones] == ["zz.test."]
+    page = zones_of(program, "problems=1&search=zz")
+    assert names_of(page) == ["zz.test."] and page["next"] == ""
+    assert page["looked"] == count + 2
+
+
 def test_zones_with_problems_are_found(beside, tmp_path):
     server, program = beside(zones=("a.test", "b.test"))
     assert names_of(zones_of(program, "problems=1")) == []
@@ -364,6 +382,38 @@ def test_an_absent_manager_and_problems_are_told(beside, tab, tmp_path):
     server.start("a.test")
     tab.wait("document.querySelector('#state').innerText === 'live'", 60)
     tab.faults = [fault for fault in tab.faults if "ERR_" not in fault]
+
+
+# Answers to the page's requests for zones with problems: there is none among the first 30.
+MANY_PAGES = """
+window.asked = [];
+const real = window.fetch;
+window.fetch = (path, ...rest) => {
+  if (!path.includes("problems=1")) return real(path, ...rest);
+  const after = Number(new URLSearchParams(path.split("?")[1]).get("after") || 0);
+  window.asked.push(after);
+  const zones = after < 30 ? [] : [{name: "last.test.", kind: "primary", state: "not-loaded", serial: 0, records: 0,
+                                    frozen: false, problem: "broken"}];
+  const body = {zones, next: after < 30 ? `${after + 1}` : "", looked: 20000, manager: true};
+  return Promise.resolve(new Response(JSON.stringify(body), {headers: {"Content-Type": "application/json"}}));
+};
+"""
+
+
+@needs_browser
+def test_a_long_search_for_problems_goes_on_where_it_stopped(beside, tab):
+    _, program = beside(zones=("a.test",))
+    show(tab, program, 1)
+    tab.run(MANY_PAGES)
+    tab.run("document.querySelector('#problems').click()")
+    tab.wait("document.querySelector('#zone-count').innerText.includes('a look at 500,000')")
+    assert tab.run("document.querySelector('#more').checkVisibility()")
+    assert tab.run("JSON.stringify(window.asked)") == json.dumps(list(range(25)), separators=(",", ":"))
+    tab.run("document.querySelector('#more').click()")
+    tab.wait("document.querySelectorAll('#zone-rows a').length === 1")
+    assert tab.texts("#zone-rows a") == ["last.test."]
+    assert tab.run("JSON.stringify(window.asked)") == json.dumps(list(range(31)), separators=(",", ":"))
+    assert not tab.run("document.querySelector('#more').checkVisibility()")
 
 
 @needs_browser

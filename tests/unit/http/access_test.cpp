@@ -53,5 +53,35 @@ TEST(RequestRate, AllowsABurstAndThenItsPace) {
   EXPECT_FALSE(rate.take(start + std::chrono::milliseconds(160)));
 }
 
+Request for_host(std::string host) {
+  Request request;
+  request.host = std::move(host);
+  return request;
+}
+
+TEST(Access, WithoutKeysOnlyTheServersOwnNamesReachIt) {
+  const Access open({}, {"pando.example"});
+  for (const char* own : {"", "127.0.0.1", "127.0.0.1:8053", "[::1]", "[::1]:8053", "localhost",
+                          "LocalHost:8053", "localhost.:80", "192.0.2.7:80", "pando.example",
+                          "PANDO.Example.:8053"})
+    EXPECT_TRUE(open.is_addressed_by(for_host(own))) << own;
+  for (const char* other :
+       {"rebound.example", "rebound.example:8053", "127.0.0.1.rebound.example", "localhost.example",
+        "xlocalhost", "127.0.0.1@rebound.example", "pando.example.test", "sub.pando.example",
+        "[::1", "[rebound.example]", "[]", ":8053", ".", "0x7f000001", "2130706433", "127.1"})
+    EXPECT_FALSE(open.is_addressed_by(for_host(other))) << other;
+  EXPECT_FALSE(Access({}).is_addressed_by(for_host("pando.example")));
+}
+
+TEST(Access, WithKeysAnyNameReachesIt) {
+  EXPECT_TRUE(access().is_addressed_by(for_host("any.example:8053")));
+}
+
+TEST(Access, OfAnotherHostsRequestsIsAMisdirection) {
+  const Response response = Access::misdirected();
+  EXPECT_EQ(response.status, 421U);
+  EXPECT_NE(response.body.find("http.hosts"), std::string::npos);
+}
+
 }  // namespace access_test
 }  // namespace pando::http

@@ -57,7 +57,7 @@ Observed everything() {
         "transfers_in", "transfers_in_ixfr", "transfers_in_failed", "transfers_in_fallbacks",
         "notifies_sent", "notifies_answered", "notifies_failed", "exports", "exports_failed",
         "signed_queries", "bad_signatures", "upkeep_walks", "large_changes",
-        "large_changes_again", "log_lines_dropped"});
+        "large_changes_again", "query_log_written", "query_log_unwritten", "log_lines_dropped"});
   observed.manager = status;
   return observed;
 }

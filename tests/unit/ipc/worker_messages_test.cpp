@@ -57,6 +57,7 @@ std::vector<ToWorker> manager_messages() {
       Stop{2000},
       Logging{"debug", "json"},
       Dnstap{true, 100, true, false, true, "ns1.example", "pando"},
+      QueryLog{true, 100},
   };
 }
 

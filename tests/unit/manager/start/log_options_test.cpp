@@ -35,5 +35,17 @@ TEST(DnstapOptions, HaveTheWantedMessages) {
   EXPECT_FALSE(options->what.updates);
 }
 
+TEST(QueryLogOptions, AreNoneWhileTheLogIsOff) { EXPECT_FALSE(query_log_options({})); }
+
+TEST(QueryLogOptions, NameTheFileOrTheSocket) {
+  config::Server server;
+  server.query_log.emplace().file = "/var/log/q.log";
+  server.query_log->sample = 7;
+  EXPECT_EQ(query_log_options(server),
+            (QueryLogOptions{{"/var/log/q.log", false}, {true, 7}}));
+  server.query_log = config::QueryLog{"", "/run/q.sock", 1};
+  EXPECT_EQ(query_log_options(server), (QueryLogOptions{{"/run/q.sock", true}, {true, 1}}));
+}
+
 }  // namespace log_options_test
 }  // namespace pando::manager

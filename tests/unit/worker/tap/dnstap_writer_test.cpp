@@ -1,4 +1,4 @@
-#include "worker/net/dnstap_writer.h"
+#include "worker/tap/dnstap_writer.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -8,12 +8,17 @@
 
 namespace pando::worker {
 
-/// Frames that a stream has not taken yet, in their order on the wire: each behind its length. A
-/// frame is held as a whole or not at all, so the reader never meets a part of one.
+/// Frames that a stream has not taken yet, in their order on the wire. A frame is held as a whole or
+/// not at all, so the reader never meets a part of one.
 class FrameBuffer {
  public:
+  enum class Form : std::uint8_t {
+    kLengths,  ///< each frame stands behind its length (ipc/frame_stream.h)
+    kLines,    ///< each frame is a line, which ends with its only newline
+  };
+
   /// `most`: octets that may wait, lengths included.
-  explicit FrameBuffer(std::size_t most);
+  explicit FrameBuffer(std::size_t most, Form form = Form::kLengths);
 
   /// Adds the frame that `parts` make up; false when there is no room for it.
   bool push(std::initializer_list<ByteView> parts);
@@ -29,7 +34,11 @@ class FrameBuffer {
   void clear() noexcept;
 
  private:
+  [[nodiscard]] std::size_t first_size() const noexcept;
+
   std::size_t most_;
+  Form form_;
+  std::size_t header_;           ///< octets before each frame
   Bytes octets_;                 ///< twice as long as `most_`, so that octets are moved rarely
   std::size_t frame_begin_ = 0;  ///< of the first frame that is not taken as a whole
   std::size_t begin_ = 0;

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "worker/request/request.h"
+#include "worker/tap/exchange.h"
 
 /// Messages of dnstap's schema (dnstap.proto of dnstap.info) in the encoding of Protocol Buffers.
 /// docs/decisions/073-dnstap-by-lent-streams.md says why this is no generated code.
@@ -27,19 +27,12 @@ enum class DnstapType : std::uint8_t {
   return type == DnstapType::kAuthResponse || type == DnstapType::kUpdateResponse;
 }
 
-/// A request as dnstap tells of it and of its response.
-struct DnstapExchange {
-  Client client;
-  timespec received{};
-  Bytes zone;  ///< apex of the zone that answers, in wire form; empty = none
-};
-
 /// The fields that all messages of a server share: identity, version, and the schema's type.
 [[nodiscard]] Bytes dnstap_prefix(std::string_view identity, std::string_view version);
 
 /// Puts into `head` all octets between such a prefix and `message`, which is the last field. `sent`
 /// is the time of a response.
-void put_dnstap_head(const DnstapExchange& exchange, ByteView message, const timespec& sent,
+void put_dnstap_head(const Exchange& exchange, ByteView message, const timespec& sent,
                      Bytes& head);
 
 }  // namespace pando::worker

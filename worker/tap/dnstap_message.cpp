@@ -1,4 +1,4 @@
-#include "worker/net/dnstap_message.h"
+#include "worker/tap/dnstap_message.h"
 
 #include "dns/message/message.h"
 
@@ -112,7 +112,7 @@ Bytes dnstap_prefix(std::string_view identity, std::string_view version) {
   return prefix;
 }
 
-void put_dnstap_head(const DnstapExchange& exchange, ByteView message, const timespec& sent,
+void put_dnstap_head(const Exchange& exchange, ByteView message, const timespec& sent,
                      Bytes& head) {
   const DnstapType type = dnstap_type(message);
   head.clear();

@@ -1,4 +1,4 @@
-#include "worker/net/frame_buffer.h"
+#include "worker/tap/frame_buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -72,6 +72,21 @@ TEST(FrameBuffer, OctetsComeOutAsTheyWentInWhateverTheStreamTakes) {
   EXPECT_GT(refused, 0U);
   EXPECT_GT(taken, 1000U);
   EXPECT_EQ(received, expected);
+}
+
+TEST(FrameBuffer, LinesHaveNoLengthAndAreCountedByTheirEnds) {
+  FrameBuffer buffer(20, FrameBuffer::Form::kLines);
+  const Bytes line{'a', 'b', '\n'}, end{'\n'};
+  EXPECT_TRUE(buffer.push({line}));
+  EXPECT_TRUE(buffer.push({Bytes{'c'}, end}));
+  EXPECT_EQ(copy(buffer.waiting()), (Bytes{'a', 'b', '\n', 'c', '\n'}));
+  EXPECT_EQ(buffer.take(2), 0U);
+  EXPECT_TRUE(buffer.is_within_frame());
+  EXPECT_EQ(buffer.take(2), 1U);
+  EXPECT_EQ(buffer.take(1), 1U);
+  EXPECT_EQ(buffer.frames(), 0U);
+  EXPECT_TRUE(buffer.push({Bytes(19, 'x'), end}));
+  EXPECT_FALSE(buffer.push({end}));
 }
 
 }  // namespace frame_buffer_test

@@ -1,4 +1,4 @@
-#include "worker/net/dnstap_message.h"
+#include "worker/tap/dnstap_message.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ Bytes header(std::uint8_t flags) {
   return message;
 }
 
-DnstapExchange exchange() {
-  DnstapExchange made;
+Exchange exchange() {
+  Exchange made;
   made.client = {endpoint("192.0.2.1@1024"), endpoint("192.0.2.53@53"), ipc::Transport::kUdp};
   made.received = {300, 7};
   made.zone = {1, 'a', 0};
@@ -58,7 +58,7 @@ TEST(DnstapMessage, AQueryHasTheOctetsOfTheSchema) {
 }
 
 TEST(DnstapMessage, AResponseHasZoneAndBothTimes) {
-  DnstapExchange over_tls = exchange();
+  Exchange over_tls = exchange();
   over_tls.client = {endpoint("2001:db8::1@1"), endpoint("2001:db8::53@853"),
                      ipc::Transport::kTls};
   Bytes head;
@@ -80,7 +80,7 @@ TEST(DnstapMessage, AResponseHasZoneAndBothTimes) {
 TEST(DnstapMessage, LengthsAboveOneOctetCountTheMessage) {
   Bytes response(40'000, 0);
   response[2] = 0x80;
-  DnstapExchange no_zone = exchange();
+  Exchange no_zone = exchange();
   no_zone.zone.clear();
   Bytes head;
   put_dnstap_head(no_zone, response, {0, 0}, head);

@@ -1,0 +1,178 @@
+#include "config/import/pdns_listing.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <utility>
+
+#include "dns/zonefile/zone_scanner.h"
+
+namespace pando::config {
+
+namespace {
+
+/// Folder of the zone files, beside the configuration.
+constexpr std::string_view kFolder = "zones/";
+/// A file name may have 255 octets; programs append to it.
+constexpr std::size_t kMostFileName = 240;
+
+constexpr std::string_view kBadForm =
+    "is no line of 'pdnsutil list-zone': owner, TTL, IN, type and data with tabs between them";
+
+std::string_view without_end(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+    line.remove_suffix(1);
+  return line;
+}
+
+/// Owner, TTL, class, type; the rest of the line is data. False when the form is another one.
+bool split_record(std::string_view line, std::array<std::string_view, 4>& fields) {
+  for (std::string_view& field : fields) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string_view::npos || tab == 0) return false;
+    field = line.substr(0, tab);
+    line.remove_prefix(tab + 1);
+  }
+  return !line.empty() && lower_case(fields[2]) == "in";
+}
+
+/// "All zonecount: 5", and other lines that pdnsutil prints for people.
+bool is_remark(std::string_view line) {
+  return line.starts_with(';') || line.find("zonecount:") != std::string_view::npos;
+}
+
+Result<dns::Name> absolute_name(std::string_view text) {
+  return dns::Name::from_text(text, dns::NameView());
+}
+
+/// The file of a zone; empty when none can be named after it.
+std::string file_of(dns::NameView zone) {
+  if (zone.is_root()) return fmt::format("{}root.zone", kFolder);
+  const std::string name = dns::to_text(dns::Name(zone).folded());
+  if (name.size() > kMostFileName || name.find('/') != std::string::npos) return {};
+  return fmt::format("{}{}zone", kFolder, name);
+}
+
+/// The reason of a scanner's error, which has the place before it.
+std::string reason_of(const std::string& error, std::string_view label) {
+  const std::string text = error.substr(std::min(label.size() + 1, error.size()));
+  const std::size_t at = text.find(": ");
+  return at == std::string::npos ? text : text.substr(at + 2);
+}
+
+}  // namespace
+
+void PdnsListing::run(const ImportText& text) {
+  std::string_view rest = text.text;
+  for (int line = 1; !rest.empty(); ++line) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    take_line({text.name, line}, without_end(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  take_zone();
+  report_missing();
+}
+
+void PdnsListing::take_line(const SourceLine& at, std::string_view text) {
+  if (text.empty() || is_remark(text)) return;
+  if (text == kHeader) return take_zone();
+  std::array<std::string_view, 4> fields{};
+  if (text.front() != '$' && split_record(text, fields))
+    return lines_.push_back({at, text, fields[3]});
+  const bool one_word = text.find_first_of(" \t$") == std::string_view::npos;
+  if (one_word && absolute_name(text)) return named_.emplace_back(at, std::string(text)), void();
+  lines_.push_back({at, text, {}});
+  bad(lines_.back(), kBadForm);
+}
+
+void PdnsListing::bad(const Line& line, std::string_view reason) {
+  constexpr std::size_t kShown = 60;
+  report_.add(line.at, line.text.substr(0, kShown), reason);
+  ++bad_;
+}
+
+/// Makes the file of the zone whose lines have all come.
+void PdnsListing::take_zone() {
+  const std::vector<Line> lines = std::exchange(lines_, {});
+  if (lines.empty()) return;
+  const auto is_soa = [](const Line& line) { return lower_case(line.type) == "soa"; };
+  const auto soa = std::find_if(lines.begin(), lines.end(), is_soa);
+  std::string_view owner;
+  if (soa != lines.end()) owner = soa->text.substr(0, soa->text.find('\t'));
+  const auto zone = absolute_name(owner);
+  if (soa == lines.end())
+    bad(lines.front(), "no SOA record follows: this is no whole zone");
+  else if (!zone)
+    bad(*soa, zone.error().text);
+  std::string text(kHeader);
+  text += '\n';
+  if (zone) {
+    listed_.push_back(*zone);
+    // The SOA first: people expect it there.
+    if (!take_record(*soa, *zone, text)) ++bad_;
+    for (const Line& line : lines) {
+      if (&line == &*soa || line.type.empty()) continue;
+      if (is_soa(line))
+        bad(line, "is a second SOA record: '$ORIGIN .' has to stand before each zone");
+      else if (!take_record(line, *zone, text))
+        ++bad_;
+    }
+  }
+  const Line& first = lines.front();
+  const std::string statement = fmt::format("zone {}", zone ? dns::to_text(*zone) : "?");
+  if (const std::size_t count = std::exchange(bad_, 0); count > 0)
+    return report_.add(first.at, statement,
+                       fmt::format("is not taken over: {} of its lines are bad", count));
+  ImportedZone imported;
+  imported.name = *zone;
+  imported.file = file_of(*zone);
+  if (imported.file.empty()) return report_.add(first.at, statement, "no file can have its name");
+  const std::string file = imported.file;
+  const std::size_t before = out_.zones().size();
+  out_.add_zone(report_, first.at, statement, std::move(imported));
+  if (out_.zones().size() > before) zone_files_.push_back({file, std::move(text)});
+}
+
+/// Appends the line, which is read as in a zone file. False when it is bad, which is reported.
+bool PdnsListing::take_record(const Line& line, dns::NameView zone, std::string& text) {
+  constexpr std::size_t kShown = 60;
+  const std::string_view shown = line.text.substr(0, kShown);
+  if (!dns::rrtype_from_text(line.type)) {
+    report_.add(line.at, shown, fmt::format("no other server has the type {}", line.type));
+    return true;
+  }
+  const std::string_view owner = line.text.substr(0, line.text.find('\t'));
+  const auto name = absolute_name(owner);
+  if (name && !name->view().is_at_or_below(zone)) {
+    report_.add(line.at, shown, fmt::format("is outside of zone {}", dns::to_text(zone)));
+    return true;
+  }
+  dns::ScanOptions options;
+  options.allow_include = false;
+  dns::ScanState state;
+  std::size_t records = 0;
+  const dns::ScanReport report = dns::scan_zone_range(
+      line.text, "line", options, state, [&records](const dns::ScannedRecord&) -> Status {
+        ++records;
+        return {};
+      });
+  if (report.ok() && records == 1) {
+    text += line.text;
+    text += '\n';
+    return true;
+  }
+  report_.add(line.at, shown,
+              report.ok() ? std::string(kBadForm) : reason_of(report.errors.front(), "line"));
+  return false;
+}
+
+void PdnsListing::report_missing() {
+  const auto hash = [](const dns::Name& name) { return dns::hash_name(name); };
+  const std::unordered_set<dns::Name, decltype(hash)> there(listed_.begin(), listed_.end(),
+                                                            listed_.size() + 1, hash);
+  for (const auto& [at, name] : named_)
+    if (!there.contains(*absolute_name(name)))
+      report_.add(at, name, "is named and has no records: add what 'pdnsutil list-zone' prints");
+}
+
+}  // namespace pando::config

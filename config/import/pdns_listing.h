@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/import/import_files.h"
+#include "config/import/imported.h"
+
+namespace pando::config {
+
+/// A zone file that an import makes, beside the configuration.
+struct ZoneFileText {
+  std::string name;  ///< relative to the configuration's folder, as the configuration has it
+  std::string text;
+};
+
+/// Imports what `pdnsutil list-zone` prints, of one zone or of several in one file: `$ORIGIN .`
+/// before each zone, then records of five fields with tabs between them. Lines of one name, as
+/// `pdnsutil list-all-zones` prints, name zones that should be in the listing.
+///
+/// A zone with a bad line is not taken over, and each bad line is reported. Records of types that
+/// only PowerDNS has (ALIAS, LUA) are left out and reported.
+class PdnsListing {
+ public:
+  /// A line that begins every listing of a zone.
+  static constexpr std::string_view kHeader = "$ORIGIN .";
+
+  PdnsListing(ImportedConfiguration& out, ImportReport& report) : out_(out), report_(report) {}
+
+  void run(const ImportText& text);
+  [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return std::move(zone_files_); }
+
+ private:
+  struct Line {
+    SourceLine at;
+    std::string_view text;
+    std::string_view type;
+  };
+  void take_line(const SourceLine& at, std::string_view text);
+  void take_zone();
+  [[nodiscard]] bool take_record(const Line& line, dns::NameView zone, std::string& text);
+  void bad(const Line& line, std::string_view reason);
+  void report_missing();
+
+  ImportedConfiguration& out_;
+  ImportReport& report_;
+  std::vector<Line> lines_;  ///< of the zone in hand
+  std::size_t bad_ = 0;      ///< bad ones among them
+  std::vector<std::pair<SourceLine, std::string>> named_;  ///< zones of list-all-zones
+  std::vector<dns::Name> listed_;  ///< zones that have come, taken over or not
+  std::vector<ZoneFileText> zone_files_;
+};
+
+}  // namespace pando::config
