@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +34,11 @@ def cpu_of(pids):
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def reload(server):
+    subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "--timeout", "1800",
+                    "reload"], check=True, stdout=subprocess.DEVNULL)
 
 
 class Pair:
@@ -85,7 +91,7 @@ class Pair:
 
     def change(self, what, count):
         self.write_list(count)
-        self.measure(what, ("reload", lambda: self.producer.control("reload")),
+        self.measure(what, ("reload", lambda: reload(self.producer)),
                      ("known to the consumer", lambda: self.await_members(count, loaded=False)),
                      ("transferred", lambda: self.await_members(count)))
 
@@ -101,8 +107,8 @@ def main(count, parent):
         few = count // 10
         pair.change(f"{few} more", count + few)
         pair.change(f"{few} removed", count)
-        pair.measure("reload of the producer", ("", lambda: pair.producer.control("reload")))
-        pair.measure("reload of the consumer", ("", lambda: pair.consumer.control("reload")))
+        pair.measure("reload of the producer", ("", lambda: reload(pair.producer)))
+        pair.measure("reload of the consumer", ("", lambda: reload(pair.consumer)))
         pair.consumer.kill()
         begun = time.monotonic()
         pair.consumer.start(f"z{count - 1}.member.test")
