@@ -63,8 +63,8 @@ def main(names, parent):
     with open(zone) as lines:
         records = signatures = 0
         for line in lines:
-            records += 1
-            signatures += "\tRRSIG\t" in line
+            records += not line.startswith(";")
+            signatures += " IN RRSIG\t" in line
     print(f"{records} records, {signatures} signatures", flush=True)
     check = (servers.build_folder() / "pandoctl", "zone", "check", ZONE, zone, "--verify")
     for _ in range(3):
