@@ -187,7 +187,7 @@ void TcpConnection::handle(ByteView message) {
   const bool taps = core.dnstap() != nullptr;
   const timespec received = taps ? DnstapWriter::now() : timespec{};
   core.begin();
-  const Outcome outcome = core.responder().handle(message, client_, host_.space());
+  const Outcome outcome = core.handle(message, client_, host_.space());
   auto exchange = taps ? core.tapped(message, client_, received) : std::nullopt;
   if (outcome.action == Action::kTransfer) start_transfer();
   core.end();
