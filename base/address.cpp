@@ -89,10 +89,31 @@ std::string to_text(const IpPrefix& prefix) {
   return fmt::format("{}/{}", to_text(prefix.address), shown);
 }
 
+namespace {
+
+/// "192.0.2.1@53" for "192.0.2.1:53", "192.0.2.1#53" or "[2001:db8::1]:53", as other programs write
+/// it; empty: the text is none of these.
+std::string with_our_port(std::string_view text) {
+  const auto mark = text.find_last_of(":#");
+  if (mark == std::string_view::npos) return {};
+  std::string_view address = text.substr(0, mark);
+  if (address.starts_with('[') && address.ends_with(']'))
+    address = address.substr(1, address.size() - 2);
+  const std::string_view port = text.substr(mark + 1);
+  if (!IpAddress::from_text(address) || !parse_number(port, 65535)) return {};
+  return fmt::format("{}@{}", address, port);
+}
+
+}  // namespace
+
 Result<Endpoint> Endpoint::from_text(std::string_view text) {
   const auto at = text.rfind('@');
   auto address = IpAddress::from_text(text.substr(0, at));
-  if (!address) return pass(address);
+  if (!address) {
+    const std::string meant = with_our_port(text);
+    if (meant.empty()) return pass(address);
+    return fail(Errc::kInvalid, "{}; a port is written '{}'", address.error().text, meant);
+  }
   Endpoint endpoint{*address, 53};
   if (at != std::string_view::npos) {
     auto port = parse_number(text.substr(at + 1), 65535);

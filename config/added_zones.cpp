@@ -101,6 +101,25 @@ tl::unexpected<Error> about_zone(std::string_view line, const Error& error) {
   return fail(error.code, "zone {}: {}", take_word(line), error.text);
 }
 
+/// The key of a zone's settings with which an error begins ("primaries[0]: ..."); empty: none.
+std::string_view key_in(std::string_view error) {
+  const std::string_view key =
+      error.substr(0, error.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"));
+  const std::string_view rest = error.substr(key.size());
+  return rest.starts_with(": ") || rest.starts_with("[") ? key : std::string_view();
+}
+
+/// The reason with the zone's name, and with the way out: mostly the configuration has lost the
+/// template, the remote or the catalog that the zone names.
+std::string with_remedy(std::string_view line, const Error& error) {
+  const std::string reason = about_zone(line, error).value().text;
+  const bool about_template = error.text.starts_with("no template ");
+  const std::string_view key = about_template ? "template" : key_in(error.text);
+  if (key.empty() || reason.find("unknown key") != std::string::npos) return reason;
+  return fmt::format("{}; put back what it names, or take it from the zone before that: "
+                     "pandoctl zone configure {} {}", reason, take_word(line), key);
+}
+
 bool is_missing(const std::string& path) {
   return ::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
@@ -127,7 +146,7 @@ void read_added_list(Context& context, const std::string& file, std::string_view
       context.problems.warning(file, zone.number, "added zone",
                                added.error().text + "; the configuration's zone is served");
     else
-      context.problems.error(file, zone.number, "", added.error().text);
+      context.problems.error(file, zone.number, "", with_remedy(zone.text, added.error()));
   }
 }
 

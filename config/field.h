@@ -175,13 +175,14 @@ void read_members(const Value& mapping, Members& members, const Field<Section> (
     }
     if (value->is_null() && mapping.path().empty())
       continue;  // an empty value such as "zones:" counts as absent
+    const Support support = support_of(schema_path(value->path()));
+    // Told before mistakes in its value, which nobody need mend then.
+    if (support == Support::kNone) value->fail("not supported yet");
     const std::size_t errors_before = value->context().problems.error_count();
     row.read(*value, out);
     if (value->context().problems.error_count() != errors_before) continue;
-    const Support support = support_of(schema_path(value->path()));
-    const bool accepted =
-        support == Support::kFull || (support == Support::kDefaultOnly && row.same(out, Section{}));
-    if (!accepted) value->fail("not supported yet");
+    if (support == Support::kDefaultOnly && !row.same(out, Section{}))
+      value->fail("not supported yet");
   }
 }
 

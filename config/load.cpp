@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "config/added_zones.h"
 #include "config/files.h"
+#include "config/open_text.h"
 #include "config/tables.h"
 #include "config/zones.h"
 
@@ -85,6 +86,9 @@ bool may_end_early(const YAML::Node& document, const std::string& text) {
 
 void read_document(Context& context, const std::string& text) {
   const YAML::Node document = YAML::Load(text);
+  // The parser takes the end of the text for the end of a quote.
+  if (const OpenText open = find_open_text(text); open.line != 0)
+    return context.problems.error(context.file, open.line, "", open.message);
   if (may_end_early(document, text)) refuse_second_document(context, text);
   read_root(context, document);
 }
@@ -93,7 +97,11 @@ LoadResult load_into(Context& context, const std::string& text) {
   try {
     read_document(context, text);
   } catch (const YAML::Exception& error) {
-    context.problems.error(context.file, error.mark.line + 1, "", error.msg);
+    const OpenText open = find_open_text(text);
+    if (open.line != 0)
+      context.problems.error(context.file, open.line, "", open.message);
+    else
+      context.problems.error(context.file, error.mark.line + 1, "", error.msg);
   } catch (const std::exception& error) {
     context.problems.error(context.file, 0, "", error.what());
   }

@@ -111,8 +111,9 @@ void ReplyPath::not_ready(ClientRequest& request, std::string_view why) {
 void ReplyPath::not_verified(ClientRequest& request) {
   ++counters_.bad_signatures;
   if (const auto requests = unverified_.one_more(clock_()))
-    log::info("request_not_verified", "client", to_text(request.client()), "error",
-              to_text(request.tsig_error()), "requests", *requests);
+    log::info("request_not_verified", "zone", to_text(request.parsed().zone()), "client",
+              to_text(request.client()), "key", to_text(request.verdict_.record.key_name), "error",
+              tsig_error_to_text(request.tsig_error()), "requests", *requests);
   answer(request, request.rcode(), false);
 }
 

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "shm/reader.h"
 #include "worker/net/manager_link.h"
+#include "worker/net/refusal_log.h"
 #include "worker/respond/responder.h"
 #include "worker/tap/exchange.h"
 
@@ -52,6 +54,13 @@ class Core {
   [[nodiscard]] std::optional<Exchange> tapped(ByteView message, const Client& client,
                                                const timespec& received) const;
 
+  /// Answers one request by the responder, and logs it if it is refused.
+  Outcome handle(ByteView message, const Client& client, std::span<std::uint8_t> space) {
+    const Outcome outcome = responder_->handle(message, client, space);
+    refusals_.tell(responder_->last());
+    return outcome;
+  }
+
   /// Adopts the current settings without beginning a batch.
   void look_at_settings();
   /// is_proxy: `address` may put a PROXY header before its requests. any_proxy: some address may.
@@ -86,6 +95,7 @@ class Core {
   std::size_t unsent_ = 0;      ///< responses between answered() and sent()
   std::uint32_t tcp_clients_ = 1000;
   std::uint32_t tcp_idle_ms_ = 10000;
+  RefusalLog refusals_;
 };
 
 }  // namespace pando::worker

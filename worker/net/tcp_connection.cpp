@@ -187,7 +187,7 @@ void TcpConnection::handle(ByteView message) {
   Taps* const taps = core.taps();
   const timespec received = taps != nullptr ? Taps::now() : timespec{};
   core.begin();
-  const Outcome outcome = core.responder().handle(message, client_, host_.space());
+  const Outcome outcome = core.handle(message, client_, host_.space());
   auto exchange = taps != nullptr ? core.tapped(message, client_, received) : std::nullopt;
   std::size_t response = outcome.action == Action::kRespond ? outcome.size : 0;
   if (outcome.action == Action::kTransfer) response = start_transfer();

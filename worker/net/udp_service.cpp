@@ -140,7 +140,7 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   for (std::size_t i = begin; i < end; ++i) {
     ByteView message;
     if (!unwrap(i, *socket, message, client)) continue;
-    const Outcome outcome = core_.responder().handle(message, client, batch_->space(i));
+    const Outcome outcome = core_.handle(message, client, batch_->space(i));
     if (taps) note_for_taps(*socket, i, message, client, outcome, received);
     if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
     if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);

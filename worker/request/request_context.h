@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "dns/message/cookie.h"
 #include "dns/tsig/tsig.h"
@@ -37,6 +38,7 @@ struct RequestContext {
   void begin(const Client& of_client, std::span<std::uint8_t> for_response) noexcept {
     client = &of_client;
     cookie.reset();
+    refusal = {};
     begin_response(for_response);
   }
   /// Starts a response that is unsigned and about no zone, so far.
@@ -76,6 +78,8 @@ struct RequestContext {
   std::optional<dns::CookieReply> cookie;
   std::optional<std::uint32_t> expire;  ///< for the EXPIRE option
   zone::ZoneView version_of;            ///< zone for the ZONEVERSION option; none: option not sent
+  /// The reason for which a transfer, update, NOTIFY or signature was refused; empty: none was.
+  std::string_view refusal;
 };
 
 }  // namespace pando::worker

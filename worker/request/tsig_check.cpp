@@ -4,6 +4,26 @@
 
 namespace pando::worker {
 
+namespace {
+
+/// RFC 8945 §3, in words for the log.
+std::string_view reason_of(const dns::TsigVerdict& verdict) {
+  switch (verdict.tsig_error) {
+    case dns::Rcode::kBadKey:
+      return "BADKEY: no key of that name and algorithm";
+    case dns::Rcode::kBadSig:
+      return "BADSIG: signed with another secret";
+    case dns::Rcode::kBadTime:
+      return "BADTIME: the clocks differ";
+    case dns::Rcode::kBadTrunc:
+      return "BADTRUNC: the signature is too short";
+    default:
+      return "FORMERR: a malformed signature";
+  }
+}
+
+}  // namespace
+
 std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) {
   const Request& request = context.request;
   if (!request.tsig) return std::nullopt;
@@ -19,6 +39,7 @@ std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) 
                                                         context.batch.now);
   context.session = dns::TsigSession::for_response(verdict);
   if (verdict.rcode == dns::Rcode::kNoError) return std::nullopt;
+  context.refusal = reason_of(verdict);
   return respond_error(context, verdict.rcode);
 }
 

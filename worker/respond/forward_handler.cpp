@@ -43,6 +43,12 @@ bool is_for_primary(const RequestContext& context, const zone::ZoneSettings& rul
   return zone::could_allow(rules.allow_update, context.address(), context.key_name());
 }
 
+/// `reason`: for the log.
+Outcome refuse_request(RequestContext& context, Rcode rcode, Ede detail, std::string_view reason) {
+  context.refusal = reason;
+  return respond_error(context, rcode, detail);
+}
+
 VerifiedBy verifier(bool for_manager) {
   return for_manager ? VerifiedBy::kManager : VerifiedBy::kWorker;
 }
@@ -65,11 +71,15 @@ Outcome ForwardHandler::update(RequestContext& context) {
     return *failed;
   // RFC 2136 §3.1.1
   if (context.request.question.type != RRType::kSOA) return respond_error(context, Rcode::kFormErr);
-  if (!zone) return respond_error(context, Rcode::kNotAuth, Ede::kNotAuthoritative);
+  if (!zone)
+    return refuse_request(context, Rcode::kNotAuth, Ede::kNotAuthoritative, "no such zone");
   if (rules == nullptr) return respond_error(context, Rcode::kServFail);
   // RFC 2136 §6 lets a secondary forward; a secondary that does not forward answers REFUSED, as
   // BIND does.
-  if (!for_manager) return respond_error(context, Rcode::kRefused, Ede::kProhibited);
+  if (!for_manager)
+    return refuse_request(context, Rcode::kRefused, Ede::kProhibited,
+                          secondary ? "the zone is secondary: update its primary"
+                                    : "no rule of allow-update allows it");
   return forward_to_manager(context, ipc::ForwardKind::kUpdate);
 }
 
@@ -79,11 +89,14 @@ Outcome ForwardHandler::notify(RequestContext& context) {
   const bool secondary = rules != nullptr && rules->settings.is_secondary;
   const bool for_manager = secondary && forwardable(context, rules->settings.allow_notify);
   if (auto failed = check_tsig(context, verifier(for_manager))) return *failed;
-  if (!zone) return respond_error(context, Rcode::kNotAuth, Ede::kNotAuthoritative);
+  if (!zone)
+    return refuse_request(context, Rcode::kNotAuth, Ede::kNotAuthoritative, "no such zone");
   if (rules == nullptr) return respond_error(context, Rcode::kServFail);
   if (!secondary)
     return respond_error(context, Rcode::kNotAuth);  // this server is the primary; as Knot
-  if (!for_manager) return respond_error(context, Rcode::kRefused, Ede::kProhibited);
+  if (!for_manager)
+    return refuse_request(context, Rcode::kRefused, Ede::kProhibited,
+                          "neither a primary of the zone nor allowed by allow-notify");
   return forward_to_manager(context, ipc::ForwardKind::kNotify);
 }
 

@@ -43,6 +43,9 @@ class Responder {
   /// the batch's version is pinned.
   [[nodiscard]] zone::ZoneView requested_zone() const;
 
+  /// The request of the last handle(), while its octets and client are in place.
+  [[nodiscard]] const RequestContext& last() const noexcept { return context_; }
+
   /// Makes a SERVFAIL for the request that handle() had last; that request's octets and client must
   /// still be in place. Returns the response's size.
   std::size_t make_servfail(std::span<std::uint8_t> space);

@@ -13,14 +13,16 @@ using dns::RRClass;
 using dns::RRType;
 using ipc::Counter;
 
-Outcome refuse(RequestContext& context, Rcode rcode, Ede detail) {
+/// `reason`: for the log.
+Outcome refuse(RequestContext& context, Rcode rcode, Ede detail, std::string_view reason) {
+  context.refusal = reason;
   context.counting.add(Counter::kTransfersRefused);
   return respond_error(context, rcode, detail);
 }
 
 Outcome answer_soa(RequestContext& context, const zone::ZoneView& zone) {
   const zone::RRsetView soa = zone.soa();
-  if (soa.count() == 0) return refuse(context, Rcode::kServFail, Ede::kInvalidData);
+  if (soa.count() == 0) return refuse(context, Rcode::kServFail, Ede::kInvalidData, "the zone has no SOA");
   context.counting.add(Counter::kTransfersCurrent);
   ResponseBuilder response(context, true, Rcode::kNoError);
   dns::MessageWriter& writer = response.writer();
@@ -53,14 +55,16 @@ Outcome TransferHandler::start(RequestContext& context) {
   if (incremental && !request.client_serial) return respond_error(context, Rcode::kFormErr);
   const zone::ZoneView zone = context.batch.view.zone_at(request.question.name);
   // RFC 5936 §2.2.1
-  if (!zone) return refuse(context, Rcode::kNotAuth, Ede::kNotAuthoritative);
+  if (!zone) return refuse(context, Rcode::kNotAuth, Ede::kNotAuthoritative, "no such zone");
   const DecodedZoneSettings* rules = cache_.zone(zone);
-  if (rules == nullptr) return refuse(context, Rcode::kServFail, Ede::kInvalidData);
+  if (rules == nullptr)
+    return refuse(context, Rcode::kServFail, Ede::kInvalidData, "its settings are damaged");
   if (!zone::allowed(rules->settings.allow_transfer, context.address(), context.key_name()))
-    return refuse(context, Rcode::kRefused, Ede::kProhibited);
-  if (!zone.loaded()) return refuse(context, Rcode::kServFail, Ede::kNotReady);
+    return refuse(context, Rcode::kRefused, Ede::kProhibited, "no rule of allow-transfer allows it");
+  if (!zone.loaded())
+    return refuse(context, Rcode::kServFail, Ede::kNotReady, "the zone has no data yet");
   if (expiry_.expired(zone, context.batch.now))
-    return refuse(context, Rcode::kServFail, Ede::kInvalidData);
+    return refuse(context, Rcode::kServFail, Ede::kInvalidData, "the zone has expired");
   if (context.asks(dns::kOptionExpire))
     context.expire = expiry_.remaining(zone, rules->settings, context.batch.now);
   // RFC 1995 §2: a client that is up to date gets one SOA. §4: so does a client over UDP when the

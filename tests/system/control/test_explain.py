@@ -63,6 +63,16 @@ def test_words_for_people(server):
     assert f"  www.{ZONE}. 300 IN A 192.0.2.10" in out.splitlines()
 
 
+def test_the_rate_limit_is_told(server):
+    assert "rate-limit" not in ctl(server, "explain", f"www.{ZONE}", "--from", "127.0.0.1")[1]
+    server.extra = "  rate-limit: {responses: 5, exempt: [192.0.2.0/24]}"
+    server.write_config()
+    server.control("reload")
+    limited = ctl(server, "explain", f"www.{ZONE}", "--from", "127.0.0.1")[1]
+    assert "server.rate-limit lets 5 such responses a second go to one network" in limited
+    assert "server.rate-limit exempts 192.0.2.9." in ctl(server, "explain", f"www.{ZONE}", "--from", "192.0.2.9")[1]
+
+
 @pytest.mark.parametrize("words", [
     ("no such name..",), (ZONE, "NOTYPE"), (ZONE, "A", "--from", "300.0.0.1"), (ZONE, "AXFR"), (ZONE, "A", "--key", "..")])
 def test_bad_words_are_refused_with_a_reason(server, words):

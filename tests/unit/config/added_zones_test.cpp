@@ -63,11 +63,17 @@ TEST_F(AddedList, IsReadLaterLikeOtherLists) {
 TEST_F(AddedList, MistakesNameFileLineAndCause) {
   const std::string path = added_list_path(folder_);
   EXPECT_THAT(load("a.test. a.zone t \nb.test. b absent \n").errors,
-              ElementsAre(path + ":2: no template is named 'absent'"));
+              ElementsAre(path + ":2: zone b.test.: no template is named 'absent'; put back what it "
+                                 "names, or take it from the zone before that: "
+                                 "pandoctl zone configure b.test. template"));
   EXPECT_THAT(load("\n\na.test. a - {\"colour\":1}\n").errors,
               ElementsAre(AllOf(HasSubstr(path + ":3: "), HasSubstr("colour"))));
   EXPECT_THAT(load("a.test. a - {\"primaries\":[\"absent\"]}\n").errors,
-              ElementsAre(AllOf(HasSubstr(path + ":1: "), HasSubstr("absent"))));
+              ElementsAre(AllOf(HasSubstr(path + ":1: zone a.test.: "), HasSubstr("absent"),
+                                HasSubstr("pandoctl zone configure a.test. primaries"))));
+  EXPECT_THAT(load("a.test. a - {\"catalog\":\"gone.test\"}\n").errors,
+              ElementsAre(AllOf(HasSubstr("zone a.test.: catalog: no catalog 'gone.test.'"),
+                                HasSubstr("pandoctl zone configure a.test. catalog"))));
   EXPECT_THAT(load("a.test. a - [\n").errors, ElementsAre(HasSubstr(path + ":1: ")));
   EXPECT_THAT(load("a.test.\n").errors, ElementsAre(HasSubstr("NAME FILE TEMPLATE SETTINGS")));
   EXPECT_THAT(load("a.test. - - \n").errors, ElementsAre(HasSubstr("neither 'file' nor")));

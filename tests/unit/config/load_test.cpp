@@ -374,6 +374,8 @@ TEST(Configuration, RefusesWrongValues) {
       {"server: {workers: 0}", "neither auto, external nor a number"},
       {"server: {listen: []}", "'listen' names no address"},
       {"server: {listen: [localhost]}", "server.listen[0]: 'localhost' is not an IP address"},
+      {"server: {listen: ['192.0.2.1:53']}",
+       "server.listen[0]: '192.0.2.1:53' is not an IP address; a port is written '192.0.2.1@53'"},
       {"server: {listen: [127.0.0.1@70000]}", "bad port"},
       {"server: {identity: \"\"}", "server.identity: is empty"},
       {"server: {identity: \"a\\nb\"}", "server.identity: is not printable text"},

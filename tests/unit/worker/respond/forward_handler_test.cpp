@@ -54,6 +54,18 @@ TEST_F(ForwardHandlerTest, ANotifyIsForwardedForASecondaryAndItsPrimary) {
   EXPECT_EQ(notify_of(notify("secondary.test.")).forward, ipc::ForwardKind::kNotify);
 }
 
+TEST_F(ForwardHandlerTest, ARefusalHasAReasonForTheLog) {
+  client_.remote = Endpoint::from_text("203.0.113.5@1").value();
+  update_of(update("address.test."));
+  EXPECT_EQ(context_.refusal, "no rule of allow-update allows it");
+  update_of(update("nowhere.test."));
+  EXPECT_EQ(context_.refusal, "no such zone");
+  update_of(update("secondary.test."));
+  EXPECT_EQ(context_.refusal, "the zone is secondary: update its primary");
+  notify_of(notify("secondary.test."));
+  EXPECT_EQ(context_.refusal, "neither a primary of the zone nor allowed by allow-notify");
+}
+
 TEST_F(ForwardHandlerTest, WithoutAManagerAnUpdateIsServfail) {
   batch_.manager_connected = false;
   EXPECT_EQ(rcode_of(update_of(update("address.test."))), number(Rcode::kServFail));
