@@ -395,6 +395,13 @@ class KeptListeners : public ListenersTest {
  protected:
   KeptListeners() { listeners_ = Listeners(Listeners::Addresses{{local_}, {}}, {}); }
 
+  /// Slot by slot, since the service manager's socket holds ten messages that nobody reads.
+  void open(std::initializer_list<std::uint32_t> slots) {
+    for (const std::uint32_t slot : slots) {
+      ListenersTest::open({slot});
+      service_manager_.stored();
+    }
+  }
   /// As the next manager gets them: in the order of their names, which is none of theirs.
   std::vector<systemd::InheritedDescriptor> passed() {
     std::vector<systemd::InheritedDescriptor> list;
