@@ -16,7 +16,6 @@ serving() { [ "$(pandoctl worker list 2> /dev/null | grep -c serving)" = 2 ]; }
 answers() { [ "$(ask ns.example.com)" = 192.0.2.53 ]; }
 is_new() { local pid; pid=$(main_pid pando-manager); [ "$pid" != 0 ] && [ "$pid" != "$old" ] && serving; }
 echo 'ns.example.com A' > /boot-test/questions
-load() { dnsperf -s 127.0.0.1 -d /boot-test/questions -l 3600 -Q 300 -t 60 "$@"; }
 # A connection that was accepted ends with its worker, and its client opens another one. None is refused.
 ask_by_tcp() {
   local told
@@ -29,7 +28,9 @@ ask_by_tcp() {
 # NAME COMMAND…: what dnsperf reports by UDP, and the answers to clients by TCP, while the command runs.
 under_load() {
   local name=$1; shift
-  load > /boot-test/results/$name.dnsperf 2>&1 &
+  # A shell has its background processes ignore SIGINT, which ends the asking.
+  env --default-signal=INT dnsperf -s 127.0.0.1 -d /boot-test/questions -l 3600 -Q 300 -t 60 \
+    > /boot-test/results/$name.dnsperf 2>&1 &
   local asking=$!
   sleep 1
   old=$(main_pid pando-manager)

@@ -395,6 +395,13 @@ class KeptListeners : public ListenersTest {
  protected:
   KeptListeners() { listeners_ = Listeners(Listeners::Addresses{{local_}, {}}, {}); }
 
+  /// Slot by slot, since the service manager's socket holds ten messages that nobody reads.
+  void open(std::initializer_list<std::uint32_t> slots) {
+    for (const std::uint32_t slot : slots) {
+      ListenersTest::open({slot});
+      service_manager_.stored();
+    }
+  }
   /// As the next manager gets them: in the order of their names, which is none of theirs.
   std::vector<systemd::InheritedDescriptor> passed() {
     std::vector<systemd::InheritedDescriptor> list;
@@ -507,11 +514,11 @@ TEST_F(KeptListeners, ASocketOfAnAddressThatIsNotServedAnyMoreIsClosed) {
 }
 
 TEST_F(KeptListeners, AReloadTakesOutWhatIsNotServedAnyMore) {
-  open({0, 1});
+  open({0});
   const Endpoint other = free_endpoint("::1");
   EXPECT_TRUE(listeners_.set_addresses({{other}, {}}).errors.empty());
   EXPECT_EQ(names(), expected_names());
-  EXPECT_EQ(names().size(), 4U);
+  EXPECT_EQ(names().size(), 2U);
 }
 
 TEST_F(KeptListeners, ASocketThatAWorkerHasShutDoesNotComeBack) {
