@@ -85,7 +85,8 @@ class QueryLogThread::Loop {
     }
     for (auto& [slot, stream] : orders.coming) {
       // The worker before may have sent lines that nobody has read.
-      if (const auto former = inputs_.find(slot); former != inputs_.end()) read_last(former->second);
+      const auto former = inputs_.find(slot);
+      if (former != inputs_.end()) read_last(former->second);
       inputs_.insert_or_assign(slot, Input{std::move(stream)});
     }
     if (orders.target) {
