@@ -115,7 +115,7 @@ int import_foreign(const ImportRequest& request, Output output) {
   if (!outcome) return refuse(outcome.error(), output);
   if (auto checked = check_result(*outcome); !checked) return refuse(checked.error(), output);
   if (outcome->kind == ImportKind::kPdnsListing && request.to.empty())
-    return refuse({Errc::kInvalid, "a listing becomes zone files beside the configuration: use --to"},
+    return refuse({Errc::kInvalid, "zones of a listing go beside the configuration: use --to"},
                   output);
   if (!request.to.empty())
     if (auto written = write_files(request, *outcome); !written)

@@ -31,12 +31,17 @@ constexpr int kLastTurns = 64;
 
 }  // namespace
 
+/// What the thread is to do next.
+struct QueryLogThread::Orders {
+  std::map<std::uint32_t, Fd> coming;
+  std::optional<QueryLogTarget> target;
+  bool end = false;
+};
+
 struct QueryLogThread::Shared {
   std::mutex lock;
   std::condition_variable changed;
-  std::map<std::uint32_t, Fd> coming;
-  std::optional<QueryLogTarget> target;
-  bool ends = false;
+  Orders orders;
   bool ended = false;
   Fd wake;  ///< eventfd
   std::atomic<std::uint64_t> written{0};
@@ -72,21 +77,26 @@ class QueryLogThread::Loop {
 
   /// False when the thread is to end.
   bool take_orders() {
-    const std::lock_guard held(shared_->lock);
-    for (auto& [slot, stream] : shared_->coming) {
+    Orders orders;
+    {
+      // Not while something is written: the manager's thread must not wait for a disk.
+      const std::lock_guard held(shared_->lock);
+      orders = std::exchange(shared_->orders, {});
+    }
+    for (auto& [slot, stream] : orders.coming) {
       // The worker before may have sent lines that nobody has read.
-      if (const auto former = inputs_.find(slot); former != inputs_.end()) read_last(former->second);
+      const auto former = inputs_.find(slot);
+      if (former != inputs_.end()) read_last(former->second);
       inputs_.insert_or_assign(slot, Input{std::move(stream)});
     }
-    shared_->coming.clear();
-    if (auto target = std::exchange(shared_->target, std::nullopt)) {
+    if (orders.target) {
       write();
-      ends_with_inputs_ = target->path.empty();
-      if (!ends_with_inputs_) sink_.emplace(*std::move(target));
+      ends_with_inputs_ = orders.target->path.empty();
+      if (!ends_with_inputs_) sink_.emplace(*std::move(orders.target));
     }
     // Workers send their last lines when they are told that the log is off.
     if (ends_with_inputs_ && inputs_.empty()) sink_.reset();
-    return !shared_->ends;
+    return !orders.end;
   }
 
   void wait() {
@@ -173,20 +183,20 @@ Result<std::unique_ptr<QueryLogThread>> QueryLogThread::start() {
 
 QueryLogThread::~QueryLogThread() {
   std::unique_lock held(shared_->lock);
-  shared_->ends = true;
+  shared_->orders.end = true;
   shared_->wake_up();
   shared_->changed.wait_for(held, kEndTime, [this] { return shared_->ended; });
 }
 
 void QueryLogThread::set_target(QueryLogTarget target) {
   const std::lock_guard held(shared_->lock);
-  shared_->target = std::move(target);
+  shared_->orders.target = std::move(target);
   shared_->wake_up();
 }
 
 void QueryLogThread::read(std::uint32_t slot, Fd stream) {
   const std::lock_guard held(shared_->lock);
-  shared_->coming[slot] = std::move(stream);
+  shared_->orders.coming[slot] = std::move(stream);
   shared_->wake_up();
 }
 

@@ -34,6 +34,7 @@ class QueryLogThread {
   [[nodiscard]] Counters counters() const noexcept;
 
  private:
+  struct Orders;
   struct Shared;
   class Loop;
   explicit QueryLogThread(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}

@@ -8,8 +8,8 @@
 
 namespace pando::worker {
 
-/// Frames that a stream has not taken yet, in their order on the wire. A frame is held as a whole or
-/// not at all, so the reader never meets a part of one.
+/// Frames that a stream has not taken yet, in their order on the wire. A frame is held as a whole
+/// or not at all, so the reader never meets a part of one.
 class FrameBuffer {
  public:
   enum class Form : std::uint8_t {

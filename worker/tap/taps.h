@@ -18,7 +18,9 @@ class Taps {
  public:
   Taps(asio::io_context& io, DnstapWriter::Calls dnstap, QueryLog::Count query_log);
 
-  void set(ipc::Dnstap&& settings, Fd stream) { dnstap_.set(std::move(settings), std::move(stream)); }
+  void set(ipc::Dnstap&& settings, Fd stream) {
+    dnstap_.set(std::move(settings), std::move(stream));
+  }
   void set(const ipc::QueryLog& settings, Fd stream) { log_.set(settings, std::move(stream)); }
   [[nodiscard]] bool on() const noexcept { return dnstap_.on() || log_.on(); }
 

@@ -24,8 +24,11 @@ class QueryLogLenderTest : public ::testing::Test {
   }
   ~QueryLogLenderTest() override { std::filesystem::remove_all(folder_); }
 
-  [[nodiscard]] std::string path(const std::string& name = "a") const { return folder_ + "/" + name; }
-  [[nodiscard]] QueryLogOptions options(const std::string& name = "a", std::uint32_t sample = 1) const {
+  [[nodiscard]] std::string path(const std::string& name = "a") const {
+    return folder_ + "/" + name;
+  }
+  [[nodiscard]] QueryLogOptions options(const std::string& name = "a",
+                                        std::uint32_t sample = 1) const {
     return {{path(name), false}, {true, sample}};
   }
   QueryLogLender::Calls calls() {
@@ -84,7 +87,8 @@ TEST_F(QueryLogLenderTest, LinesOfAllWorkersComeToTheFile) {
 
 TEST_F(QueryLogLenderTest, OneWorkersGarbageComesNowhereAndHarmsNoOther) {
   QueryLogLender lender(options(), calls());
-  workers_[0] = workers_[1] = Fd();
+  workers_[0] = Fd();
+  workers_[1] = Fd();
   lender.worker_came(0);
   lender.worker_came(1);
   send(0, "\x1b[2Jhello\n{\"cut");
