@@ -92,7 +92,7 @@ def height_of(group):
 def columns_of(groups):
     """Two columns in reading order, as equal in height as that allows."""
     heights = [height_of(group) for group in groups]
-    cut = min(range(1, len(groups) + 1), key=lambda at: (max(sum(heights[:at]), sum(heights[at:])), at))
+    cut = min(range(1, len(groups) + 1), key=lambda at: (max(sum(heights[:at]), sum(heights[at:])), -at))
     return [groups[:cut], groups[cut:]]
 
 

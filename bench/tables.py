@@ -144,11 +144,14 @@ PLOTS = {  # file: title, unit, measures with what stands behind the profile; a 
 
 
 def bar(kind, layers):
-    """`layers`: {server: turns} of each part of the bar."""
+    """`layers`: {server: turns} of each part of the bar. The parts divide the median of their sum as all turns together
+    do, since the division of one short turn is rough."""
     whole = layers[0] if len(layers) == 1 else sums(*layers)
     values = [value for value in whole[kind] if value is not None]
-    parts = [pairs.spread([value for value in turns[kind] if value is not None]).median for turns in layers]
     found = pairs.spread(values)
+    first = sum(value for value, all_parts in zip(layers[0][kind], whole[kind]) if all_parts is not None)
+    share = first / sum(values) if sum(values) else 1
+    parts = [found.median * share, found.median * (1 - share)][:len(layers)]
     text = " + ".join(map(figure, parts))
     if told(whole, kind).endswith(UNTOLD):
         text += f"  {SHORT_UNTOLD}"

@@ -162,7 +162,7 @@ def test_parts_follow_each_other_and_what_is_not_told_apart_says_so():
     assert float(own.get("x")) + float(own.get("width")) == pytest.approx(float(kernel.get("x")), abs=0.2)
     assert float(kernel.get("width")) == pytest.approx(4 * float(own.get("width")), rel=0.02)
     figures = [text.text for text in drawing.iter(f"{SVG}text") if " + " in text.text and "µs" not in text.text]
-    assert figures == ["1.00 + 4.00", "3.00 + 4.00  ≈ Pando", "1.10 + 9.10"]  # of NSD there are two pairs
+    assert figures == ["1.00 + 4.00", "2.85 + 4.00  ≈ Pando", "1.09 + 9.01"]  # of NSD there are two pairs
 
 
 def test_everything_is_inside_of_the_plot():
