@@ -41,8 +41,8 @@ bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
 
 }  // namespace
 
-Listeners::Listeners(Addresses addresses, systemd::DescriptorStore store)
-    : addresses_(std::move(addresses)), store_(store), next_id_(first_id()) {}
+Listeners::Listeners(Addresses addresses)
+    : addresses_(std::move(addresses)), next_id_(first_id()) {}
 
 // Sockets that the service manager passes
 // -----------------------------------------------------------------------------

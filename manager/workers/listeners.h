@@ -35,7 +35,7 @@ class Listeners {
     std::vector<Endpoint> tls;
   };
 
-  explicit Listeners(Addresses addresses, systemd::DescriptorStore store = {});
+  explicit Listeners(Addresses addresses);
 
   /// Takes the descriptors that the service manager has passed. A socket of an earlier manager comes
   /// back to its slot, whether or not a worker is in it; a socket of a socket unit is shared. All

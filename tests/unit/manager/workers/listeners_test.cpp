@@ -393,7 +393,8 @@ TEST_F(ListenersTest, AnAddressInUseIsAnErrorThatNamesIt) {
 
 class KeptListeners : public ListenersTest {
  protected:
-  KeptListeners() { listeners_ = Listeners(Listeners::Addresses{{local_}, {}}, {}); }
+  /// Made anew, since the first one has seen no service manager.
+  KeptListeners() { listeners_ = Listeners(Listeners::Addresses{{local_}, {}}); }
 
   /// Slot by slot, since the service manager's socket holds ten messages that nobody reads.
   void open(std::initializer_list<std::uint32_t> slots) {
