@@ -467,6 +467,13 @@ void Journal::seal() noexcept {
 Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64_t position,
                                     const JournalFiles& sealed, Replaced treatment) {
   Impl& journal = *impl_;
+  // A snapshot that could not be read must stay, and may have the same position. The new one takes
+  // the next position then, which no record has.
+  const bool is_same = treatment == Replaced::kKept &&
+                       sealed.snapshot == journal.path(position, kSnapshotSuffix);
+  if (is_same && journal.last > position)
+    return fail(Errc::kExists, "the journal went on behind its unread snapshot: tried again");
+  if (is_same) skip_to(++position);
   const std::string file = journal.path(position, kSnapshotSuffix);
   // The next process has to know it, too, if this one is killed before the last file is renamed.
   if (treatment == Replaced::kKept)

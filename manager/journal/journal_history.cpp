@@ -90,6 +90,8 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
     if (said == nullptr) return {};
     const JournalRecord record = record_of(dns::Name(place.name), std::move(*said));
     places.removed_at = removal_time(record);
+    // The index may be damaged, and a zone without data has its serial here alone then.
+    raise(places.highest, record.to);
     if (changes_zone(record)) raise(reached, record.to);
     if (record.kind != RecordKind::kDynamicChanges) return {};
     MergeBase state;

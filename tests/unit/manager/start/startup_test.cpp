@@ -266,6 +266,26 @@ TEST_F(StartupOnADisk, ASnapshotHasTheIdentityToo) {
   EXPECT_EQ(disk_.contents(identity()), before);
 }
 
+/// It may have records of a zone that left the configuration, which the live store has not.
+TEST_F(StartupOnADisk, AnUnreadSnapshotIsKeptBesideANewOneOfItsPosition) {
+  load_zone();
+  update();
+  compact();
+  const std::uint64_t position = data_->store->current().journal_position;
+  const JournalFiles sealed = journal().sealed_files();
+  const std::string path = must(write_snapshot(disk_, directory_, sealed, version(), position,
+                                               JournalHistory::Unreadable::kDamage));
+  must(journal().replace_by_snapshot(path, position, sealed, Journal::Replaced::kKept));
+  EXPECT_TRUE(disk_.has(sealed.snapshot + ".unread"));
+  EXPECT_EQ(journal().files().unread_files, 1U);
+  update();
+  lose_memory();
+  start();
+  const auto history = JournalHistory::read(disk_, journal().files(), [](const JournalNote&) {});
+  EXPECT_FALSE(history->damaged());
+  EXPECT_EQ(history->highest_serial(name("@")), dns::Serial{12});
+}
+
 /// The host's next restart would take such a journal away, which `status` tells.
 TEST_F(StartupOnADisk, AJournalInMemoryIsTold) {
   EXPECT_FALSE(data_->journal_in_memory);
