@@ -31,10 +31,15 @@ constexpr int kLastTurns = 64;
 
 }  // namespace
 
-/// What the thread is to do next.
+/// What the thread is to do next, in the order of the calls.
 struct QueryLogThread::Orders {
-  std::map<std::uint32_t, Fd> coming;
-  std::optional<QueryLogTarget> target;
+  /// A stream of a slot, or a target.
+  struct One {
+    std::uint32_t slot = 0;
+    Fd stream{};
+    std::optional<QueryLogTarget> target{};
+  };
+  std::vector<One> list;
   bool end = false;
 };
 
@@ -59,10 +64,11 @@ class QueryLogThread::Loop {
   explicit Loop(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
   void run() {
-    while (take_orders()) {
-      wait();
+    for (wait(); take_orders(); wait()) {
       read_all();
       write();
+      // Workers send their last lines when they are told that the log is off.
+      if (ends_with_inputs_ && inputs_.empty()) sink_.reset();
     }
     // Workers may have sent their last lines just before.
     for (int turn = 0; turn < kLastTurns && read_all(); ++turn) write();
@@ -83,20 +89,26 @@ class QueryLogThread::Loop {
       const std::lock_guard held(shared_->lock);
       orders = std::exchange(shared_->orders, {});
     }
-    for (auto& [slot, stream] : orders.coming) {
-      // The worker before may have sent lines that nobody has read.
-      const auto former = inputs_.find(slot);
-      if (former != inputs_.end()) read_last(former->second);
-      inputs_.insert_or_assign(slot, Input{std::move(stream)});
+    for (Orders::One& one : orders.list) {
+      if (one.target)
+        take_target(*std::move(one.target));
+      else
+        take_stream(one.slot, std::move(one.stream));
     }
-    if (orders.target) {
-      write();
-      ends_with_inputs_ = orders.target->path.empty();
-      if (!ends_with_inputs_) sink_.emplace(*std::move(orders.target));
-    }
-    // Workers send their last lines when they are told that the log is off.
-    if (ends_with_inputs_ && inputs_.empty()) sink_.reset();
     return !orders.end;
+  }
+
+  void take_target(QueryLogTarget target) {
+    write();
+    ends_with_inputs_ = target.path.empty();
+    if (!ends_with_inputs_) sink_.emplace(std::move(target));
+  }
+
+  void take_stream(std::uint32_t slot, Fd stream) {
+    // The worker before may have sent lines that nobody has read.
+    const auto former = inputs_.find(slot);
+    if (former != inputs_.end()) read_last(former->second);
+    inputs_.insert_or_assign(slot, Input{std::move(stream)});
   }
 
   void wait() {
@@ -190,13 +202,13 @@ QueryLogThread::~QueryLogThread() {
 
 void QueryLogThread::set_target(QueryLogTarget target) {
   const std::lock_guard held(shared_->lock);
-  shared_->orders.target = std::move(target);
+  shared_->orders.list.push_back({.target = std::move(target)});
   shared_->wake_up();
 }
 
 void QueryLogThread::read(std::uint32_t slot, Fd stream) {
   const std::lock_guard held(shared_->lock);
-  shared_->orders.coming[slot] = std::move(stream);
+  shared_->orders.list.push_back({.slot = slot, .stream = std::move(stream)});
   shared_->wake_up();
 }
 

@@ -136,3 +136,48 @@ def test_a_fault_is_one_line_with_its_place(tmp_path):
     made = pandoctl("import", tmp_path / "other")
     assert made.returncode == 1 and "use --from" in made.stderr
     assert pandoctl("import", tmp_path / "missing").returncode == 1
+
+
+LISTING = """\
+one.test
+two.test
+gone.test
+$ORIGIN .
+www.one.test\t300\tIN\tA\t192.0.2.80
+one.test\t300\tIN\tSOA\tns.one.test admin.one.test 7 3600 600 86400 300
+one.test\t300\tIN\tNS\tns.one.test.
+ns.one.test\t300\tIN\tA\t192.0.2.1
+one.test\t300\tIN\tALIAS\twww.elsewhere.test.
+text.one.test\t300\tIN\tTXT\t"a; \\"b\\"" "c"
+$ORIGIN .
+two.test\t300\tIN\tSOA\tns.one.test admin.one.test 8 3600 600 86400 300
+two.test\t300\tIN\tNS\tns.one.test.
+$ORIGIN .
+bad.test\t300\tIN\tSOA\tns.one.test admin.one.test 9 3600 600 86400 300
+www.bad.test\t300\tIN\tA\t192.0.2.999
+"""
+
+
+def test_a_listing_of_powerdns_is_served(tmp_path):
+    listing, config = tmp_path / "listing.txt", tmp_path / "made" / "imported.yaml"
+    listing.write_text(LISTING)
+    config.parent.mkdir()
+    assert pandoctl("import", listing).returncode == 1, "zone files need a place"
+    done = pandoctl("import", listing, "--to", config)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{config}: 2 zones, 0 keys, 0 remotes\n"
+    places = [re.match(r".*listing.txt:(\d+): ", line)[1] for line in done.stderr.splitlines()]
+    assert places == ["9", "16", "15", "3"], done.stderr
+    assert check(config).returncode == 0
+    assert sorted(path.name for path in (config.parent / "zones").iterdir()) == ["one.test.zone", "two.test.zone"]
+    again = pandoctl("import", listing, "--to", config.with_name("other.yaml"))
+    assert again.returncode == 1 and "there already" in again.stderr and not config.with_name("other.yaml").exists()
+    text = re.sub("file: zones/", f"file: {config.parent}/zones/", config.read_text())
+    server = ImportedPando(tmp_path / "pando", text)
+    try:
+        server.start("one.test")
+        assert server.ask("www.one.test").answer[0][0].address == "192.0.2.80"
+        assert server.ask("text.one.test", "TXT").answer[0][0].strings == (b'a; "b"', b"c")
+        assert server.ask("two.test", "SOA").answer[0][0].serial == 8
+    finally:
+        server.clean()

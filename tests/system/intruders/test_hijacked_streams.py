@@ -168,7 +168,7 @@ def ask_all(server, name, count=64):
 
 
 def lines_of(log):
-    """All lines of the log: whole objects in printable ASCII, whatever a worker has sent."""
+    """All lines of the log: printable ASCII between braces, whatever a worker has sent."""
     found = []
     for line in log.read_bytes().split(b"\n")[:-1]:
         assert line[:1] == b"{" and line[-1:] == b"}" and all(0x20 <= octet < 0x7F for octet in line), line
@@ -177,7 +177,9 @@ def lines_of(log):
 
 
 def honest(log, name):
-    return sum(json.loads(line)["qname"] == f"{name}." for line in lines_of(log) if b'"qname":' in line)
+    """Lines of whole workers about this name. What a hijacked worker sends need not be JSON."""
+    lines = [line for line in lines_of(log) if line.startswith(b'{"time":')]
+    return sum(json.loads(line)["qname"] == f"{name}." for line in lines)
 
 
 def memory_of(pid):
@@ -291,8 +293,8 @@ def test_a_flood_of_lines_holds_no_memory_and_stops_nobody(logged):
         end = time.monotonic() + 4
         while time.monotonic() < end:
             sent += max(process.call("sendto", stream, address, len(line), 0x4040, 0, 0), 0)
-        assert add(server, "in-the-flood") == 0
     assert sent > 1 << 20
+    assert add(server, "after-flood") == 0
     ask_all(server, "after-flood.two.test")
     servers.wait_until("lines come", lambda: honest(log, "after-flood.two.test") >= 63)
     assert memory_of(manager) - before < 64 << 10
