@@ -170,6 +170,18 @@ def test_a_manager_that_is_killed_while_it_writes_the_file_is_followed_by_one_th
     producer.await_members()
 
 
+def test_the_status_tells_catalog_and_members(producer):
+    producer.start()
+    server = producer.server
+    catalog = server.control("zone", "status", CATALOG)
+    assert (catalog["catalog_role"], catalog["catalog_members"], catalog["catalog"]) == ("producer", 2, "")
+    member = server.control("zone", "status", "one.test")
+    assert (member["catalog_role"], member["catalog"], member["added"]) == ("", f"{CATALOG}.", False)
+    assert server.control("status")["catalogs"] == [{"zone": f"{CATALOG}.", "role": "producer", "problem": ""}]
+    assert "producer, 2 members" in ctl(server, "zone", "status", CATALOG)[1]
+    assert f"{CATALOG}. (producer)" in ctl(server, "status")[1]
+
+
 def test_two_catalogs_have_their_own_members(producer):
     producer.start()
     config = producer.server.config
@@ -199,6 +211,24 @@ def test_zones_that_commands_add_are_members(producer):
     assert code == 0, out + err
     del producer.members["added.test"]
     producer.await_members()
+
+
+def test_a_catalog_leaves_after_the_zones_that_commands_gave_it(producer):
+    """Until then the reload is refused, with the zone and the way out."""
+    producer.start()
+    server = producer.server
+    server.control("zone", "add", "added.test", "--file", str(producer.folder / "one.test"), f"catalog={CATALOG}")
+    text = server.config.read_text()
+    server.config.write_text(text.replace(f"catalogs: [{{zone: {CATALOG}, role: producer}}]\n", "").replace(
+        f', "catalog": "{CATALOG}"', "").replace(', "catalog-group": "gold"', ""))
+    code, _, err = ctl(server, "reload")
+    assert code == 1 and f"zone added.test.: catalog: no catalog '{CATALOG}.' is produced here" in err, err
+    way_out = err.strip().rpartition("pandoctl ")[2].split()
+    assert way_out == ["zone", "configure", "added.test.", "catalog"]
+    assert ctl(server, *way_out)[0] == 0
+    assert ctl(server, "reload")[0] == 0
+    assert server.ask(CATALOG, "SOA").rcode() == dns.rcode.REFUSED
+    assert address_of(server, "added.test") == "192.0.2.11"
 
 
 def test_ten_thousand_at_once(producer):
