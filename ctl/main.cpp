@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 
@@ -59,10 +58,7 @@ struct Arguments {
 };
 
 ctl::Output output_for(const Arguments& arguments) {
-  // https://no-color.org
-  const char* plain = std::getenv("NO_COLOR");
-  const bool colour = ::isatty(STDOUT_FILENO) != 0 && (plain == nullptr || *plain == '\0');
-  return {std::cout, std::cerr, arguments.json, colour};
+  return {std::cout, std::cerr, arguments.json};
 }
 
 /// Folder of the control socket. Even a configuration with errors must give it: pandoctl is the

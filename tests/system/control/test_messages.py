@@ -1,4 +1,4 @@
-"""What running programs say: refusals in the log, errors of pandoctl, and what status tells until it is over."""
+"""What running programs say: refusals in the log, errors of pandoctl, addresses that are not open."""
 
 import json
 import re
@@ -124,17 +124,3 @@ def test_a_port_that_another_process_has_is_told_and_opened_later(make):
         assert "NOT OPEN" in ctl(server, "status")[1]
     servers.wait_until("the address is open", lambda: ctl(server, "ready")[0] == 0)
     assert server.serial(ZONE) == 1
-
-
-def test_keys_that_wait_for_a_restart_are_told_until_it_happens(make):
-    server = make({}).start(ZONE)
-    assert server.control("status")["restart_needed"] == []
-    server.extra = "  cpu-affinity: true"
-    server.write_config()
-    for _ in range(2):
-        server.control("reload")
-        assert server.control("status")["restart_needed"] == ["server.cpu-affinity"]
-        assert "server.cpu-affinity" in ctl(server, "status")[1]
-    server.stop()
-    server.start(ZONE)
-    assert server.control("status")["restart_needed"] == []
