@@ -11,7 +11,7 @@
 #include "base/secret.h"
 #include "config/added_zones.h"
 #include "config/files.h"
-#include "config/open_text.h"
+#include "config/settings/open_text.h"
 #include "config/tables.h"
 #include "config/zones.h"
 

@@ -68,7 +68,7 @@ Result<std::string> run_directory(const Arguments& arguments) {
   if (::access(arguments.config.c_str(), R_OK) != 0)
     return fail_errno("cannot read " + arguments.config);
   const auto loaded = config::load(arguments.config, {.read_zone_lists = false});
-  if (!loaded.ok())
+  if (!loaded.ok() && !arguments.json)
     std::cerr << "pandoctl: the configuration has errors; see 'pandoctl config check'\n";
   return loaded.settings.server.run_directory;
 }
@@ -119,16 +119,26 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      if (app_.exit(error) == 0) return ctl::kDone;
-      suggest(argc, argv);
+      if (error.get_exit_code() == 0) return app_.exit(error);  // help, or the version
+      refuse(argc, argv, error.what());
       return ctl::kUsage;
     }
     return action_();
   }
 
  private:
-  /// Names the command that the first unknown word was probably meant to be.
-  void suggest(int argc, char** argv) const {
+  /// The options may not have been read when a word was wrong.
+  void refuse(int argc, char** argv, const std::string& error) const {
+    const auto is_json = [](std::string_view word) { return word == "--json"; };
+    const bool json = std::any_of(argv + 1, argv + argc, is_json);
+    const std::string unknown = unknown_word(argc, argv);
+    ctl::print_error({std::cout, std::cerr, json}, unknown.empty() ? error : unknown);
+    if (!json) std::cerr << "Run with --help for more information.\n";
+  }
+
+  /// The first word that is no command where one is wanted, with the one that was probably meant.
+  /// Empty: there is no such word.
+  [[nodiscard]] std::string unknown_word(int argc, char** argv) const {
     const CLI::App* command = &app_;
     for (int i = 1; i < argc; ++i) {
       const std::string_view word = argv[i];
@@ -142,11 +152,15 @@ class CommandLine {
         command = command->get_subcommand(*found);
         continue;
       }
+      if (names.empty()) return {};  // the words of a command
       const std::vector<std::string_view> candidates(names.begin(), names.end());
       const std::string_view meant = nearest(word, candidates);
-      if (!meant.empty()) std::cerr << "Did you mean '" << meant << "'?\n";
-      return;
+      const std::string said =
+          command == &app_ ? fmt::format("unknown command '{}'", word)
+                           : fmt::format("unknown command '{} {}'", command->get_name(), word);
+      return meant.empty() ? said : fmt::format("{}; did you mean '{}'?", said, meant);
     }
+    return {};
   }
 
   using SessionCommand = std::function<int(ctl::Session&)>;

@@ -7,8 +7,8 @@ import servers
 # What they share takes long to set up.
 TOGETHER = ("test_isolation", "test_systemd_boot", "test_systemd_restarts", "test_packages", "differential", "intruders")
 
-# Packages and units are tested with the programs that they carry.
-RELEASE = ("system/boot/",)
+# Packages and units are tested with the programs that they carry, and a fleet has many processes.
+RELEASE = ("system/boot/", "system/fleet/")
 # Attacks, and searches of memory, mean most where no sanitizer has changed what the processes map and may call; the
 # programs with sanitizers see what else goes wrong meanwhile.
 BOTH = ("system/intruders/", "system/keys/", "tidy/test_hardening.py")

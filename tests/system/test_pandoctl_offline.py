@@ -71,7 +71,8 @@ def test_a_wrong_command_line_is_told_from_a_failure(arguments):
 def test_an_unknown_word_gets_the_nearest_one(arguments, meant):
     result = pandoctl(*arguments)
     assert result.returncode == USAGE
-    assert f"Did you mean '{meant}'?" in result.stderr
+    reason = json.loads(result.stderr)["error"] if "--json" in arguments else result.stderr
+    assert f"; did you mean '{meant}'?" in reason and "unknown command" in reason
 
 
 @pytest.mark.parametrize("arguments", [

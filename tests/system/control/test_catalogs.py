@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import time
 
 import dns.query
 import dns.rcode
@@ -11,6 +12,7 @@ import pytest
 import servers
 
 CATALOG = "catalog.test"
+LOCAL = [{"address": "127.0.0.0/8"}]
 
 
 def zone_text(address):
@@ -191,3 +193,43 @@ def test_zones_of_commands_stay_and_members_are_the_catalogs(pando, bind, tmp_pa
     edit(bind, server, ("delete", "id9.zones"))
     servers.wait_until("nothing is wrong any more", lambda: problem(server) == "")
     await_members(server, ALL, ["own.test"])
+
+
+def test_a_member_moves_between_two_catalogs(pando, tmp_path):
+    """Its old catalog has to yield it (property coo of RFC 9432); its data stay served all the time."""
+    texts = {"moves.test": zone_text("192.0.2.55")}
+    for number, catalog in enumerate(("first.test", "second.test")):
+        texts[catalog] = ("@ 0 SOA invalid. invalid. 1 3600 600 2147483646 0\n@ 0 NS invalid.\nversion 0 TXT \"2\"\n" +
+                          ("m.zones 0 PTR moves.test.\n" if number == 0 else ""))
+    zones = []
+    for zone, text in texts.items():
+        (tmp_path / f"{zone}.zone").write_text(text)
+        zones.append({"name": zone, "file": str(tmp_path / f"{zone}.zone"), "allow-transfer": LOCAL, "allow-update": LOCAL})
+    primary = pando(zones, workers=1).start("moves.test")
+    server = pando_for(pando, primary)
+    server.sections = "catalogs:\n" + "".join(
+        f"  - {{zone: {catalog}, role: consumer, primaries: [up]}}\n" for catalog in ("first.test", "second.test"))
+    server.write_config()
+    server.control("reload")
+    await_members(server, {"moves.test": "192.0.2.55"})
+
+    def change(catalog, method, *words):
+        message = dns.update.UpdateMessage(catalog)
+        getattr(message, method)(*words)
+        assert dns.query.tcp(message, "127.0.0.1", port=primary.port, timeout=20).rcode() == 0
+        server.control("zone", "refresh", catalog)
+
+    def problem_of(catalog):
+        assert address_of(server, "moves.test") == "192.0.2.55"
+        return server.control("zone", "status", catalog)["problem"]
+
+    change("second.test", "add", "n.zones", 0, "PTR", "moves.test.")
+    servers.wait_until("it is refused", lambda: "catalog first.test. has it" in problem_of("second.test"))
+    change("first.test", "add", "coo.m.zones", 0, "PTR", "second.test.")
+    servers.wait_until("it has moved", lambda: problem_of("second.test") == "")
+    change("first.test", "delete", "m.zones")
+    change("first.test", "delete", "coo.m.zones")
+    servers.wait_until("the old catalog has no member", lambda: (
+        server.control("zone", "status", "first.test")["serial"] == primary.serial("first.test")))
+    time.sleep(1.5)  # it looks once a second, and could take the member away
+    assert problem_of("first.test") == problem_of("second.test") == ""

@@ -201,6 +201,24 @@ def test_zones_that_commands_add_are_members(producer):
     producer.await_members()
 
 
+def test_a_catalog_leaves_after_the_zones_that_commands_gave_it(producer):
+    """Until then the reload is refused, with the zone and the way out."""
+    producer.start()
+    server = producer.server
+    server.control("zone", "add", "added.test", "--file", str(producer.folder / "one.test"), f"catalog={CATALOG}")
+    text = server.config.read_text()
+    server.config.write_text(text.replace(f"catalogs: [{{zone: {CATALOG}, role: producer}}]\n", "").replace(
+        f', "catalog": "{CATALOG}"', "").replace(', "catalog-group": "gold"', ""))
+    code, _, err = ctl(server, "reload")
+    assert code == 1 and f"zone added.test.: catalog: no catalog '{CATALOG}.' is produced here" in err, err
+    way_out = err.strip().rpartition("pandoctl ")[2].split()
+    assert way_out == ["zone", "configure", "added.test.", "catalog"]
+    assert ctl(server, *way_out)[0] == 0
+    assert ctl(server, "reload")[0] == 0
+    assert server.ask(CATALOG, "SOA").rcode() == dns.rcode.REFUSED
+    assert address_of(server, "added.test") == "192.0.2.11"
+
+
 @pytest.mark.release
 def test_ten_thousand_at_once(producer):
     producer.start()

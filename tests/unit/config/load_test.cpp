@@ -368,6 +368,15 @@ TEST(Configuration, RefusesWrongShapes) {
   EXPECT_EQ(errors_of("server: {}\n]\n"), "2: illegal flow end");
 }
 
+TEST(Configuration, WhatIsNotClosedIsToldInPlaceOfTheParsersWords) {
+  EXPECT_EQ(errors_of("zones:\n  - {name: a.test, file: x\nserver: {}\n"),
+            "2: the { that begins here is not closed");
+  EXPECT_EQ(errors_of("zones:\n  - name: 'a.test\n    file: x\n"),
+            "2: the ' that begins here is not closed");
+  EXPECT_EQ(errors_of("server: {listen: [127.0.0.1}\n"),
+            "1: the [ that begins here is closed by the } of line 1");
+}
+
 TEST(Configuration, RefusesWrongValues) {
   const std::pair<const char*, const char*> cases[] = {
       {"server: {workers: none}", "neither auto, external nor a number"},

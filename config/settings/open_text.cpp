@@ -1,4 +1,4 @@
-#include "config/open_text.h"
+#include "config/settings/open_text.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,7 @@
-#include "config/open_text.h"
+#include "config/settings/open_text.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include "load_fixture.h"
 
 namespace pando::config {
 namespace open_text_test {
@@ -32,15 +30,6 @@ TEST(OpenText, IsNoneInTextsThatEnd) {
 }
 
 TEST(OpenText, IsNotLookedForWithBlockScalars) { EXPECT_EQ(open_of("a: |\n  'x [\nb: {\n"), ""); }
-
-TEST(OpenText, IsToldInPlaceOfTheParsersWords) {
-  EXPECT_EQ(errors_of("zones:\n  - {name: a.test, file: x\nserver: {}\n"),
-            "2: the { that begins here is not closed");
-  EXPECT_EQ(errors_of("zones:\n  - name: 'a.test\n    file: x\n"),
-            "2: the ' that begins here is not closed");
-  EXPECT_EQ(errors_of("server: {listen: [127.0.0.1}\n"),
-            "1: the [ that begins here is closed by the } of line 1");
-}
 
 }  // namespace open_text_test
 }  // namespace pando::config

@@ -1,0 +1,126 @@
+"""What running programs say: refusals in the log, errors of pandoctl, addresses that are not open."""
+
+import json
+import re
+import socket
+import subprocess
+
+import dns.query
+import dns.rcode
+import dns.tsig
+import dns.tsigkeyring
+import dns.update
+import dns.xfr
+import pytest
+
+import servers
+from test_records import ctl
+
+ZONE = "said.test"
+SECRET = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTAwMDE="
+OTHER = "AAAAZXQtc2VjcmV0LXNlY3JldC1zZWNyZXQtMDAwMQ=="
+TEXT = "@ 300 SOA ns1 admin 1 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
+
+
+@pytest.fixture
+def make(pando, tmp_path):
+    def made(rules, **options):
+        file = tmp_path / "said.zone"
+        file.write_text(TEXT)
+        return pando([{"name": ZONE, "file": str(file), **rules}], workers=1,
+                     keys=[{"name": "panel.", "secret": SECRET}], **options)
+    return made
+
+
+def update(server, key=None, secret=SECRET):
+    options = {"keyring": dns.tsigkeyring.from_text({key: secret}), "keyalgorithm": dns.tsig.HMAC_SHA256} if key else {}
+    message = dns.update.UpdateMessage(ZONE, **options)
+    message.add("x", 300, "A", "192.0.2.3")
+    return dns.query.udp(message, "127.0.0.1", port=server.port, timeout=20)
+
+
+def line_of(server, event):
+    """The last line of the log with this event, and its fields."""
+    lines = servers.wait_until(f"{event} in the log",
+                               lambda: [line for line in server.log().splitlines() if f" {event} " in line])
+    return dict(re.findall(r'(\w+)=("[^"]*"|\S+)', lines[-1]))
+
+
+def test_a_signature_by_another_secret_is_named_with_its_key(make):
+    server = make({"allow-update": [{"key": "panel."}]}).start(ZONE)
+    with pytest.raises(dns.tsig.PeerBadSignature):
+        update(server, "panel.", OTHER)
+    fields = line_of(server, "request_not_verified")
+    assert (fields["error"], fields["key"], fields["zone"]) == ("BADSIG", "panel.", f"{ZONE}.")
+    assert fields["client"].startswith("127.0.0.1@")
+
+
+@pytest.mark.parametrize("refuse, kind, reason", [
+    (lambda server: update(server), "UPDATE", "no rule of allow-update allows it"),
+    (lambda server: update(server, "unknown."), "UPDATE", "BADKEY: no key of that name and algorithm"),
+    (lambda server: list(dns.query.xfr("127.0.0.1", ZONE, port=server.port, lifetime=20)), "AXFR",
+     "no rule of allow-transfer allows it")], ids=["update", "key", "transfer"])
+def test_refusals_of_workers_leave_a_line_and_a_flood_few(make, refuse, kind, reason):
+    server = make({"allow-update": [{"key": "panel.", "address": "192.0.2.1"}]}).start(ZONE)
+
+    def refused():
+        try:
+            answer = refuse(server)
+        except (dns.tsig.PeerBadKey, dns.xfr.TransferError):
+            return True
+        return answer.rcode() == dns.rcode.REFUSED
+
+    assert refused()
+    fields = line_of(server, "request_refused")
+    assert (fields["kind"], fields["zone"], fields["reason"].strip('"')) == (kind, f"{ZONE}.", reason)
+    for _ in range(100):
+        assert refused()
+    lines = [line for line in server.log_path.read_text().splitlines() if " request_refused " in line]
+    seconds = {line[:19] for line in lines}
+    assert len(lines) <= len(seconds) + 1, "one a second"
+
+
+def pandoctl(*words):
+    return subprocess.run([str(servers.build_folder() / "pandoctl"), *map(str, words)], capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("zones:\n  - {name: a.test, file: x\nserver: {}\n", ":2: the { that begins here is not closed"),
+    ("server: {}\nzones:\n  - name: 'a.test\n    file: x\n", ":3: the ' that begins here is not closed"),
+    ("server:\n  listen: ['127.0.0.1:53']\n", "a port is written '127.0.0.1@53'"),
+    ("server:\n  listen: ['[::1]:53']\n", "a port is written '::1@53'"),
+    ("server: {listne: []}\n", "did you mean 'listen'?"),
+    ("server: {tls: {}}\nremotes: [{name: a, address: [127.0.0.1], tls: {}}]\n", "not supported yet")])
+def test_a_mistake_of_the_configuration_is_told_with_its_remedy(tmp_path, text, message):
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    done = pandoctl("--config", path, "config", "check")
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("words, code", [
+    (["zone", "statsu"], 2), (["zone", "add"], 2), (["zone", "status", "absent.test"], 1), (["zone", "read", "a..b"], 1),
+    (["--timeout", "0", "status"], 2)])
+def test_errors_for_programs_are_json(make, words, code):
+    server = make({}).start(ZONE)
+    done = pandoctl("--config", server.config, "--json", *words)
+    assert done.returncode == code and done.stdout == ""
+    assert list(json.loads(done.stderr)) == ["error"] and json.loads(done.stderr)["error"]
+
+
+def test_a_port_that_another_process_has_is_told_and_opened_later(make):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        server = make({}, port=servers.free_port())
+        other.bind(("127.0.0.1", server.port))
+        with open(server.log_path, "ab") as log:
+            server.process = subprocess.Popen(server.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        servers.wait_until("the manager runs", server.manager_pid, seconds=60)
+        servers.wait_until("a worker serves", lambda: server.control("status")["workers_running"] == 1)
+        [reason] = server.control("status")["addresses"].values()
+        assert "Address already in use" in reason and str(server.port) in reason
+        code, out, _ = ctl(server, "ready")
+        assert code == 1 and "no address is open" in out
+        assert "NOT OPEN" in ctl(server, "status")[1]
+    servers.wait_until("the address is open", lambda: ctl(server, "ready")[0] == 0)
+    assert server.serial(ZONE) == 1
