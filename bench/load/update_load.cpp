@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "bench/latencies.h"
+#include "bench/load/latencies.h"
 #include "dns/encoding.h"
 #include "dns/message/message.h"
 #include "dns/tsig/tsig.h"

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "bench/latencies.h"
+#include "bench/load/latencies.h"
 #include "dns/message/message.h"
 
 namespace {
