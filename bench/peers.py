@@ -86,9 +86,9 @@ def end(server):
 
 def version(kind):
     """What a server's program says of its version."""
-    program, word = {"pando": (str(servers.build_folder() / "pando-manager"), "--version"), "nsd": (None, "-v"),
-                     "knot": (None, "-V"), "bind": (None, "-v")}[kind]
-    done = subprocess.run([program or servers.peer_program(kind), word], capture_output=True, text=True)
+    program = str(servers.build_folder() / "pando-manager") if kind == "pando" else servers.peer_program(kind)
+    word = {"pando": "--version", "knot": "-V"}.get(kind, "-v")
+    done = subprocess.run([program, word], capture_output=True, text=True)
     return re.search(r"\d+\.\d+\S*", done.stdout + done.stderr)[0]
 
 
