@@ -117,6 +117,23 @@ def add(server, name, zone="example.test"):
     return dns.query.udp(update, "127.0.0.1", port=server.port, timeout=20).rcode()
 
 
+def test_without_keys_another_hosts_name_reaches_nothing(beside):
+    """As a browser sends it for a web page whose name leads to 127.0.0.1 (DNS rebinding)."""
+    _, program = beside(section="hosts: [Pando.example]")
+    for path in ("/", "/metrics", "/page/zones", "/api/v1/servers/localhost/zones", "/nothing"):
+        for host in ("rebound.example", f"rebound.example:{program.port}", "127.0.0.1.rebound.example", "x.localhost"):
+            status, _, text = program.get(path, Host=host)
+            assert status == 421 and "http.hosts" in text and "example.test" not in text, (path, host)
+    for host in ("localhost", f"LOCALHOST:{program.port}", "127.0.0.1", f"[::1]:{program.port}", "pando.example:80"):
+        assert program.get("/metrics", Host=host)[0] == 200, host
+
+
+def test_with_keys_the_key_decides_and_not_the_name(beside):
+    _, program = beside(section=f"keys: [{{name: reader, secret: {READ}}}]")
+    assert program.get("/metrics", Host="any.example", X_API_Key=READ)[0] == 200
+    assert program.get("/metrics", Host="any.example")[0] == 401
+
+
 def test_metrics_count_what_clients_did(beside):
     server, program = beside()
     before = program.metrics()

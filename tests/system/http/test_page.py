@@ -157,21 +157,18 @@ def add_broken_zones(server, tmp_path):
 
 
 def test_one_request_finds_a_problem_behind_more_zones_than_the_manager_lists_at_once(beside, tmp_path):
-    """The manager lists 1,000 zones at a time; the broken zone comes behind three such pages."""
+    """The manager lists 1,000 zones at a time; the zones with problems come behind three such pages."""
     count = 3500
     server, program = beside(zones=("a.test",))
-    (tmp_path / "many.zone").write_text(ZONE)
-    (tmp_path / "many.list").write_text(
-        "".join(f"z{number:05}.test {tmp_path}/many.zone\n" for number in range(count)) +
-        f"zz.test {tmp_path}/missing.zone\n")
-    server.config.write_text(server.config.read_text() + f"zone-lists: [{tmp_path}/many.list]\n")
-    server.control("reload", check=False)
+    server.zones += [{"name": f"a{number:05}.test", "file": str(tmp_path / "zone")} for number in range(count)]
+    add_broken_zones(server, tmp_path)
     with_reasons = lambda: [zone for zone in zones_of(program, "problems=1")["zones"] if zone["problem"]]
-    zones = servers.wait_until("the reason is known", lambda: with_reasons(), 120)
-    assert [zone["name"] for zone in zones] == ["zz.test."]
-    page = zones_of(program, "problems=1&search=zz")
-    assert names_of(page) == ["zz.test."] and page["next"] == ""
-    assert page["looked"] == count + 2
+    servers.wait_until("both reasons are known", lambda: len(with_reasons()) == 2, 120)
+    # A busy manager may take longer than one request lasts.
+    page = servers.wait_until("one request sees all", lambda: (
+        found := zones_of(program, "problems=1&search=.test"))["next"] == "" and found)
+    assert names_of(page) == ["broken.test.", "stale.test."]
+    assert page["looked"] == count + 3
 
 
 def test_zones_with_problems_are_found(beside, tmp_path):
