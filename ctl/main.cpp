@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 
@@ -58,7 +59,10 @@ struct Arguments {
 };
 
 ctl::Output output_for(const Arguments& arguments) {
-  return {std::cout, std::cerr, arguments.json};
+  // https://no-color.org
+  const char* plain = std::getenv("NO_COLOR");
+  const bool colour = ::isatty(STDOUT_FILENO) != 0 && (plain == nullptr || *plain == '\0');
+  return {std::cout, std::cerr, arguments.json, colour};
 }
 
 /// Folder of the control socket. Even a configuration with errors must give it: pandoctl is the

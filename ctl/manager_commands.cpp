@@ -27,12 +27,6 @@ ControlRequest request_for(std::string_view verb) {
   return request;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 /// Progress of a load: without a percentage when the total is not known, as with $INCLUDE.
 std::string progress_text(const ipc::ZoneRow& zone) {
   const auto amount = [&](std::uint64_t count) {
@@ -66,6 +60,10 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("names", number(zone.names));
   facts.add("history", number(zone.history) + " bytes");
   facts.add("added by", zone.added ? "pandoctl zone add" : "");
+  if (!zone.catalog_role.empty())
+    facts.add("catalog", fmt::format("{}, {}", zone.catalog_role,
+                                     counted(zone.catalog_members, "member")));
+  facts.add("member of", zone.catalog);
   facts.add("file", zone.file);
   facts.add("primaries", joined(zone.primaries));
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");
@@ -227,7 +225,7 @@ int Session::status(bool all) {
     if (output_.json) return {};
     auto status = ipc::read_json<ipc::StatusResult>(result);
     if (!status) return pass(status);
-    print_status(*status, all, output_.out);
+    print_status(*status, all, output_.out, output_.colour);
     return {};
   });
 }

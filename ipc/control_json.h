@@ -11,14 +11,16 @@ namespace pando::ipc {
 
 // Absent members keep their defaults, so that programs of neighbouring versions understand each
 // other. A list without its rows is an error.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CatalogRow, zone, role, problem)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, program, pid,
-                                                started, configuration, configured, zone_lists, problem, worker_mode,
+                                                started, configuration, configured, zone_lists, problem, restart_needed, worker_mode,
                                                 worker_isolation, workers_wanted, workers_running,
-                                                addresses, zones, zones_loaded, store_version,
-                                                store, journal, image, image_not_used,
+                                                addresses, zones, zones_loaded, catalogs,
+                                                store_version, store, journal, image, image_not_used,
                                                 image_quarantined, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
-                                                history, added, frozen, file, primaries, notified,
+                                                history, added, frozen, catalog, catalog_role,
+                                                catalog_members, file, primaries, notified,
                                                 refresh_at, expires_at, last_ok, signatures_end,
                                                 signature_faults, problem,
                                                 load_phase, load_done, load_total, removed_at,

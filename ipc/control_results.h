@@ -12,6 +12,14 @@ namespace pando::ipc {
 /// Named numbers for people and monitoring, e.g. {"queries": 12}.
 using Counters = std::map<std::string, std::uint64_t>;
 
+/// A catalog zone (RFC 9432) of the configuration.
+struct CatalogRow {
+  std::string zone{};
+  std::string role{};     ///< "producer" or "consumer"
+  std::string problem{};  ///< of the catalog or its members
+  bool operator==(const CatalogRow&) const = default;
+};
+
 struct StatusResult {
   std::string version{};  ///< of the program
   std::string build{};    ///< its build ID, as hexadecimal digits
@@ -22,6 +30,8 @@ struct StatusResult {
   std::uint64_t configured = 0;  ///< time of the last load of the configuration
   std::string zone_lists{};      ///< "read", "reading", or "failed": the store's zones are served
   std::string problem{};         ///< why zone lists are not read, or updates refused
+  /// Keys of the configuration in force whose change waits for a restart of the manager.
+  std::vector<std::string> restart_needed{};
   std::string worker_mode{};     ///< "managed" or "external"
   /// "user": workers run as a user of their own; "none": as the manager's
   std::string worker_isolation{};
@@ -31,6 +41,7 @@ struct StatusResult {
   std::map<std::string, std::string> addresses{};
   std::uint64_t zones = 0;
   std::uint64_t zones_loaded = 0;
+  std::vector<CatalogRow> catalogs{};
   std::uint64_t store_version = 0;  ///< number of the published version
   Counters store{};    ///< bytes: "file", "live", "limit"; chunks: "in-use", "free", ...
   Counters journal{};  ///< "position", "bytes", ...
@@ -51,8 +62,11 @@ struct ZoneRow {
   // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t names = 0;
   std::uint64_t history = 0;  ///< bytes of the changesets kept for IXFR
-  bool added = false;         ///< by `pandoctl zone add`, not by the configuration
+  bool added = false;         ///< by `pandoctl zone add`, not by configuration or catalog
   bool frozen = false;        ///< neither updates nor transfers change it
+  std::string catalog{};      ///< the catalog zone of which it is a member
+  std::string catalog_role{};  ///< of a catalog zone: "producer" or "consumer"
+  std::uint64_t catalog_members = 0;  ///< of a catalog zone: number of its members here
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
   /// ADDRESS@PORT of each NOTIFY target → outcome of the last NOTIFY, as text for people.

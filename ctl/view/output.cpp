@@ -54,14 +54,27 @@ void Table::print_row(std::ostream& out, const std::vector<std::string>& row) co
 }
 
 void Facts::add(std::string name, std::string value) {
-  if (!value.empty()) facts_.emplace_back(std::move(name), std::move(value));
+  if (!value.empty()) facts_.push_back({std::move(name), std::move(value), false});
 }
 
-void Facts::print(std::ostream& out) const {
+void Facts::add_problem(std::string name, std::string value) {
+  if (!value.empty()) facts_.push_back({std::move(name), std::move(value), true});
+}
+
+void Facts::print(std::ostream& out, bool colour) const {
   std::size_t width = 0;
-  for (const auto& [name, value] : facts_) width = std::max(width, name.size());
-  for (const auto& [name, value] : facts_)
-    out << fmt::format("{:<{}}{}{}\n", name + ":", width + 1, kGap, value);
+  for (const Fact& fact : facts_) width = std::max(width, fact.name.size());
+  for (const Fact& fact : facts_) {
+    const bool red = colour && fact.is_problem;
+    out << fmt::format("{}{:<{}}{}{}{}\n", red ? "\x1b[31m" : "", fact.name + ":", width + 1, kGap,
+                       fact.value, red ? "\x1b[0m" : "");
+  }
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
 }
 
 std::string number(std::uint64_t value) { return std::to_string(value); }

@@ -21,7 +21,8 @@ enum ExitCode : int {
 struct Output {
   std::ostream& out;
   std::ostream& err;
-  bool json = false;  ///< output for programs
+  bool json = false;    ///< output for programs
+  bool colour = false;  ///< output for a terminal
 };
 
 /// Prints an error on the stream for errors: "pandoctl: REASON", or {"error": REASON} for programs.
@@ -52,12 +53,21 @@ class Table {
 class Facts {
  public:
   void add(std::string name, std::string value);
-  void print(std::ostream& out) const;
+  /// A fact that wants somebody's attention: red with colours.
+  void add_problem(std::string name, std::string value);
+  void print(std::ostream& out, bool colour = false) const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> facts_;
+  struct Fact {
+    std::string name;
+    std::string value;
+    bool is_problem = false;
+  };
+  std::vector<Fact> facts_;
 };
 
+/// "one, two".
+[[nodiscard]] std::string joined(const std::vector<std::string>& words);
 [[nodiscard]] std::string number(std::uint64_t value);
 /// RFC 3339 in UTC; "never" for 0.
 [[nodiscard]] std::string time_text(std::uint64_t seconds_since_1970);

@@ -47,25 +47,33 @@ void add_addresses(Facts& facts, const ipc::StatusResult& status) {
     if (reason.empty()) open += (open.empty() ? "" : ", ") + address;
   facts.add("addresses", open);
   for (const auto& [address, reason] : status.addresses)
-    if (!reason.empty()) facts.add("NOT OPEN", reason);
+    if (!reason.empty()) facts.add_problem("NOT OPEN", reason);
 }
 
 void add_problems(Facts& facts, const ipc::StatusResult& status) {
   if (status.zone_lists == "reading") facts.add("zone lists", "being read");
-  if (status.zone_lists == "failed") facts.add("zone lists", "not read: " + status.problem);
-  if (status.zone_lists != "failed") facts.add("problem", status.problem);
+  if (status.zone_lists == "failed") facts.add_problem("zone lists", "not read: " + status.problem);
+  if (status.zone_lists != "failed") facts.add_problem("problem", status.problem);
+  facts.add_problem("wait for restart", joined(status.restart_needed));
   if (status.worker_isolation == "none")
-    facts.add("WARNING", "workers run as the manager's user: a hijacked one can read its keys");
+    facts.add_problem("WARNING", "workers run as the manager's user: a hijacked one can read its keys");
   if (value_of(status.journal, "in_memory") != 0)
-    facts.add("WARNING", "the journal is in memory: a host restart loses all updates");
-  facts.add("image not used", status.image_not_used);
+    facts.add_problem("WARNING", "the journal is in memory: a host restart loses all updates");
+  facts.add_problem("image not used", status.image_not_used);
   if (!status.image_quarantined.empty())
-    facts.add("image quarantined", status.image_quarantined +
-                                       " (remove that file when nobody needs it: its " +
-                                       "chunks go with a later start)");
+    facts.add_problem("image quarantined", status.image_quarantined +
+                                               " (remove that file when nobody needs it: its " +
+                                               "chunks go with a later start)");
 }
 
 void add_data(Facts& facts, const ipc::StatusResult& status) {
+  for (const ipc::CatalogRow& catalog : status.catalogs) {
+    const std::string name = fmt::format("{} ({})", catalog.zone, catalog.role);
+    if (catalog.problem.empty())
+      facts.add("catalog", name);
+    else
+      facts.add_problem("catalog", fmt::format("{}: {}", name, catalog.problem));
+  }
   const std::uint64_t removed = value_of(status.counters, "zones_removed");
   facts.add("zones", fmt::format("{} of {} loaded{}", status.zones_loaded, status.zones,
                                  removed == 0 ? "" : fmt::format(", {} removed", removed)));
@@ -125,15 +133,19 @@ void add_counters(Facts& facts, const std::string& prefix, const ipc::Counters& 
 
 }  // namespace
 
-void print_status(const ipc::StatusResult& status, bool all, std::ostream& out) {
+void print_status(const ipc::StatusResult& status, bool all, std::ostream& out, bool colour) {
   Facts facts;
   facts.add("version", fmt::format("{}, pid {}, started {}", status.version, status.pid,
                                    time_text(status.started)));
   facts.add("configuration",
             fmt::format("{} (loaded {})", status.configuration, time_text(status.configured)));
   add_addresses(facts, status);
-  facts.add("workers", fmt::format("{} of {} running ({})", status.workers_running,
-                                   status.workers_wanted, status.worker_mode));
+  const std::string workers = fmt::format("{} of {} running ({})", status.workers_running,
+                                          status.workers_wanted, status.worker_mode);
+  if (status.workers_running < status.workers_wanted)
+    facts.add_problem("workers", workers);
+  else
+    facts.add("workers", workers);
   add_problems(facts, status);
   add_data(facts, status);
   add_work(facts, status);
@@ -143,7 +155,7 @@ void print_status(const ipc::StatusResult& status, bool all, std::ostream& out) 
     add_counters(facts, "image ", status.image);
     add_counters(facts, "", status.counters);
   }
-  facts.print(out);
+  facts.print(out, colour);
 }
 
 std::string why_not_ready(const ipc::StatusResult& status, bool all_zones) {

@@ -11,7 +11,8 @@
 namespace pando::ctl {
 
 /// Prints the status in groups, some twenty lines; with `all` every counter behind them.
-void print_status(const ipc::StatusResult& status, bool all, std::ostream& out);
+void print_status(const ipc::StatusResult& status, bool all, std::ostream& out,
+                  bool colour = false);
 
 /// Why the server does not answer queries; empty: it does. With `all_zones` a zone without data is
 /// a reason, too.

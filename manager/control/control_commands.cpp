@@ -85,8 +85,11 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
   records_.add_to(table_);
   workers_.add_to(table_);
   config_.add_to(table_);
-  table_.add_query(ipc::verb::kStatus,
-                   [this](const Request&) -> Result<json> { return json(status_.make()); });
+  table_.add_query(ipc::verb::kStatus, [this](const Request&) -> Result<json> {
+    ipc::StatusResult result = status_.make();
+    result.catalogs = zone_report_.catalogs();
+    return json(result);
+  });
   table_.add_query(ipc::verb::kZoneList,
                    [this](const Request& request) { return zone_report_.list(request); });
   table_.add_query(ipc::verb::kZoneStatus,

@@ -6,6 +6,29 @@
 
 namespace pando::manager {
 
+namespace {
+
+/// The parts of settings that restart_needed() compares. Zones would be kept in memory, and secrets
+/// that a reload removes must not be.
+config::Settings restart_keys(const config::Settings& settings) {
+  config::Settings kept;
+  kept.server = settings.server;
+  kept.server.cookies = {};
+  kept.store = settings.store;
+  kept.limits = settings.limits;
+  if (settings.http) kept.http.emplace().user = settings.http->user;
+  return kept;
+}
+
+}  // namespace
+
+StatusReport::StatusReport(Parts parts, std::uint64_t started)
+    : parts_(parts),
+      started_(started),
+      at_start_(restart_keys(parts.configuration.runtime->settings)),
+      program_(own_program()),
+      build_(own_build()) {}
+
 ipc::StatusResult StatusReport::make() const {
   const zone::StoreView current = parts_.services.committer->current();
   ipc::StatusResult result;
@@ -16,6 +39,8 @@ ipc::StatusResult StatusReport::make() const {
   result.started = started_;
   result.configuration = parts_.configuration.path;
   result.configured = parts_.configuration.read_at;
+  result.restart_needed =
+      config::restart_needed(at_start_, parts_.configuration.runtime->settings);
   result.zone_lists = parts_.lists.state_text();
   result.problem = parts_.lists.problem();
   if (result.problem.empty()) result.problem = parts_.configuration.list_problem;

@@ -26,8 +26,7 @@ class StatusReport {
   };
 
   /// `started`: start of the process, in seconds since 1970.
-  StatusReport(Parts parts, std::uint64_t started)
-      : parts_(parts), started_(started), program_(own_program()), build_(own_build()) {}
+  StatusReport(Parts parts, std::uint64_t started);
 
   [[nodiscard]] ipc::StatusResult make() const;
 
@@ -39,6 +38,7 @@ class StatusReport {
 
   Parts parts_;
   std::uint64_t started_;
+  config::Settings at_start_;  // the keys that are read at the start alone, without secrets
   std::string program_;
   std::string build_;
 };

@@ -1,5 +1,6 @@
 #include "manager/control/zone_report.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/unix_time.h"
@@ -19,6 +20,31 @@ constexpr std::size_t kMostProblemBytes = 200;
 /// Expiry of a secondary, in seconds since 1970; 0: the zone has none.
 std::uint64_t expiry(const shm::Store::SideEntry* side) {
   return side == nullptr ? 0 : side->expires_at.load(std::memory_order_relaxed);
+}
+
+std::string role_of(const config::Catalog& catalog) {
+  return catalog.produces() ? "producer" : "consumer";
+}
+
+const config::Catalog* find_catalog(const config::Settings& settings, dns::NameView zone) {
+  const auto found = std::ranges::find(settings.catalogs, zone, [](const config::Catalog& catalog) {
+    return catalog.zone.view();
+  });
+  return found == settings.catalogs.end() ? nullptr : &*found;
+}
+
+/// Zones share options, mostly with their neighbours: names are rarely compared.
+std::uint64_t count_members(const config::ZoneTable& zones, const dns::Name& catalog) {
+  std::uint64_t count = 0;
+  const config::ZoneOptions* last = nullptr;
+  bool is_member = false;
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const config::ZoneOptions* options = zones[i].options;
+    if (options != last) is_member = options->catalog == catalog || options->member_of == catalog;
+    last = options;
+    if (is_member) ++count;
+  }
+  return count;
 }
 
 }  // namespace
@@ -69,6 +95,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
   result.signature_faults = parts_.zones.signatures->faults(zone.apex());
   result.history = zone.history_bytes();
   add_settings(zone, result);
+  add_catalog(zone, result);
   result.notified = parts_.zones.notifier->status(dns::Name(zone.apex()));
   const shm::Store::SideEntry* side = shm::known_side(parts_.store.window(), zone.side_index());
   result.expires_at = expiry(side);
@@ -108,10 +135,38 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   if (text.empty()) text = parts_.zones.loads->problem(zone);
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
   if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
-  if (text.empty()) text = parts_.catalogs.problem(zone.apex());
-  if (text.empty() && parts_.configuration.runtime->settings.produces(zone.apex()))
-    text = parts_.producer.problem();
+  if (text.empty()) text = catalog_problem(zone.apex());
   return text;
+}
+
+std::string ZoneReport::catalog_problem(dns::NameView zone) const {
+  if (parts_.configuration.runtime->settings.produces(zone)) return parts_.producer.problem();
+  return parts_.catalogs.problem(zone);
+}
+
+std::vector<ipc::CatalogRow> ZoneReport::catalogs() const {
+  std::vector<ipc::CatalogRow> rows;
+  for (const config::Catalog& catalog : parts_.configuration.runtime->settings.catalogs)
+    rows.push_back({to_text(catalog.zone), role_of(catalog), catalog_problem(catalog.zone)});
+  return rows;
+}
+
+/// The catalog to which the zone belongs, or the zone's own part as a catalog.
+void ZoneReport::add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const {
+  const config::Settings& settings = parts_.configuration.runtime->settings;
+  if (const auto index = settings.zones.find(zone.apex())) {
+    const config::ZoneOptions& options = *settings.zones[*index].options;
+    if (options.catalog) row.catalog = to_text(*options.catalog);
+    // Members of a catalog that left the configuration are zones like others.
+    if (options.member_of && find_catalog(settings, *options.member_of) != nullptr) {
+      row.catalog = to_text(*options.member_of);
+      row.added = false;
+    }
+  }
+  const config::Catalog* own = find_catalog(settings, zone.apex());
+  if (own == nullptr) return;
+  row.catalog_role = role_of(*own);
+  row.catalog_members = count_members(settings.zones, own->zone);
 }
 
 /// A zone that left the configuration and whose updates the journal keeps.

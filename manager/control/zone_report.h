@@ -29,6 +29,8 @@ class ZoneReport {
   /// One page of zones behind `request.after`.
   [[nodiscard]] Result<nlohmann::json> list(const ipc::ControlRequest& request) const;
   [[nodiscard]] Result<nlohmann::json> status(const ipc::ControlRequest& request) const;
+  /// The catalog zones of the configuration, in its order.
+  [[nodiscard]] std::vector<ipc::CatalogRow> catalogs() const;
 
  private:
   [[nodiscard]] ipc::ZoneRow removed_row(const RemovedZones::Zones::value_type& removed) const;
@@ -37,6 +39,8 @@ class ZoneReport {
   [[nodiscard]] ipc::ZoneRow row(const zone::ZoneView& zone) const;
   [[nodiscard]] bool is_secondary_zone(const zone::ZoneView& zone) const;
   void add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
+  void add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
+  [[nodiscard]] std::string catalog_problem(dns::NameView zone) const;
   [[nodiscard]] std::string problem_of(const zone::ZoneView& zone, bool secondary) const;
 
   Parts parts_;

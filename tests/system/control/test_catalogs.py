@@ -160,6 +160,11 @@ def test_an_emptied_catalog_keeps_its_members_for_the_grace(pando, bind):
     await_members(server, ALL)
     edit(bind, server, *[("delete", f"id{number}.zones") for number in range(1, 6)])
     servers.wait_until("the removals wait", lambda: "5 members left at once" in problem(server))
+    [catalog] = server.control("status")["catalogs"]
+    assert catalog["role"] == "consumer" and "5 members left at once" in catalog["problem"]
+    member = server.control("zone", "status", MEMBERS[1])
+    assert (member["catalog"], member["added"]) == (f"{CATALOG}.", False)
+    assert server.control("zone", "status", CATALOG)["catalog_members"] == len(MEMBERS)
     await_members(server, ALL)
     server.sections = server.sections.replace("primaries: [up]", "primaries: [up], removal-grace: 0")
     server.write_config()

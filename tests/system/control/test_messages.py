@@ -124,3 +124,16 @@ def test_a_port_that_another_process_has_is_told_and_opened_later(make):
         assert "NOT OPEN" in ctl(server, "status")[1]
     servers.wait_until("the address is open", lambda: ctl(server, "ready")[0] == 0)
     assert server.serial(ZONE) == 1
+
+def test_keys_that_wait_for_a_restart_are_told_until_it_happens(make):
+    server = make({}).start(ZONE)
+    assert server.control("status")["restart_needed"] == []
+    server.extra = "  cpu-affinity: true"
+    server.write_config()
+    for _ in range(2):
+        server.control("reload")
+        assert server.control("status")["restart_needed"] == ["server.cpu-affinity"]
+        assert "server.cpu-affinity" in ctl(server, "status")[1]
+    server.stop()
+    server.start(ZONE)
+    assert server.control("status")["restart_needed"] == []

@@ -170,6 +170,18 @@ def test_a_manager_that_is_killed_while_it_writes_the_file_is_followed_by_one_th
     producer.await_members()
 
 
+def test_the_status_tells_catalog_and_members(producer):
+    producer.start()
+    server = producer.server
+    catalog = server.control("zone", "status", CATALOG)
+    assert (catalog["catalog_role"], catalog["catalog_members"], catalog["catalog"]) == ("producer", 2, "")
+    member = server.control("zone", "status", "one.test")
+    assert (member["catalog_role"], member["catalog"], member["added"]) == ("", f"{CATALOG}.", False)
+    assert server.control("status")["catalogs"] == [{"zone": f"{CATALOG}.", "role": "producer", "problem": ""}]
+    assert "producer, 2 members" in ctl(server, "zone", "status", CATALOG)[1]
+    assert f"{CATALOG}. (producer)" in ctl(server, "status")[1]
+
+
 def test_two_catalogs_have_their_own_members(producer):
     producer.start()
     config = producer.server.config

@@ -241,6 +241,21 @@ TEST(ZoneStatusCommand, PrintsOneZone) {
   EXPECT_THAT(outcome.out, HasSubstr("added by"));
 }
 
+TEST(ZoneStatusCommand, TellsTheCatalogOfAZoneAndTheRoleOfACatalog) {
+  const auto shown = [](const ipc::ZoneRow& zone) {
+    return run(always(json(zone)), [](Session& session) { return session.zone_status("z.test"); })
+        .out;
+  };
+  ipc::ZoneRow zone = row(7);
+  EXPECT_THAT(shown(zone), Not(HasSubstr("member")));
+  zone.catalog = "catalog.test.";
+  EXPECT_THAT(shown(zone), HasSubstr("member of"));
+  EXPECT_THAT(shown(zone), HasSubstr("catalog.test.\n"));
+  zone.catalog_role = "producer";
+  zone.catalog_members = 1;
+  EXPECT_THAT(shown(zone), HasSubstr("producer, 1 member\n"));
+}
+
 TEST(ZoneStatusCommand, RefusesABadNameByItself) {
   const Outcome outcome =
       run(always({}), [](Session& session) { return session.zone_status("a..b"); });

@@ -57,6 +57,34 @@ TEST(StatusView, ProblemsAreNamed) {
   EXPECT_THAT(shown, HasSubstr("the journal is in memory"));
 }
 
+TEST(StatusView, KeysThatWaitForARestartAreNamed) {
+  ipc::StatusResult status = healthy();
+  EXPECT_THAT(text(status), Not(HasSubstr("restart")));
+  status.restart_needed = {"store.path", "server.run-directory"};
+  EXPECT_THAT(text(status), HasSubstr("store.path, server.run-directory\n"));
+}
+
+TEST(StatusView, ProblemsAreRedOnATerminalAlone) {
+  ipc::StatusResult status = healthy();
+  std::ostringstream calm;
+  print_status(status, false, calm, true);
+  EXPECT_EQ(calm.str(), text(status));
+  status.workers_running = 1;
+  EXPECT_THAT(text(status), Not(HasSubstr("\x1b")));
+  std::ostringstream red;
+  print_status(status, false, red, true);
+  EXPECT_THAT(red.str(), HasSubstr("\x1b[31mworkers:"));
+  EXPECT_THAT(red.str(), HasSubstr("1 of 2 running (managed)\x1b[0m\n"));
+}
+
+TEST(StatusView, CatalogsHaveTheirRoleAndProblem) {
+  ipc::StatusResult status = healthy();
+  EXPECT_THAT(text(status), Not(HasSubstr("catalog")));
+  status.catalogs = {{"c.test.", "producer", ""}, {"d.test.", "consumer", "5 members left at once"}};
+  EXPECT_THAT(text(status), HasSubstr("c.test. (producer)\n"));
+  EXPECT_THAT(text(status), HasSubstr("d.test. (consumer): 5 members left at once\n"));
+}
+
 TEST(Ready, NeedsAWorkerAndAnAddress) {
   ipc::StatusResult status = healthy();
   EXPECT_EQ(why_not_ready(status, true), "");
