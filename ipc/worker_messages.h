@@ -19,7 +19,7 @@
 /// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 4;
+inline constexpr std::uint16_t kWorkerProtocol = 5;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;

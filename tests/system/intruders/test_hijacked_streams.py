@@ -25,7 +25,7 @@ pytestmark = [injected.needed, pytest.mark.skipif(
 
 CONTENT_TYPE = b"protobuf:dnstap.Dnstap"
 ACCEPT, START, READY = 1, 2, 4
-PROTOCOL, DNSTAP_LOST = 4, 7  # ipc/worker_messages.h: the version, and the number of the message
+PROTOCOL, DNSTAP_LOST = 5, 7  # ipc/worker_messages.h: the version, and the number of the message
 
 
 def control_frame(kind):
