@@ -57,6 +57,7 @@ void Server::watchdog() {
 }
 
 void Server::tick() {
+  tell_ready();
   services_.committer->secure_journal();
   if (services_.journal_upkeep) services_.journal_upkeep->check(reads_journal());
   if (services_.checkpointer) services_.checkpointer->check(!zones_.loads->under_way());
@@ -87,7 +88,7 @@ void Server::check_pinned() {
 /// False: the process is ending already.
 bool Server::begin_stop() {
   if (std::exchange(stopping_, true)) return false;
-  workers_.listeners->leave_store();
+  workers_.listeners->leave();
   lists_->stop();
   control_.reloader->stop();
   return true;

@@ -41,6 +41,12 @@ class Server {
   int run();
 
  private:
+  /// What READY=1 waits for: a reason, and an open address.
+  struct Readiness {
+    std::string reason;
+    bool is_told = false;
+    bool is_closed_told = false;  ///< the log has that no address is open
+  };
   /// How long accepted work may take before the process leaves anyway.
   static constexpr std::chrono::seconds kLastWork{10};
 
@@ -64,6 +70,7 @@ class Server {
   void bring_in_line();
   void in_line(const Status& status, std::uint64_t zones_with_data);
   void announce(std::string_view why);
+  void tell_ready();
   [[nodiscard]] config::SignaturePolicy signature_policy(const dns::Name& zone) const;
   void zone_transferred(const dns::Name& zone, bool had_data);
   [[nodiscard]] bool reads_journal() const;
@@ -102,7 +109,7 @@ class Server {
   asio::steady_timer watchdog_timer_{io_};
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer checkpoint_timer_{io_};
-  bool announced_ = false;
+  Readiness readiness_;
   bool stopping_ = false;
   int exit_code_ = 0;
 };

@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <asio/post.hpp>
+#include <utility>
 
 #include "base/crash_point.h"
 #include "base/unix_time.h"
@@ -129,12 +133,30 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   control_.reloader->allow();
 }
 
-/// Sends READY=1 once: when the live store is served again, or when each zone of a new store is
+/// Ready is the server once: when the live store is served again, or when each zone of a new store is
 /// served or has failed.
 void Server::announce(std::string_view why) {
-  if (std::exchange(announced_, true)) return;
+  if (readiness_.reason.empty()) readiness_.reason = why;
+  tell_ready();
+}
+
+/// Sends READY=1 when an address is open. Nobody could be answered before, whatever the reason; the
+/// addresses are tried again each second.
+void Server::tell_ready() {
+  if (readiness_.is_told || readiness_.reason.empty()) return;
+  const auto addresses = workers_.listeners->addresses();
+  const bool is_closed = !addresses.empty() &&
+                         std::none_of(addresses.begin(), addresses.end(),
+                                      [](const auto& one) { return one.second.empty(); });
+  if (is_closed) {
+    const std::string& error = addresses.begin()->second;
+    if (!std::exchange(readiness_.is_closed_told, true))
+      log::error("no_address_open", "addresses", addresses.size(), "error", error);
+    return systemd::waiting(fmt::format("no address is open: {}", error));
+  }
+  readiness_.is_told = true;
   const zone::StoreView current = services_.committer->current();
-  log::info("manager_ready", "reason", why, "zones", current.zone_count(), "version",
+  log::info("manager_ready", "reason", readiness_.reason, "zones", current.zone_count(), "version",
             current.version());
   systemd::ready(fmt::format("{} zones", current.zone_count()));
 }

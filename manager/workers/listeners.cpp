@@ -157,6 +157,12 @@ bool Listeners::is_wanted(const ipc::SocketDescription& description) const {
   });
 }
 
+bool Listeners::is_served(const Endpoint& local) const {
+  const auto list = wanted();
+  return std::any_of(list.begin(), list.end(),
+                     [&](const Wanted& one) { return one.local == local; });
+}
+
 bool Listeners::has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const {
   const auto& sockets = of(slot);
   return std::any_of(sockets.begin(), sockets.end(), [&](const Socket& socket) {
@@ -181,7 +187,9 @@ Status Listeners::open(std::uint32_t slot) {
 }
 
 Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
-  auto socket = open_listening_socket(wanted.local, wanted.transport);
+  Status claimed = claims_.claim(wanted.local);
+  auto socket = claimed ? open_listening_socket(wanted.local, wanted.transport)
+                        : Result<Fd>(pass(claimed));
   if (!socket) {
     failures_[group_of(wanted.local, wanted.transport)] = socket.error().text;
     return pass(socket);
@@ -228,6 +236,8 @@ Status Listeners::adopt_socket(std::uint32_t slot, Socket socket) {
 
 void Listeners::add(std::uint32_t slot, Socket socket) {
   const auto key = group_of(socket.description.local, socket.description.transport);
+  // A socket that came with a worker or from the service manager is served in any case.
+  (void)claims_.claim(socket.description.local);
   socket.description.orphaned = false;
   slots_[slot].push_back(std::move(socket));
   refresh_positions(key);
@@ -385,12 +395,15 @@ std::map<std::string, std::string> Listeners::addresses() const {
 Listeners::Change Listeners::set_addresses(Addresses addresses) {
   Change change;
   const std::vector<const Socket*> shared_before = shared();
-  addresses_ = std::move(addresses);
+  const Addresses before = std::exchange(addresses_, std::move(addresses));
   for (const Socket* socket : shared_before)
     if (!is_wanted(socket->description))
       for (const auto& [slot, sockets] : slots_)
         change.closed[slot].push_back(socket->description.id);
   failures_.clear();  // what is still wanted is tried again below
+  for (const auto* list : {&before.plain, &before.tls})
+    for (const Endpoint& local : *list)
+      if (!is_served(local)) claims_.release(local);
   for (auto& [slot, sockets] : slots_) {
     const auto gone = std::stable_partition(
         sockets.begin(), sockets.end(), [&](const Socket& s) { return is_wanted(s.description); });

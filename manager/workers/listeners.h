@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "ipc/worker_messages.h"
+#include "manager/net/address_claims.h"
 #include "manager/systemd/descriptor_store.h"
 #include "manager/systemd/kept_socket.h"
 
@@ -41,8 +42,12 @@ class Listeners {
   /// back to its slot, whether or not a worker is in it; a socket of a socket unit is shared. All
   /// others are closed, with a line in the log. Call it once, before anything is opened or adopted.
   void restore(std::vector<systemd::InheritedDescriptor> inherited);
-  /// The process ends: what the service manager keeps stays there, although slots are closed.
-  void leave_store() noexcept { store_.leave(); }
+  /// The process ends. What the service manager keeps stays there, although slots are closed, and
+  /// the next manager may open addresses.
+  void leave() noexcept {
+    store_.leave();
+    claims_.release_all();
+  }
 
   /// Opens what is missing for `slot`. Errors name address and system call; what could be opened
   /// stays open.
@@ -102,6 +107,7 @@ class Listeners {
   };
   [[nodiscard]] std::vector<Wanted> wanted() const;
   [[nodiscard]] bool is_wanted(const ipc::SocketDescription& description) const;
+  [[nodiscard]] bool is_served(const Endpoint& local) const;
   [[nodiscard]] bool has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const;
   static GroupKey group_of(const Endpoint& local, ipc::Transport transport);
   Status open_one(std::uint32_t slot, const Wanted& wanted);
@@ -118,6 +124,7 @@ class Listeners {
   Status steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded);
 
   Addresses addresses_;
+  AddressClaims claims_;
   systemd::DescriptorStore store_;
   /// Of socket units, one for an address and protocol; also those that are not configured now.
   std::vector<Socket> shared_;

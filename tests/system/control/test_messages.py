@@ -122,8 +122,28 @@ def test_a_port_that_another_process_has_is_told_and_opened_later(make):
         code, out, _ = ctl(server, "ready")
         assert code == 1 and "no address is open" in out
         assert "NOT OPEN" in ctl(server, "status")[1]
+        assert "Address already in use" in line_of(server, "no_address_open")["error"]
+        assert " manager_ready " not in server.log()
     servers.wait_until("the address is open", lambda: ctl(server, "ready")[0] == 0)
     assert server.serial(ZONE) == 1
+    line_of(server, "manager_ready")
+
+
+def test_an_address_that_another_pando_serves_is_told_and_opened_later(make, pando, tmp_path):
+    """The kernel would let both of one user share it, and each would have half of the queries."""
+    first = make({}).start(ZONE)
+    second = pando([{"name": "other.test", "file": str(tmp_path / "said.zone")}], workers=1, port=first.port)
+    with open(second.log_path, "ab") as log:
+        second.process = subprocess.Popen(second.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    servers.wait_until("the second manager runs", second.manager_pid, seconds=60)
+    assert f"(process {first.manager_pid()})" in line_of(second, "no_address_open")["error"]
+    assert ctl(second, "ready")[0] == 1
+    assert {first.serial(ZONE) for _ in range(50)} == {1}, "all queries go to the first"
+    first.stop()
+    servers.wait_until("the second serves", lambda: ctl(second, "ready")[0] == 0)
+    assert second.serial("other.test") == 1
+    line_of(second, "manager_ready")
+
 
 def test_keys_that_wait_for_a_restart_are_told_until_it_happens(make):
     server = make({}).start(ZONE)

@@ -413,7 +413,7 @@ class KeptListeners : public ListenersTest {
   /// Ends the manager and its workers; the next manager has `addresses`.
   void restart(Listeners::Addresses addresses) {
     auto list = passed();
-    listeners_.leave_store();
+    listeners_.leave();
     listeners_ = Listeners(std::move(addresses));
     listeners_.restore(std::move(list));
   }
@@ -494,7 +494,7 @@ TEST_F(KeptListeners, AWithdrawnSocketIsNotKept) {
 TEST_F(KeptListeners, TheEndOfTheProcessTakesNothingOut) {
   open({0, 1});
   const auto kept = names();
-  listeners_.leave_store();
+  listeners_.leave();
   listeners_.close(0);
   listeners_.close(1);
   EXPECT_EQ(names(), kept);
