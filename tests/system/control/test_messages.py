@@ -132,7 +132,9 @@ def test_a_port_that_another_process_has_is_told_and_opened_later(make):
 def test_an_address_that_another_pando_serves_is_told_and_opened_later(make, pando, tmp_path):
     """The kernel would let both of one user share it, and each would have half of the queries."""
     first = make({}).start(ZONE)
-    second = pando([{"name": "other.test", "file": str(tmp_path / "said.zone")}], workers=1, port=first.port)
+    second = pando([{"name": "other.test", "file": str(tmp_path / "said.zone")}], workers=1)
+    second.port = first.port
+    second.write_config()
     with open(second.log_path, "ab") as log:
         second.process = subprocess.Popen(second.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     servers.wait_until("the second manager runs", second.manager_pid, seconds=60)
