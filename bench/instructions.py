@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 import profiles
-import questions
+import question_mix
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "bench/instructions.json"
@@ -71,9 +71,9 @@ def write_root_queries(folder):
 
 
 def write_root_shaped_queries(folder):
-    tlds = questions.delegations_of(DATA / "root-2021-05-19.zone")
+    tlds = question_mix.delegations_of(DATA / "root-2021-05-19.zone")
     queries = folder / "root-shaped.txt"
-    queries.write_text("".join(questions.root_shaped(tlds, random.Random(3), 2 * QUERIES)))
+    queries.write_text("".join(question_mix.root_shaped(tlds, random.Random(3), 2 * QUERIES)))
     return queries
 
 

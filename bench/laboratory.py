@@ -28,7 +28,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import peers  # noqa: E402
 import profiles  # noqa: E402
-import questions  # noqa: E402
+import question_mix  # noqa: E402
 import servers  # noqa: E402
 import starts  # noqa: E402
 import updates  # noqa: E402
@@ -46,8 +46,8 @@ Subject = collections.namedtuple("Subject", "zones last count unit questions")
 def root(folder, scale):
     if not ROOT_ZONE.exists():
         return None
-    tlds = questions.delegations_of(ROOT_ZONE)
-    sets = {"root-random": lambda dice, count: questions.root_shaped(tlds, dice, count)}
+    tlds = question_mix.delegations_of(ROOT_ZONE)
+    sets = {"root-random": lambda dice, count: question_mix.root_shaped(tlds, dice, count)}
     if ROOT_QUESTIONS.exists():
         real = [" ".join(line.split()[:2]) + "\n" for line in ROOT_QUESTIONS.read_text().splitlines() if line.strip()]
         sets = {"root-real": lambda dice, count: dice.sample(real, min(count, len(real))), **sets}
@@ -57,7 +57,7 @@ def root(folder, scale):
 def ten(folder, scale):
     path = folder / "ten.zone"
     origin, _ = profiles.ten(path)
-    return Subject({origin: path}, origin, 1, "zone", {"ten": lambda dice, count: questions.of_ten(dice, count)})
+    return Subject({origin: path}, origin, 1, "zone", {"ten": lambda dice, count: question_mix.of_ten(dice, count)})
 
 
 def written(profile):
@@ -65,15 +65,15 @@ def written(profile):
     def prepare(folder, scale):
         path = folder / f"{profile}.zone"
         origin, records = profiles.write("addresses" if profile == "1m" else profile, path, scale)
-        owners = questions.owners(path)
+        owners = question_mix.owners(path)
         if profile.startswith("tld-"):  # the delegations, and none of the owners that are hashes
             names = [owner for owner in owners if "." not in owner and len(owner) < 32 and owner != "ns1"]
 
             def ask(dice, count):
-                return questions.below_delegations(names, origin, dice, count)
+                return question_mix.below_delegations(names, origin, dice, count)
         else:
             def ask(dice, count):
-                return questions.of_owners(owners, origin, dice, count)
+                return question_mix.of_owners(owners, origin, dice, count)
         return Subject({origin: path}, origin, records, "record", {profile: ask})
     return prepare
 
@@ -81,7 +81,7 @@ def written(profile):
 def zones(folder, scale):
     files = profiles.many(folder / "files", int(100_000 * scale))
     names = list(files)
-    return Subject(files, names[-1], len(names), "zone", {"zones": lambda dice, count: questions.of_zones(names, dice, count)})
+    return Subject(files, names[-1], len(names), "zone", {"zones": lambda dice, count: question_mix.of_zones(names, dice, count)})
 
 
 PROFILES = {"root": root, "ten": ten, **{name: written(name) for name in ("1m", "tld", "tld-nsec", "tld-nsec3")},

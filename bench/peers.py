@@ -20,7 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
 import profiles  # noqa: E402
-import questions  # noqa: E402
+import question_mix  # noqa: E402
 import servers  # noqa: E402
 
 ROOT_RECORDS = 25_570
@@ -139,7 +139,7 @@ def load_costs(folder, profile, scale, kinds):
         origin, records = profiles.write(profile, path, scale)
     queries = folder / "queries"
     with open(queries, "w") as file:
-        file.writelines(questions.of_owners(questions.owners(path), origin, random.Random(6), 300_000))
+        file.writelines(question_mix.of_owners(question_mix.owners(path), origin, random.Random(6), 300_000))
     print(f"| {profile}: {records:,} records | CPU s to serving | wall s | octets per record "
           "| user, system µs per query: plain | DO |\n|---|---:|---:|---:|---:|---:|")
     for kind in kinds:

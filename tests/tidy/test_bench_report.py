@@ -19,7 +19,7 @@ import charts  # noqa: E402
 import laboratory  # noqa: E402  (which finds the system tests)
 import pairs  # noqa: E402
 import profiles  # noqa: E402
-import questions  # noqa: E402
+import question_mix  # noqa: E402
 import servers  # noqa: E402
 import tables  # noqa: E402
 
@@ -267,16 +267,16 @@ def test_nsec3_hashes_are_those_of_rfc_5155():
 
 def test_questions_have_their_shares_of_names_that_are_not_there():
     dice = random.Random(7)
-    root = list(questions.root_shaped(["com.", "org."], dice, 4000))
+    root = list(question_mix.root_shaped(["com.", "org."], dice, 4000))
     absent = sum(not line.split()[0].endswith((".com.", ".org.")) for line in root)
     assert math.isclose(absent / 4000, 0.6, abs_tol=0.04)
     assert len({line.split()[0] for line in root}) == 4000, "none is like another"
     names = [f"n{i}" for i in range(1000)]
-    owners = list(questions.of_owners(names, "example", dice, 1000))
+    owners = list(question_mix.of_owners(names, "example", dice, 1000))
     assert sum("0x." in line for line in owners) == 50
-    assert sum("www." not in line for line in questions.of_zones(names, dice, 1000)) == 50
+    assert sum("www." not in line for line in question_mix.of_zones(names, dice, 1000)) == 50
     there = {f"www.{name}.tld" for name in names}
-    assert 400 < sum(line.split()[0] in there for line in questions.below_delegations(names, "tld", dice, 1000)) < 600
+    assert 400 < sum(line.split()[0] in there for line in question_mix.below_delegations(names, "tld", dice, 1000)) < 600
 
 
 def test_profiles_count_the_records_that_they_write(tmp_path):

@@ -156,6 +156,7 @@ def add_broken_zones(server, tmp_path):
     server.control("reload", check=False)
 
 
+@pytest.mark.release
 def test_one_request_finds_a_problem_behind_more_zones_than_the_manager_lists_at_once(beside, tmp_path):
     """The manager lists 1,000 zones at a time; the zones with problems come behind three such pages."""
     count = 3500

@@ -17,7 +17,6 @@
 
 namespace pando::manager {
 namespace address_claims_test {
-namespace {
 
 using ::testing::HasSubstr;
 
@@ -108,6 +107,5 @@ TEST(AddressClaims, AStrangersSocketOfThatNameKeepsNoAddressFromBeingServed) {
   EXPECT_TRUE(AddressClaims().claim(kAddress));
 }
 
-}  // namespace
 }  // namespace address_claims_test
 }  // namespace pando::manager
