@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -23,6 +24,8 @@ sys.path.insert(0, str(SOURCE / "contrib"))
 
 import pando_control  # noqa: E402
 
+# The version of the messages between manager and worker, for tests that write such messages.
+WORKER_PROTOCOL = int(re.search(r"kWorkerProtocol = (\d+);", (SOURCE / "ipc/worker_messages.h").read_text())[1])
 # A late answer of another server may come to a port that a client of that server had before.
 dns.query.udp = functools.partial(dns.query.udp, ignore_unexpected=True)
 SHARED_DATA = pathlib.Path(os.environ.get("PANDO_SHARED", SOURCE.parent / "shared")) / "data"

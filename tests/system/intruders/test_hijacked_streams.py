@@ -25,7 +25,7 @@ pytestmark = [injected.needed, pytest.mark.skipif(
 
 CONTENT_TYPE = b"protobuf:dnstap.Dnstap"
 ACCEPT, START, READY = 1, 2, 4
-PROTOCOL, DNSTAP_LOST = 5, 7  # ipc/worker_messages.h: the version, and the number of the message
+DNSTAP_LOST = 7  # the number of the message in ipc/worker_messages.h
 
 
 def control_frame(kind):
@@ -241,7 +241,7 @@ def test_reports_of_lost_streams_cost_the_manager_a_bounded_number_of_connection
     """Each would have the manager connect again; only the first report of each stream counts, after a pause."""
     server, taker = tapped
     hijacked = pids(server)[0]
-    report = struct.pack(">HB", PROTOCOL, DNSTAP_LOST)
+    report = struct.pack(">HB", servers.WORKER_PROTOCOL, DNSTAP_LOST)
     with injected.into(hijacked) as process:
         ipc = injected.connection(hijacked)
         address = process.put(report)

@@ -242,7 +242,7 @@ for slot in range(count):
     connection.settimeout(5)
     try:
         connection.connect(path)
-        connection.send(struct.pack(">HBIIQII", 4, 0, slot, os.getpid(), layout, 0, 0))
+        connection.send(struct.pack(">HBIIQII", PROTOCOL, 0, slot, os.getpid(), layout, 0, 0))
         data, descriptors, _, _ = socket.recv_fds(connection, 65536, 64)
     except OSError:
         continue
@@ -250,7 +250,7 @@ for slot in range(count):
     kept.append(connection)
 print(given, flush=True)
 time.sleep(float(sys.argv[4]))
-"""
+""".replace("PROTOCOL", str(servers.WORKER_PROTOCOL))
 
 
 def hello_many(server, layout, count, stay=0):
