@@ -31,7 +31,7 @@ constexpr int kLastTurns = 64;
 
 }  // namespace
 
-/// What the thread is to do next, in the order of the calls.
+/// Streams and targets that the thread has yet to take, in the order of the calls.
 struct QueryLogThread::Orders {
   /// A stream of a slot, or a target.
   struct One {
@@ -58,7 +58,7 @@ struct QueryLogThread::Shared {
   }
 };
 
-/// What the thread alone knows.
+/// The thread's own state: streams of workers, and the target. No other thread uses it.
 class QueryLogThread::Loop {
  public:
   explicit Loop(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}

@@ -41,7 +41,7 @@ class Server {
   int run();
 
  private:
-  /// What READY=1 waits for: a reason, and an open address.
+  /// READY=1 waits for a reason and for an open address.
   struct Readiness {
     std::string reason;
     bool is_told = false;

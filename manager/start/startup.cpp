@@ -301,7 +301,7 @@ Status Startup::replay_onto_live_store() {
     return {};
   }
   auto replayed = replay_journal(*data_->store, journal, disk_.files, gap_sink());
-  // What is damaged now is put aside when the journal is read again.
+  // A segment that turns out to be damaged is put aside when the journal is read again.
   const bool is_fault = !replayed && (replayed.error().code == Errc::kIo ||
                                       replayed.error().code == Errc::kCorrupt);
   if (!is_fault) return replayed;

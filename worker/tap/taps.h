@@ -12,8 +12,8 @@
 
 namespace pando::worker {
 
-/// What tells others of requests and responses: dnstap and the query log, each with a sample of its
-/// own. Everything is told after the answers have left.
+/// dnstap and the query log, which tell others of requests and responses, each with a sample of its
+/// own. They are told after the answers have left.
 class Taps {
  public:
   Taps(asio::io_context& io, DnstapWriter::Calls dnstap, QueryLog::Count query_log);
