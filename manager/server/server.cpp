@@ -57,7 +57,7 @@ void Server::watchdog() {
 }
 
 void Server::tick() {
-  tell_ready();
+  readiness_.check();
   services_.committer->secure_journal();
   if (services_.journal_upkeep) services_.journal_upkeep->check(reads_journal());
   if (services_.checkpointer) services_.checkpointer->check(!zones_.loads->under_way());
@@ -97,7 +97,7 @@ bool Server::begin_stop() {
 void Server::stop() {
   if (!begin_stop()) return;
   log::info("manager_stopping");
-  systemd::stopping();
+  readiness_.stops();
   zones_.loader->stop();  // at once, as the process waits for the loader's threads
   // Workers first, so that no request comes in any more; then accepted work is finished.
   write_last_checkpoint([this] {
@@ -126,7 +126,7 @@ void Server::write_last_checkpoint(std::function<void()> done) {
 void Server::leave_workers() {
   if (!begin_stop()) return;
   log::info("manager_handing_over");
-  systemd::stopping();
+  readiness_.stops();
   workers_.pool->abandon();
   end_parts();
   leave(std::chrono::steady_clock::now() + kLastWork);

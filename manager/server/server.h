@@ -16,6 +16,7 @@
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
 #include "manager/support/background_threads.h"
+#include "manager/systemd/readiness.h"
 
 namespace pando::manager {
 
@@ -41,12 +42,6 @@ class Server {
   int run();
 
  private:
-  /// READY=1 waits for a reason and for an open address.
-  struct Readiness {
-    std::string reason;
-    bool is_told = false;
-    bool is_closed_told = false;  ///< the log has that no address is open
-  };
   /// How long accepted work may take before the process leaves anyway.
   static constexpr std::chrono::seconds kLastWork{10};
 
@@ -69,8 +64,7 @@ class Server {
   void count_loaded();
   void bring_in_line();
   void in_line(const Status& status, std::uint64_t zones_with_data);
-  void announce(std::string_view why);
-  void tell_ready();
+  [[nodiscard]] systemd::Readiness::Hooks readiness_hooks();
   [[nodiscard]] config::SignaturePolicy signature_policy(const dns::Name& zone) const;
   void zone_transferred(const dns::Name& zone, bool had_data);
   [[nodiscard]] bool reads_journal() const;
@@ -109,7 +103,7 @@ class Server {
   asio::steady_timer watchdog_timer_{io_};
   asio::steady_timer tick_timer_{io_};
   asio::steady_timer checkpoint_timer_{io_};
-  Readiness readiness_;
+  systemd::Readiness readiness_{readiness_hooks()};
   bool stopping_ = false;
   int exit_code_ = 0;
 };

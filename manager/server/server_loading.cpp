@@ -22,7 +22,8 @@ void Server::begin_serving() {
   workers_.wait_for_zones = workers_.pool->has_previous_layout_workers();
   if (data_->serves_first) {
     if (!workers_.wait_for_zones) start_workers();
-    announce(data_->restored ? "serving what the store was made from" : "serving the live store");
+    readiness_.announce(data_->restored ? "serving what the store was made from"
+                                        : "serving the live store");
   }
   if (lists_->has_unread()) return lists_->read_later(configuration_.runtime);
   bring_in_line();
@@ -64,7 +65,7 @@ void Server::leave_damaged_image(const Error& reason) {
   if (!left) log::error("image_not_removed", "reason", left.error().text);
   exit_code_ = 1;
   if (!begin_stop()) return;
-  systemd::stopping();
+  readiness_.stops();
   workers_.pool->abandon();
   end_parts();
   leave(std::chrono::steady_clock::now() + kLastWork);
@@ -80,8 +81,8 @@ void Server::lists_read(const RuntimePtr& complete) {
 
 /// Nobody brings the store in line: workers and reloads that wait for that go on.
 void Server::lists_failed() {
-  if (!control_.reloader->has_waiting()) systemd::ready(ZoneLists::kNotRead);
   lists_->refuse_updates();
+  readiness_.announce(ZoneLists::kNotRead);
   count_loaded();
   if (workers_.wait_for_zones) start_workers();
   lists_->run_waiting();
@@ -117,7 +118,7 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   if (status && services_.checkpointer)
     services_.checkpointer->set_configuration(configuration_.fingerprint);
   if (!data_->serves_first && !workers_.wait_for_zones) start_workers();
-  if (data_->restored) announce("serving what the store was made from");
+  if (data_->restored) readiness_.announce("serving what the store was made from");
   zones_.secondaries->configure(configuration_.runtime);
   const auto history = make_history(*data_->journal);
   zones_.loads->load(configuration_.runtime, history,
@@ -128,37 +129,33 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
                        zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});
                        if (counts.is_first) zones_.notifier->tell_all();
                        if (counts.is_first) services_.journal_upkeep->examine();
-                       announce("all zones loaded");
+                       readiness_.announce("all zones loaded");
                      });
   control_.reloader->allow();
 }
 
-/// Ready is the server once: when the live store is served again, or when each zone of a new store is
-/// served or has failed.
-void Server::announce(std::string_view why) {
-  if (readiness_.reason.empty()) readiness_.reason = why;
-  tell_ready();
-}
-
-/// Sends READY=1 when an address is open. Nobody could be answered before, whatever the reason; the
-/// addresses are tried again each second.
-void Server::tell_ready() {
-  if (readiness_.is_told || readiness_.reason.empty()) return;
-  const auto addresses = workers_.listeners->addresses();
-  const bool is_closed = !addresses.empty() &&
-                         std::none_of(addresses.begin(), addresses.end(),
-                                      [](const auto& one) { return one.second.empty(); });
-  if (is_closed) {
-    const std::string& error = addresses.begin()->second;
-    if (!std::exchange(readiness_.is_closed_told, true))
-      log::error("no_address_open", "addresses", addresses.size(), "error", error);
-    return systemd::waiting(fmt::format("no address is open: {}", error));
-  }
-  readiness_.is_told = true;
-  const zone::StoreView current = services_.committer->current();
-  log::info("manager_ready", "reason", readiness_.reason, "zones", current.zone_count(), "version",
-            current.version());
-  systemd::ready(fmt::format("{} zones", current.zone_count()));
+/// Ready is the server once: when the live store is served again, or when each zone of a new store
+/// is served or has failed.
+systemd::Readiness::Hooks Server::readiness_hooks() {
+  systemd::Readiness::Hooks hooks;
+  hooks.closed = [this]() -> std::optional<systemd::Readiness::Closed> {
+    const auto addresses = workers_.listeners->addresses();
+    const auto is_open = [](const auto& one) { return one.second.empty(); };
+    if (addresses.empty() || std::any_of(addresses.begin(), addresses.end(), is_open))
+      return std::nullopt;
+    return systemd::Readiness::Closed{addresses.size(), addresses.begin()->second};
+  };
+  hooks.status = [this] {
+    return lists_->state() == ZoneLists::State::kFailed
+               ? std::string(ZoneLists::kNotRead)
+               : fmt::format("{} zones", services_.committer->current().zone_count());
+  };
+  hooks.ready = [this](const std::string& reason) {
+    const zone::StoreView current = services_.committer->current();
+    log::info("manager_ready", "reason", reason, "zones", current.zone_count(), "version",
+              current.version());
+  };
+  return hooks;
 }
 
 config::SignaturePolicy Server::signature_policy(const dns::Name& zone) const {

@@ -247,7 +247,7 @@ Status Server::open_control() {
   control_.reloader =
       std::make_unique<Reloader>(io_, background_.pool(),
                                  Reloader::Parts{configuration_, *data_, services_, zones_, *lists_,
-                                                 *workers_.listeners, *workers_.pool});
+                                                 *workers_.listeners, *workers_.pool, readiness_});
   control_.commands = std::make_unique<ControlCommands>(
       io_, background_.pool(),
       ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *control_.reloader,

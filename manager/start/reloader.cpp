@@ -11,7 +11,6 @@
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/wanted_configuration.h"
-#include "manager/systemd/systemd.h"
 
 namespace pando::manager {
 
@@ -50,7 +49,7 @@ void Reloader::reload(Done done) {
   if (stopping_ || std::exchange(under_way_, true))
     return done(fail(Errc::kExists, "a reload or the end of the process is under way"));
   log::info("reload_started");
-  systemd::reloading();
+  parts_.readiness.reload_begins();
   auto reload = std::make_shared<Reload>();
   reload->done = std::move(done);
   if (allowed_ && !held_)
@@ -322,10 +321,7 @@ void Reloader::tell(const Reload& reload, const Status& status) {
   const bool lists_failed = parts_.lists.state() == ZoneLists::State::kFailed;
   if (reload.lost_list) parts_.configuration.list_problem = status.error().text;
   if (!status && lists_failed) parts_.lists.set_problem(status.error().text);
-  if (!stopping_)
-    systemd::ready(
-        lists_failed ? std::string(ZoneLists::kNotRead)
-                     : fmt::format("{} zones", parts_.services.committer->current().zone_count()));
+  parts_.readiness.reload_ends();
   if (!status) {
     log::error("reload_failed", "reason", status.error().text);
     return reload.done(tl::unexpected<Error>(status.error()));

@@ -12,6 +12,7 @@
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
+#include "manager/systemd/readiness.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool.h"
 
@@ -33,6 +34,7 @@ class Reloader {
     ZoneLists& lists;
     Listeners& listeners;
     WorkerPool& workers;
+    systemd::Readiness& readiness;
   };
 
   Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts);
@@ -63,8 +65,6 @@ class Reloader {
   /// the store's side table.
   void allow();
   [[nodiscard]] bool is_allowed() const noexcept { return allowed_; }
-  /// A reload waits for allow().
-  [[nodiscard]] bool has_waiting() const noexcept { return waiting_ != nullptr; }
 
   /// The process is to end: no reload begins any more.
   void stop() noexcept { stopping_ = true; }

@@ -22,7 +22,7 @@ void tell(const std::string& state) { ::sd_notify(0, state.c_str()); }
 }  // namespace
 
 void ready(std::string_view status) { tell(fmt::format("READY=1\nSTATUS={}", status)); }
-void waiting(std::string_view status) { tell(fmt::format("STATUS={}", status)); }
+void status(std::string_view text) { tell(fmt::format("STATUS={}", text)); }
 void reloading() { tell(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_microseconds())); }
 void stopping() { tell("STOPPING=1"); }
 void alive() { tell("WATCHDOG=1"); }

@@ -8,7 +8,7 @@ namespace pando::manager::systemd {
 
 /// Tells the service manager; does nothing when there is none (NOTIFY_SOCKET is not set).
 void ready(std::string_view status);
-void waiting(std::string_view status);  ///< not ready yet, and why
+void status(std::string_view text);  ///< STATUS= alone
 void reloading();
 void stopping();
 void alive();  ///< WATCHDOG=1
