@@ -190,6 +190,8 @@ def test_the_request_of_a_transfer_is_told_and_its_messages_are_not(server, coll
     collector = collectors()
     pando = server().start(ZONE)
     wait_for_streams(collector)
+    ask_many(pando, f"ahead.{ZONE}", 1)
+    wait_for(collector, 2, f"ahead.{ZONE}")  # what start() asked has come, too
     before = len(collector.messages(ZONE, "AUTH_RESPONSE"))
     assert pando.records(ZONE)
     ask_many(pando, f"behind.{ZONE}", 1)
