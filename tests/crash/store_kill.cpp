@@ -15,6 +15,7 @@
 
 #include "base/build.h"
 #include "tests/property/store_table.h"
+#include "tests/support/trees.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
@@ -202,7 +203,8 @@ void expect_acknowledged(const std::string& folder, const std::string& where) {
 std::set<std::string> crash_points() {
   std::set<std::string> names;
   const std::regex call("crash_point\\(\"(store-[a-z-]+)\"\\)");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(PANDO_SOURCE_DIR "/shm")) {
+  const std::string folder = pando::tests::source_path("/shm");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     std::ifstream file(entry.path());
     const std::string text((std::istreambuf_iterator<char>(file)), {});

@@ -13,6 +13,7 @@
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool.h"
 #include "shm/slots.h"
+#include "tests/support/trees.h"
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::testing {
@@ -54,7 +55,7 @@ class RunDirectory {
 class MiniManager {
  public:
   struct Options {
-    std::string worker_binary = std::string(PANDO_BINARY_DIR) + "/pando-worker";
+    std::string worker_binary = pando::tests::build_path("/pando-worker");
     bool external = false;
     std::uint32_t workers = 2;
     manager::WorkerPool::Hooks hooks;

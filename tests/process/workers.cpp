@@ -13,6 +13,7 @@
 #include "shm/slot_guard.h"
 #include "tests/process/load.h"
 #include "tests/process/mini_manager.h"
+#include "tests/support/trees.h"
 
 extern char** environ;
 
@@ -80,7 +81,7 @@ class Workers : public ::testing::Test {
   /// A worker that no manager has started.
   pid_t spawn_by_hand(std::uint32_t slot) const {
     const std::string number = std::to_string(slot);
-    const std::string binary = std::string(PANDO_BINARY_DIR) + "/pando-worker";
+    const std::string binary = pando::tests::build_path("/pando-worker");
     const char* words[] = {
         binary.c_str(), "--slot", number.c_str(), "--run-directory", directory_.path().c_str(),
         nullptr};

@@ -13,6 +13,7 @@
 #include "tests/scenario/response.h"
 #include "tests/scenario/scenario_file.h"
 #include "tests/scenario/zone_store.h"
+#include "tests/support/trees.h"
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
 
@@ -57,7 +58,7 @@ namespace {
 
 using pando::worker::Answer;
 
-const std::string kFolder = std::string(PANDO_SOURCE_DIR) + "/tests/scenario";
+const std::string kFolder = pando::tests::source_path("/tests/scenario");
 
 struct Case {
   std::shared_ptr<const File> file;

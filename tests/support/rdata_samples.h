@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dns/types.h"
+#include "tests/support/trees.h"
 
 namespace pando::dns::tests {
 
@@ -26,7 +27,7 @@ inline std::pair<std::string, std::string> split_type(const std::string& line) {
 }
 
 inline std::vector<RdataSample> load_rdata_samples() {
-  std::ifstream file(std::string(PANDO_SOURCE_DIR) + "/tests/data/rdata/samples.txt");
+  std::ifstream file(pando::tests::source_path("/tests/data/rdata/samples.txt"));
   std::vector<RdataSample> samples;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == ';') continue;
@@ -53,7 +54,7 @@ struct BadRdata {
 };
 
 inline std::vector<BadRdata> load_bad_rdata() {
-  std::ifstream file(std::string(PANDO_SOURCE_DIR) + "/tests/data/rdata/bad.txt");
+  std::ifstream file(pando::tests::source_path("/tests/data/rdata/bad.txt"));
   std::vector<BadRdata> all;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == ';') continue;

@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include "load_fixture.h"
+#include "tests/support/trees.h"
 
 namespace pando::config {
 namespace load_test {
@@ -445,7 +446,7 @@ TEST(Configuration, AMissingFileOrAFolderIsAnError) {
 }
 
 TEST(Configuration, TheExampleIsValid) {
-  const LoadResult result = load(PANDO_SOURCE_DIR "/config/pando.yaml");
+  const LoadResult result = load(pando::tests::source_path("/config/pando.yaml"));
   EXPECT_EQ(result.error_text(), "");
   for (const std::string& warning : result.warnings)  // its secret is published with the source
     EXPECT_THAT(warning, HasSubstr("pando.yaml: other users can read"));

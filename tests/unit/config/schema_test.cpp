@@ -7,6 +7,7 @@
 
 #include "config/support.h"
 #include "load_fixture.h"
+#include "tests/support/trees.h"
 
 namespace pando::config {
 namespace schema_test {
@@ -30,7 +31,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 /// Rows of the form | `key` … | type | default | applies | meaning |.
 std::map<std::string, DocumentedKey> documented_keys() {
   std::map<std::string, DocumentedKey> keys;
-  std::ifstream file(PANDO_SOURCE_DIR "/docs/reference/configuration.md");
+  std::ifstream file(pando::tests::source_path("/docs/reference/configuration.md"));
   for (std::string line; std::getline(file, line);) {
     const auto cells = cells_of(line);
     if (cells.size() != 6 || !cells[1].starts_with('`')) continue;

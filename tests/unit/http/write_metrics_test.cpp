@@ -10,6 +10,7 @@
 
 #include "http/metrics/families.h"
 #include "ipc/counters.h"
+#include "tests/support/trees.h"
 
 namespace pando::http {
 namespace write_metrics_test {
@@ -89,7 +90,7 @@ TEST(Metrics, AreTheFamiliesThatAreListed) {
 /// Rows of the form | `name` | type | labels | meaning |, where name is that of the samples.
 TEST(Metrics, AreDocumentedWithTheirTypes) {
   std::map<std::string, std::string> documented;
-  std::ifstream page(PANDO_SOURCE_DIR "/docs/reference/metrics.md");
+  std::ifstream page(pando::tests::source_path("/docs/reference/metrics.md"));
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("| `pando_")) continue;
     const auto end = line.find('`', 3);

@@ -12,6 +12,7 @@
 #include "dns/dnssec/dnskey.h"
 #include "dns/rdata/rdata.h"
 #include "dns/zonefile/zone_scanner.h"
+#include "tests/support/trees.h"
 
 namespace pando::dns {
 namespace rrsig_test {
@@ -22,7 +23,7 @@ class SignedByBind : public ::testing::Test {
   using Owner = std::string;
 
   void SetUp() override {
-    std::ifstream file(PANDO_SOURCE_DIR "/tests/data/dnssec/all_algorithms.zone");
+    std::ifstream file(pando::tests::source_path("/tests/data/dnssec/all_algorithms.zone"));
     std::stringstream text;
     text << file.rdbuf();
     ScanOptions options;

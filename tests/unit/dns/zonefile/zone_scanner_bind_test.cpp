@@ -14,6 +14,7 @@
 #include "dns/rdata/rdata.h"
 #include "dns/zonefile/zone_scanner.h"
 #include "dns/zonefile/zone_text.h"
+#include "tests/support/trees.h"
 
 namespace pando::dns {
 namespace zone_scanner_bind_test {
@@ -330,7 +331,7 @@ $GENERATE 7-9 ag$ TXT ${0,127,d}${0,126,n}
 }
 
 TEST_F(SameAsBind, ExampleZones) {
-  const std::string zones = PANDO_SOURCE_DIR "/config/zones/";
+  const std::string zones = pando::tests::source_path("/config/zones/");
   for (const char* origin : {"example.com.", "example.net.", "2.0.192.in-addr.arpa.",
                              "signed.example.", "signed3.example."})
     expect_same(origin, zones + origin + "zone");
@@ -339,7 +340,7 @@ TEST_F(SameAsBind, ExampleZones) {
 TEST_F(SameAsBind, RootZone) {
   const char* const shared = std::getenv("PANDO_SHARED");
   const std::string path =
-      (shared != nullptr ? std::string(shared) : PANDO_SOURCE_DIR "/../shared") +
+      (shared != nullptr ? std::string(shared) : pando::tests::source_path("/../shared")) +
       "/data/root-2021-05-19.zone";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   expect_same(".", path);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/fuzz/served_zone.h"
+#include "tests/support/trees.h"
 
 namespace pando::zone {
 namespace zone_verification_test {
@@ -23,7 +24,7 @@ constexpr std::uint64_t kEnd = 2'114'380'800;  // 2037-01-01
 
 /// By BIND, with a key of each of eight algorithms; valid from 2020 to 2037.
 std::string signed_text() {
-  std::ifstream file(PANDO_SOURCE_DIR "/tests/data/dnssec/all_algorithms.zone");
+  std::ifstream file(pando::tests::source_path("/tests/data/dnssec/all_algorithms.zone"));
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
