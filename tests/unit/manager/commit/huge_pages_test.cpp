@@ -28,7 +28,7 @@ class HugePagesTest : public ::testing::Test {
   }
 
   static constexpr std::uint32_t kBlock = 32 << 10;
-  testing::ZoneStore zones_{std::vector<testing::TestZone>{}};
+  pando::testing::ZoneStore zones_{std::vector<pando::testing::TestZone>{}};
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_ = asio::make_work_guard(io_);
   asio::thread_pool pool_{1};

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/manager/systemd/notify_socket.h"
+#include "tests/unit/manager/systemd/notify_socket.h"
 
 namespace pando::manager::systemd::readiness_test {
 
