@@ -1,6 +1,5 @@
 #include "worker/respond/kept_answers.h"
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
