@@ -97,6 +97,14 @@ bool MessageWriter::put_raw_additional(ByteView record) noexcept {
   return true;
 }
 
+bool MessageWriter::put_rendered(ByteView records, const SectionCounts& counts) noexcept {
+  if (!put_octets(records)) return false;
+  counts_[1] = static_cast<std::uint16_t>(counts_[1] + counts.answer);
+  counts_[2] = static_cast<std::uint16_t>(counts_[2] + counts.authority);
+  counts_[3] = static_cast<std::uint16_t>(counts_[3] + counts.additional);
+  return true;
+}
+
 bool MessageWriter::put_sections(ByteView records, std::span<const std::uint16_t> pointers,
                                  std::size_t shift, std::uint16_t authority,
                                  std::uint16_t additional) noexcept {

@@ -17,6 +17,13 @@ namespace pando::dns {
 
 enum class Section : std::uint8_t { kAnswer, kAuthority, kAdditional };
 
+/// Numbers of records.
+struct SectionCounts {
+  std::uint16_t answer = 0;
+  std::uint16_t authority = 0;
+  std::uint16_t additional = 0;
+};
+
 /// Place of a name in a message being written, for writing the name again without a search. A place
 /// belongs to one writer and ends when the writer rolls back to before the name. Unset when no
 /// pointer reaches the name.
@@ -130,6 +137,10 @@ class MessageWriter {
   /// Appends octets unchanged (OPT, TSIG) and counts one additional record.
   [[nodiscard]] bool put_raw_additional(ByteView record) noexcept;
 
+  /// Appends the records of all sections, rendered behind the same question, unchanged; false when
+  /// they do not fit. No names may be written behind them: the table lacks their names.
+  [[nodiscard]] bool put_rendered(ByteView records, const SectionCounts& counts) noexcept;
+
   /// Appends authority and additional records unchanged, except the compression pointers at
   /// `pointers` in `records`, to which `shift` is added. `pointers` ascend and may continue behind
   /// the end of `records`. False when the records do not fit. No names may be written behind them:
@@ -152,6 +163,9 @@ class MessageWriter {
   }
   [[nodiscard]] std::uint16_t count(Section section) const noexcept {
     return counts_[1 + static_cast<std::size_t>(section)];
+  }
+  [[nodiscard]] SectionCounts counts() const noexcept {
+    return {counts_[1], counts_[2], counts_[3]};
   }
   void set_rcode(Rcode rcode) noexcept;  ///< the lower four bits; OptBuilder has the others
   void set_tc() noexcept { space_[2] |= 0x02; }

@@ -43,6 +43,15 @@ bool names_below_cut_help(dns::NameView qname, const zone::RecordView& cut,
   return cut.find(RRType::kNS).has_name_at_or_below(child);
 }
 
+/// Whether responses to this client are counted. A client that has proven its address (TCP, a valid
+/// cookie, a signature) is not the victim of a forged address.
+bool is_limited(const RequestContext& context) noexcept {
+  const zone::RateLimit& rules = context.batch.settings->rate_limit;
+  if (rules.responses == 0 || !context.is_udp()) return false;
+  const bool proven = context.request.tsig || context.has_valid_cookie();
+  return !proven && !is_exempt(rules, context.address());
+}
+
 }  // namespace
 
 Outcome QueryHandler::answer(RequestContext& context) {
@@ -70,18 +79,66 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   options.minimal_responses = context.batch.settings->minimal_responses;
   options.zone_expired = zone && expiry_.expired(zone, context.batch.now);
   options.put_off_referrals = options.put_off_denials = true;
+  if (!zone || options.zone_expired || question.rr_class != RRClass::kIN)
+    return answer_anew(context, zone, rules, options, nullptr, {});
+  const KeptAnswers::Key key{question.name,
+                             question.type,
+                             zone.side_index(),
+                             zone.data_version(),
+                             options.dnssec_ok,
+                             options.minimal_responses};
+  const KeptAnswers::Place place = KeptAnswers::place_of(key);
+  if (const KeptAnswers::Kept* const kept = kept_.find(key, place))
+    if (auto repeated = repeat(context, zone, rules, *kept)) return *repeated;
+  return answer_anew(context, zone, rules, options, &key, place);
+}
+
+/// Responds with a kept answer; nullopt when this client's limit leaves something out of it.
+std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone::ZoneView& zone,
+                                            const DecodedZoneSettings* rules,
+                                            const KeptAnswers::Kept& kept) {
+  if (context.request.edns) choose_options(context, zone, rules, kept.aa);
+  ResponseBuilder response(context, kept.aa, Rcode::kNoError);
+  if (response.writer().room() < kept.records.size()) return std::nullopt;
+  using Verdict = RateLimiter::Verdict;
+  const Verdict verdict = is_limited(context) ? judge(context, kept.kind) : Verdict::kSend;
+  if (verdict == Verdict::kDrop) return Outcome{};
+  if (verdict == Verdict::kSlip)
+    response.writer().set_tc();
+  else
+    static_cast<void>(response.writer().put_rendered(kept.records, kept.counts));
+  return response.finish();
+}
+
+/// Looks the answer up and renders it. With `key` it is kept if it is asked for again.
+Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView& zone,
+                                  const DecodedZoneSettings* rules, const ResolveOptions& options,
+                                  const KeptAnswers::Key* key, KeptAnswers::Place place) {
+  const Request& request = context.request;
+  const dns::Question& question = request.question;
   answer_.clear();
   resolve(zone, question, options, hasher_, answer_);
   denial_ = nullptr;
   if (answer_.absent) choose_denial(question, zone, options);
   if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
     return drop_limited(context);
-  if (auto limited = limit_rate(context, zone)) return *limited;
-  if (request.edns && zone) choose_options(context, zone, rules);
+  using Verdict = RateLimiter::Verdict;
+  const Verdict verdict =
+      is_limited(context) ? judge(context, kind_of(zone, answer_)) : Verdict::kSend;
+  if (verdict == Verdict::kDrop) return {};
+  if (request.edns && zone) choose_options(context, zone, rules, answer_.aa);
   // RFC 1035 §6.2: an answer to class ANY is never authoritative, since other classes might have
   // more records.
   if (question.rr_class == RRClass::kANY) answer_.aa = false;
   ResponseBuilder response(context, answer_.aa, answer_.rcode, answer_.ede);
+  if (verdict == Verdict::kSlip) {
+    response.writer().set_tc();
+    return response.finish();
+  }
+  const bool may_keep = key != nullptr && answer_.rcode == Rcode::kNoError && !answer_.ede &&
+                        !answer_.cut && !answer_.overflow;
+  if (may_keep && kept_.wants(place))
+    kept_.keep(*key, place, answer_, question, kind_of(zone, answer_));
   const bool truncated = put_answer(question, zone, options, response.writer());
   if (truncated) context.counting.add(Counter::kTruncated);
   response.set_rcode(answer_.rcode);  // a damaged referral is found while it is completed
@@ -90,9 +147,9 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
 
 /// Chooses the EDNS options that tell of the zone.
 void QueryHandler::choose_options(RequestContext& context, const zone::ZoneView& zone,
-                                  const DecodedZoneSettings* rules) const {
+                                  const DecodedZoneSettings* rules, bool authoritative) const {
   const dns::Question& question = context.request.question;
-  if (question.type == RRType::kSOA && context.asks(dns::kOptionExpire) && answer_.aa &&
+  if (question.type == RRType::kSOA && context.asks(dns::kOptionExpire) && authoritative &&
       question.name == zone.apex())
     context.expire = expiry_.remaining(zone, rules->settings, context.batch.now);
   // RFC 9660 §3.2: also with referrals, name errors and failures, but only for loaded zones.
@@ -242,27 +299,16 @@ bool QueryHandler::put_security(const dns::Question& question, const zone::ZoneV
   return fits;
 }
 
-/// Decides on an answer above its client's rate limit. A client that has proven its address (TCP, a
-/// valid cookie, a signature) is not the victim of a forged address.
-std::optional<Outcome> QueryHandler::limit_rate(RequestContext& context,
-                                                const zone::ZoneView& zone) {
-  const zone::RateLimit& rules = context.batch.settings->rate_limit;
-  if (rules.responses == 0 || !context.is_udp()) return std::nullopt;
-  const bool proven = context.request.tsig || context.has_valid_cookie();
-  if (proven || is_exempt(rules, context.address())) return std::nullopt;
-  const auto verdict =
-      rate_limiter_.judge(rules, context.address(), kind_of(zone, answer_), context.batch.now);
-  if (verdict == RateLimiter::Verdict::kSend) return std::nullopt;
+/// Counts a response and decides on one above its client's rate limit. After is_limited().
+RateLimiter::Verdict QueryHandler::judge(RequestContext& context, const ResponseKind& kind) {
+  using Verdict = RateLimiter::Verdict;
+  const Verdict verdict = rate_limiter_.judge(context.batch.settings->rate_limit,
+                                              context.address(), kind, context.batch.now);
+  if (verdict == Verdict::kSend) return verdict;
   context.counting.add(Counter::kRateLimited);
-  if (verdict == RateLimiter::Verdict::kDrop) {
-    context.counting.add(Counter::kDropped);
-    return Outcome{};
-  }
-  context.counting.add(Counter::kRateSlipped);
-  context.counting.add(Counter::kTruncated);
-  ResponseBuilder response(context, answer_.aa, answer_.rcode, answer_.ede);
-  response.writer().set_tc();
-  return response.finish();
+  context.counting.add(verdict == Verdict::kDrop ? Counter::kDropped : Counter::kRateSlipped);
+  if (verdict == Verdict::kSlip) context.counting.add(Counter::kTruncated);
+  return verdict;
 }
 
 }  // namespace pando::worker

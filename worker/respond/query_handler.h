@@ -8,6 +8,7 @@
 #include "worker/request/request_context.h"
 #include "worker/request/settings_cache.h"
 #include "worker/respond/answer_templates.h"
+#include "worker/respond/kept_answers.h"
 #include "worker/respond/rate_limit.h"
 #include "worker/respond/server_sets.h"
 #include "worker/respond/zone_expiry.h"
@@ -29,7 +30,7 @@ class QueryHandler {
   Outcome answer_from(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules);
   void choose_options(RequestContext& context, const zone::ZoneView& zone,
-                      const DecodedZoneSettings* rules) const;
+                      const DecodedZoneSettings* rules, bool authoritative) const;
   void choose_denial(const dns::Question& question, const zone::ZoneView& zone,
                      const ResolveOptions& options);
   bool put_answer(const dns::Question& question, const zone::ZoneView& zone,
@@ -44,11 +45,17 @@ class QueryHandler {
                                        const ResolveOptions& options);
   bool put_security(const dns::Question& question, const zone::ZoneView& zone,
                     const ResolveOptions& options, dns::MessageWriter& writer);
-  std::optional<Outcome> limit_rate(RequestContext& context, const zone::ZoneView& zone);
+  std::optional<Outcome> repeat(RequestContext& context, const zone::ZoneView& zone,
+                                const DecodedZoneSettings* rules, const KeptAnswers::Kept& kept);
+  Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
+                      const DecodedZoneSettings* rules, const ResolveOptions& options,
+                      const KeptAnswers::Key* key, KeptAnswers::Place place);
+  RateLimiter::Verdict judge(RequestContext& context, const ResponseKind& kind);
 
   SettingsCache& cache_;
   const ZoneExpiry& expiry_;
   RateLimiter rate_limiter_;
+  KeptAnswers kept_;
   AnswerTemplates templates_;
   ServerSets server_sets_;
   dns::Nsec3Hasher hasher_;

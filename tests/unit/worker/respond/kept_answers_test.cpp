@@ -1,0 +1,236 @@
+#include "worker/respond/kept_answers.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/worker/query_builder.h"
+#include "worker/respond/responder.h"
+
+namespace pando::worker {
+namespace kept_answers_test {
+
+using dns::RRType;
+using pando::testing::name;
+using pando::testing::Query;
+using pando::testing::Response;
+using pando::testing::TestZone;
+
+constexpr std::uint64_t kNow = 1'700'000'000;
+
+const char* const kZone = R"($TTL 300
+@ SOA ns admin 1 3600 600 86400 60
+@ RRSIG SOA 8 1 300 20300101000000 20200101000000 1 example. AQIDBA==
+@ NS ns
+@ NS ns.elsewhere.test.
+@ MX 10 mail
+@ MX 20 mail.elsewhere.test.
+@ NSEC alias SOA NS MX
+@ RRSIG NSEC 8 1 300 20300101000000 20200101000000 1 example. AQIDBA==
+ns A 192.0.2.1
+ns AAAA 2001:db8::1
+mail A 192.0.2.2
+mail AAAA 2001:db8::2
+mail RRSIG A 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
+www A 192.0.2.3
+alias CNAME www
+chain CNAME alias
+away CNAME www.elsewhere.test.
+tree DNAME other
+leaf.other TXT "leaf"
+*.wild A 192.0.2.4
+*.wild MX 5 mail
+sub NS ns.sub
+ns.sub A 192.0.2.5
+srv SRV 1 2 53 www
+long TXT "0123456789012345678901234567890123456789012345678901234567890123456789"
+long TXT "1123456789012345678901234567890123456789012345678901234567890123456789"
+long TXT "2123456789012345678901234567890123456789012345678901234567890123456789"
+long TXT "3123456789012345678901234567890123456789012345678901234567890123456789"
+long TXT "4123456789012345678901234567890123456789012345678901234567890123456789"
+long TXT "5123456789012345678901234567890123456789012345678901234567890123456789"
+)";
+
+/// Many servers, whose addresses are left out of a small message.
+std::string with_servers() {
+  std::string text = kZone;
+  for (int i = 0; i < 12; ++i) {
+    const std::string host = "server-number-" + std::to_string(i);
+    text += "many MX 10 " + host + "\n" + host + " A 192.0.2.9\n" + host + " AAAA 2001:db8::9\n";
+  }
+  return text;
+}
+
+/// A responder that remembers, and for each question another one that has nothing to remember.
+class KeptAnswersTest : public ::testing::Test {
+ protected:
+  KeptAnswersTest() {
+    client_.remote = Endpoint::from_text("192.0.2.7@4711").value();
+    client_.local = Endpoint::from_text("192.0.2.1@53").value();
+    serve(with_servers());
+  }
+  void serve(const std::string& zone_text) {
+    store_ = std::make_unique<pando::testing::ZoneStore>(
+        std::vector{TestZone{"example.", zone_text}}, settings_);
+  }
+  Bytes ask(Responder& responder, const Query& query) {
+    responder.begin(store_->view(), now_, true);
+    const Outcome outcome = responder.handle(query.octets(), client_, space_);
+    if (outcome.action != Action::kRespond) return {};
+    return {space_.begin(), space_.begin() + static_cast<std::ptrdiff_t>(outcome.size)};
+  }
+  Bytes ask_other(const Query& query) {
+    const auto counters = std::make_unique<CounterArray>();
+    Responder other(*counters,
+                    [this](std::uint32_t index) { return store_->store().side(index); });
+    return ask(other, query);
+  }
+  Response read(const Query& query) { return pando::testing::read_response(ask(warm_, query)); }
+  void expect_same(const Query& query) {
+    const Bytes expected = ask_other(query);
+    ASSERT_EQ(ask(warm_, query), expected) << query.qname << ' ' << query.payload;
+  }
+  void update(const zone::Changeset& changes) {
+    auto transaction = store_->store().begin();
+    const auto current = store_->store().current();
+    zone::Draft draft(transaction, current.root, current.number + 1);
+    ASSERT_TRUE(draft.apply(changes, {}));
+    const auto root = draft.root();
+    ASSERT_TRUE(store_->store().publish(std::move(transaction), root, 0));
+  }
+  std::uint64_t count(ipc::Counter counter) const {
+    return (*counters_)[ipc::counter_index(counter)].load();
+  }
+
+  zone::ServerSettings settings_;
+  std::unique_ptr<pando::testing::ZoneStore> store_;
+  std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();
+  Responder warm_{*counters_, [this](std::uint32_t index) { return store_->store().side(index); }};
+  Client client_;
+  std::uint64_t now_ = kNow;
+  Bytes space_ = Bytes(65535);
+};
+
+TEST_F(KeptAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
+  std::mt19937_64 random(20261126);
+  const char* const owners[] = {"",          "www.",        "WWW.",        "mail.", "alias.",
+                                "chain.",    "away.",       "a.tree.",     "A.tree.", "leaf.tree.",
+                                "x.wild.",   "y.x.wild.",   "sub.",        "w.sub.", "srv.",
+                                "long.",     "many.",       "other.",      "ns."};
+  const RRType types[] = {RRType::kA, RRType::kAAAA, RRType::kMX, RRType::kNS, RRType::kTXT,
+                          RRType::kSOA, RRType::kANY, RRType::kSRV, RRType::kCNAME};
+  const std::uint16_t payloads[] = {512, 540, 700, 1232, 4096};
+  for (int i = 0; i < 8000; ++i) {
+    Query query;
+    query.id = static_cast<std::uint16_t>(random());
+    query.rd = random() % 2 == 0;
+    query.cd = random() % 2 == 0;
+    query.qname = std::string(owners[random() % std::size(owners)]) + "example.";
+    query.qtype = types[random() % std::size(types)];
+    query.qclass = random() % 16 == 0 ? 255 : 1;
+    query.edns = random() % 4 != 0;
+    query.dnssec_ok = query.edns && random() % 2 == 0;
+    query.payload = payloads[random() % std::size(payloads)];
+    if (query.edns && random() % 8 == 0)  // ZONEVERSION and EXPIRE tell of the zone
+      query.options = pando::testing::option(random() % 2 == 0 ? 19 : 9, {});
+    client_.transport = random() % 4 == 0 ? ipc::Transport::kTcp : ipc::Transport::kUdp;
+    expect_same(query);
+    if (HasFailure()) FAIL() << "question " << i;
+  }
+}
+
+TEST_F(KeptAnswersTest, AChangeOfTheZoneIsSeenAtOnce) {
+  const Query query{.qname = "www.example."};
+  for (int i = 0; i < 4; ++i) read(query);
+  zone::Changeset changes;
+  changes.zone = name("example.");
+  changes.removed = {{name("www.example."), RRType::kA, dns::Ttl{300}, {192, 0, 2, 3}}};
+  changes.added = {{name("www.example."), RRType::kA, dns::Ttl{300}, {192, 0, 2, 99}}};
+  update(changes);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(read(query).answer_text(), std::vector<std::string>{"www.example. A 192.0.2.99"});
+}
+
+TEST_F(KeptAnswersTest, AZoneThatHasExpiredGivesNoKeptAnswer) {
+  const Query query{.qname = "www.example."};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(read(query).rcode, 0);
+  store_->store().side(0)->expires_at.store(kNow + 1);
+  EXPECT_EQ(read(query).rcode, 0);
+  now_ = kNow + 2;
+  EXPECT_EQ(read(query).rcode, 2);
+}
+
+TEST_F(KeptAnswersTest, RepeatedAnswersAreCountedAndLimited) {
+  settings_.rate_limit.responses = 5;
+  settings_.rate_limit.slip = 2;
+  serve(kZone);
+  const Query query{.qname = "x.wild.example."};
+  int whole = 0, truncated = 0, dropped = 0;
+  for (int i = 0; i < 25; ++i) {
+    const Bytes response = ask(warm_, query);
+    if (response.empty())
+      ++dropped;
+    else
+      ++(pando::testing::read_response(response).header.tc ? truncated : whole);
+  }
+  EXPECT_EQ(whole, 5);
+  EXPECT_EQ(truncated, 10);
+  EXPECT_EQ(dropped, 10);
+  EXPECT_EQ(count(ipc::Counter::kRateLimited), 20U);
+  EXPECT_EQ(count(ipc::Counter::kRateSlipped), 10U);
+  EXPECT_EQ(count(ipc::Counter::kDropped), 10U);
+  EXPECT_TRUE(ask(warm_, {.qname = "y.wild.example."}).empty() ||
+              count(ipc::Counter::kRateLimited) == 21U)
+      << "all names of a wildcard count as one";
+}
+
+KeptAnswers::Key key_of(const dns::Name& owner, std::uint32_t zone = 0) {
+  return {owner.view(), RRType::kA, zone, 7, false, false};
+}
+
+TEST_F(KeptAnswersTest, AQuestionIsWantedAtItsSecondMiss) {
+  KeptAnswers kept;
+  const dns::Name owner = name("www.example.");
+  const KeptAnswers::Key key = key_of(owner);
+  const auto place = KeptAnswers::place_of(key);
+  EXPECT_EQ(kept.find(key, place), nullptr);
+  EXPECT_FALSE(kept.wants(place));
+  EXPECT_TRUE(kept.wants(place));
+}
+
+TEST_F(KeptAnswersTest, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
+  KeptAnswers kept;
+  const dns::Name owner = name("www.example.");
+  const dns::Question question{owner, RRType::kA, dns::RRClass::kIN};
+  Answer answer;
+  answer.aa = true;
+  const KeptAnswers::Key key = key_of(owner);
+  kept.keep(key, KeptAnswers::place_of(key), answer, question, {});
+  EXPECT_NE(kept.find(key, KeptAnswers::place_of(key)), nullptr);
+  const dns::Name capitals = name("WWW.example.");
+  std::vector<KeptAnswers::Key> others(6, key);
+  others[0].name = capitals.view();
+  others[1].type = RRType::kAAAA;
+  others[2].zone = 1;
+  others[3].data_version = 8;
+  others[4].dnssec_ok = true;
+  others[5].minimal_responses = true;
+  for (const KeptAnswers::Key& other : others)
+    EXPECT_EQ(kept.find(other, KeptAnswers::place_of(key)), nullptr) << "even at its place";
+}
+
+TEST_F(KeptAnswersTest, MemoryIsBounded) {
+  KeptAnswers kept;
+  Answer answer;
+  for (int i = 0; i < 40000; ++i) {
+    const dns::Name owner = name(std::string(60, 'a') + "." + std::to_string(i) + ".example.");
+    const KeptAnswers::Key key = key_of(owner, static_cast<std::uint32_t>(i));
+    const auto place = KeptAnswers::place_of(key);
+    kept.keep(key, place, answer, {owner, RRType::kA, dns::RRClass::kIN}, {});
+    ASSERT_LE(kept.bytes(), KeptAnswers::kMaxBytes);
+    ASSERT_NE(kept.find(key, place), nullptr);
+  }
+}
+
+}  // namespace kept_answers_test
+}  // namespace pando::worker
