@@ -26,6 +26,12 @@ void pause_point_slow(const char* name) noexcept {
   while (::access(held_by, F_OK) == 0) ::nanosleep(&kLook, nullptr);
 }
 
+std::chrono::milliseconds shortened(std::chrono::milliseconds pause) noexcept {
+  static const char* const divisor = std::getenv("PANDO_DIVIDE_PAUSES");
+  const int number = divisor == nullptr ? 0 : std::atoi(divisor);
+  return number > 1 ? pause / number : pause;
+}
+
 }  // namespace pando
 
 #endif

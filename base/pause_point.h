@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 namespace pando {
 
 #ifdef PANDO_CRASH_POINTS
@@ -18,10 +20,17 @@ inline void pause_point(const char* name) noexcept {
     pause_point_slow(name);
 }
 
+/// A pause between two tries, or the time for one. Tests that wait for the next try have all of
+/// these divided by the number in PANDO_DIVIDE_PAUSES.
+std::chrono::milliseconds shortened(std::chrono::milliseconds pause) noexcept;
+
 #else
 
 inline bool is_pause_point_armed(const char*) noexcept { return false; }
 inline void pause_point(const char*) noexcept {}
+inline std::chrono::milliseconds shortened(std::chrono::milliseconds pause) noexcept {
+  return pause;
+}
 
 #endif
 

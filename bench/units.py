@@ -31,10 +31,6 @@ zones:
   - {name: example, file: /var/lib/pando/example.zone}
 """
 
-TARGET = """[Unit]
-Wants=pando.target pando-worker@0.service pando-bench.service
-"""
-
 PROBE = r"""
 import os, signal, socket, subprocess, sys, time
 
@@ -82,19 +78,18 @@ def measured(folder):
     root, upper, work = (folder / name for name in ("root", "upper", "work"))
     for path in (root, upper, work):
         path.mkdir()
-    booted.CONFIGURATION, booted.TARGET = CONFIGURATION, TARGET.replace("pando-bench", "pando-boot-test")
-    booted.SCRIPT = f"python3 /boot-test/probe {TURNS} > /boot-test/results/rows 2>&1\n"
+    booted.CONFIGURATION = CONFIGURATION
     subprocess.run(["mount", "-t", "overlay", "overlay", str(root), "-o",
                     f"lowerdir=/,upperdir={upper},workdir={work}"], check=True)
     with contextlib.ExitStack() as stack:
         stack.callback(subprocess.run, ["umount", "--lazy", str(root)], check=True)
-        booted.install(root)
+        # The step "journal" tells boot() that the script came to its end.
+        booted.install(root, f"python3 /boot-test/probe {TURNS} > /boot-test/results/rows 2>&1\nstep journal\n",
+                       "pando.target pando-worker@0.service")
         profiles.write("addresses", root / "var/lib/pando/example.zone", RECORDS / 1_000_000)
         booted.write(root / "boot-test/probe", PROBE)
-        console = booted.boot(root)
-    rows = upper / "boot-test/results/rows"
-    assert rows.exists(), console.stdout[-2000:] + console.stderr[-2000:]
-    return [(line.split()[0], float(line.split()[1])) for line in rows.read_text().splitlines()]
+        rows = booted.boot(root, "pando-bench")["rows"]
+    return [(line.split()[0], float(line.split()[1])) for line in rows.splitlines()]
 
 
 def main():

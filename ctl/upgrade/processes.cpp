@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -65,6 +66,17 @@ Status ended_well(pid_t pid, const std::string& program) {
   return {};
 }
 
+void silence(FileActions& actions, int descriptor) {
+  ::posix_spawn_file_actions_addopen(&actions.value, descriptor, "/dev/null", O_WRONLY, 0);
+}
+
+Status run_to_end(const std::vector<std::string>& command, FileActions& actions) {
+  ::posix_spawn_file_actions_addopen(&actions.value, 0, "/dev/null", O_RDONLY, 0);
+  auto pid = spawn(command, actions, SpawnAttributes());
+  if (!pid) return pass(pid);
+  return ended_well(*pid, command[0]);
+}
+
 /// Runs a program to its end and returns its standard output without the last line end.
 Result<std::string> output_of(const std::vector<std::string>& command) {
   int ends[2] = {-1, -1};
@@ -90,11 +102,15 @@ Result<std::string> output_of(const std::vector<std::string>& command) {
 
 Status run_program(const std::vector<std::string>& command) {
   FileActions actions;
-  ::posix_spawn_file_actions_addopen(&actions.value, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions.value, 1, "/dev/null", O_WRONLY, 0);
-  auto pid = spawn(command, actions, SpawnAttributes());
-  if (!pid) return pass(pid);
-  return ended_well(*pid, command[0]);
+  silence(actions, 1);
+  return run_to_end(command, actions);
+}
+
+Status run_silently(const std::vector<std::string>& command) {
+  FileActions actions;
+  silence(actions, 1);
+  silence(actions, 2);
+  return run_to_end(command, actions);
 }
 
 Result<StartedProgram> StartedProgram::start(const std::vector<std::string>& command,
@@ -129,6 +145,20 @@ Result<std::string> unit_of(pid_t pid) {
     return fail(Errc::kIo, "process {} is of {}, of which systemd tells nothing: {}", pid, name,
                 main_process.error().text);
   return *main_process == std::to_string(pid) ? name : std::string();
+}
+
+Status set_until_next_reading(const std::string& unit, const std::string& settings) {
+  // The name comes behind those of other drop-ins, so that these settings are the last.
+  const std::filesystem::path folder = "/run/systemd/system/" + unit + ".d";
+  const std::filesystem::path file = folder / "zz-pandoctl.conf";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (std::ofstream out(file); !(out << settings << std::flush))
+    return fail(Errc::kIo, "cannot write {}", file.string());
+  auto read = run_program({"systemctl", "daemon-reload"});
+  std::filesystem::remove(file, error);
+  std::filesystem::remove(folder, error);  // unless somebody else has settings there
+  return read;
 }
 
 Result<uid_t> user_of(pid_t pid) {

@@ -15,6 +15,8 @@ namespace pando::ctl {
 /// Runs a program to its end, with our standard error and without its output. Fails if it cannot be
 /// started, or ends with another exit code than 0.
 Status run_program(const std::vector<std::string>& command);
+/// The same without its errors, for a program that warns of what we did on purpose.
+Status run_silently(const std::vector<std::string>& command);
 
 /// A program that was started as the leader of a session of its own: it lives on without us.
 class StartedProgram {
@@ -34,6 +36,10 @@ class StartedProgram {
 /// The systemd unit of which the process is the main process, "pando-manager.service". Empty: it
 /// is none. kIo: it is of a unit, and systemd does not say which process is the main one.
 Result<std::string> unit_of(pid_t pid);
+
+/// Reads all units' files anew, and gives `unit` these settings ("[Service]" and lines behind it).
+/// The settings hold until the next reading, even if this process ends before it asks for one.
+Status set_until_next_reading(const std::string& unit, const std::string& settings);
 
 /// The user whose rights the process has; kNotFound when there is no such process.
 Result<uid_t> user_of(pid_t pid);

@@ -26,6 +26,16 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLookAgain{50};
 constexpr const char* kHttpUnit = "pando-http.service";
 constexpr const char* kSystemctl = "systemctl";
+/// Settings of the manager's unit for the hand-over. Workers that are the old manager's children go
+/// on until the new one has taken them over. systemd itself starts the new one, because it lets the
+/// sockets that it keeps go when a unit has stopped.
+constexpr const char* kWhileUpgraded =
+    "[Service]\n"
+    "KillMode=process\n"
+    "Restart=always\n"
+    "RestartSec=0\n"
+    "RestartPreventExitStatus=\n"
+    "RestartPreventExitStatus=78\n";
 /// Of a build ID, in a table: git shows as much.
 constexpr std::size_t kShownDigits = 12;
 
@@ -183,20 +193,38 @@ class Upgrade {
   }
 
   Status start_unit() {
-    if (auto read = run_program({kSystemctl, "daemon-reload"}); !read) return read;
+    if (auto set = set_until_next_reading(unit_, kWhileUpgraded); !set) return set;
     tell(fmt::format("process {} hands over to {}", before_.manager.pid, unit_));
     auto connection = ipc::connect_control(request_.run_directory);
     if (!connection) return pass(connection);
     ipc::ControlRequest request;
     request.verb = ipc::verb::kHandOver;
-    if (auto handed = ipc::call(connection->get(), request, request_.timeout); !handed)
+    if (auto handed = ipc::call(connection->get(), request, request_.timeout); !handed) {
+      (void)run_program({kSystemctl, "daemon-reload"});
       return pass(handed);
+    }
     if (auto gone = ipc::await_end(connection->get(), request_.timeout); !gone) return gone;
-    if (auto started = run_program({kSystemctl, "start", unit_}); !started)
+    if (auto reaped = await_reaped(static_cast<pid_t>(before_.manager.pid)); !reaped)
+      return reaped;
+    // systemctl would warn of the settings' file, which is no longer there.
+    if (auto started = run_silently({kSystemctl, "start", unit_}); !started)
       return fail(Errc::kIo, "{}; {}", started.error().text, who_is_left());
-    return wait_until("an answer of the new manager", [&](const Processes& seen) {
+    const auto is_new = [&](const Processes& seen) {
       return seen.manager.pid != before_.manager.pid;
-    });
+    };
+    if (auto answered = wait_until("an answer of the new manager", is_new); !answered)
+      return answered;
+    return run_program({kSystemctl, "daemon-reload"});
+  }
+
+  /// systemd has seen the end of a unit's process by then. Before that a start would do nothing.
+  Status await_reaped(pid_t pid) const {
+    const auto deadline = Clock::now() + request_.timeout;
+    while (user_of(pid)) {
+      if (Clock::now() >= deadline) return fail(Errc::kIo, "process {} does not end", pid);
+      std::this_thread::sleep_for(kLookAgain);
+    }
+    return {};
   }
 
   std::string who_is_left() const {

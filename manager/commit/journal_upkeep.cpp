@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/pause_point.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_examination.h"
 #include "manager/journal/journal_snapshot.h"
@@ -36,7 +37,7 @@ JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
       committer_(committer),
       slots_(slots),
       limit_(limit),
-      pause_before_healing_(pause_before_healing) {}
+      pause_before_healing_(shortened(pause_before_healing)) {}
 
 /// Begins past the limit, if the journal has grown by half since the last snapshot. Otherwise zones
 /// larger than the limit would be written again and again.

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/pause_point.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -95,6 +96,7 @@ bool QueryLogSink::was_rotated() const {
 }
 
 Status QueryLogSink::write_waiting() {
+  if (!target_.is_socket) pause_point("query-log-write");
   while (!waiting_.empty()) {
     const char* from = waiting_.data() + done_;
     const std::size_t size = waiting_.size() - done_;

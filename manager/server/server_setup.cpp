@@ -1,6 +1,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/pause_point.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
@@ -151,8 +152,12 @@ void Server::make_zone_services() {
         const zone::ZoneView zone = services_.committer->current().zone_at(name);
         return zone && zone.loaded();
       });
+  Notifier::Options notifying;
+  notifying.queue.first_pause = static_cast<std::uint64_t>(
+      shortened(std::chrono::milliseconds(notifying.queue.first_pause)).count());
+  notifying.timeout = shortened(notifying.timeout);
   zones_.notifier =
-      std::make_unique<Notifier>(io_, *network_, *services_.committer, Notifier::Options{},
+      std::make_unique<Notifier>(io_, *network_, *services_.committer, notifying,
                                  [&slots = *data_->slots](const IpAddress& address) {
                                    return seen_by_workers(slots, address);
                                  });

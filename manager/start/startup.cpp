@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/pause_point.h"
 #include "ipc/log.h"
 #include "manager/checkpoint/image_replay.h"
 #include "manager/checkpoint/journal_beginning.h"
@@ -141,6 +142,7 @@ Status Startup::open_journal(const config::Settings& settings, shm::StoreOptions
   data_->image = make_image(settings.store, options);
   disk_.journal.directory = settings.store.journal;
   disk_.journal.identity = options.owner;
+  disk_.journal.retry = shortened(disk_.journal.retry);
   auto journal = Journal::open(disk_.journal, disk_.files, log_note);
   if (!journal) return pass(journal);
   data_->journal.emplace(std::move(*journal));

@@ -115,28 +115,47 @@ class Builder {
   /// Chooses how the journal's updates are applied: merged with the file by dynamic changes, or
   /// replayed by serials.
   Status choose(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
-    const auto gaps =
-        is_doubtful_ ? JournalHistory::Gaps::kPassed : JournalHistory::Gaps::kUnknown;
-    auto state = history.journal.merge_base(apex_, history.up_to, gaps);
-    if (!state) return pass(state);
-    state_ = std::move(*state);
-    if (!path_.empty() && !history.is_copy && state_.source) {
+    if (history.is_copy) return choose_for_copy(history, source);
+    if (auto taken = take_merge_base(history); !taken) return taken;
+    if (!path_.empty() && state_.source) {
       // Finishes an interrupted export: `FILE.export` is the merge base then.
       auto finished = finish_export(native_files(), path_, *state_.source);
       if (!finished) return pass(finished);
       if (*finished) source = stat_source(path_);
     }
-    becomes_primary_ = source && state_.own && !history.is_copy;
+    becomes_primary_ = source && state_.own;
     // The hash is needed before the scan, because it decides how the file is used.
     if (becomes_primary_) add_content(*source, read_content(path_));
     const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
     if (becomes_primary_) state_.become_primary(serial && state_.is_base_file(*serial, *source));
-    merges_file_ = source && state_.serial && state_.dynamic_changes.known() && !history.is_copy;
-    if (merges_file_) {
-      recovery_.emplace(state_.dynamic_changes.entries());
-      return {};
-    }
-    auto found = history.journal.replay(apex_, serial, history.up_to, gaps);
+    merges_file_ = source && state_.serial && state_.dynamic_changes.known();
+    if (!merges_file_) return replay(history, serial);
+    recovery_.emplace(state_.dynamic_changes.entries());
+    return {};
+  }
+
+  /// Nobody edits a copy, so serials tell all. The merge base, for which each record of the zone is
+  /// read once more, is asked for only if source_of() needs it.
+  Status choose_for_copy(const ZoneHistory& history,
+                         const std::optional<zone::ZoneFileInfo>& source) {
+    const auto serial = source ? serial_of_file(path_, apex_) : std::nullopt;
+    if (auto replayed = replay(history, serial); !replayed) return replayed;
+    return source && replay_.from_snapshot ? take_merge_base(history) : Status();
+  }
+
+  [[nodiscard]] JournalHistory::Gaps gaps() const noexcept {
+    return is_doubtful_ ? JournalHistory::Gaps::kPassed : JournalHistory::Gaps::kUnknown;
+  }
+
+  Status take_merge_base(const ZoneHistory& history) {
+    auto state = history.journal.merge_base(apex_, history.up_to, gaps());
+    if (!state) return pass(state);
+    state_ = std::move(*state);
+    return {};
+  }
+
+  Status replay(const ZoneHistory& history, std::optional<dns::Serial> file_serial) {
+    auto found = history.journal.replay(apex_, file_serial, history.up_to, gaps());
     if (!found) return pass(found);
     replay_ = std::move(*found);
     recovery_.emplace(replay_.net.entries());

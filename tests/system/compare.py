@@ -3,21 +3,18 @@
 Answers are compared as a client sees them: RCODE, AA, TC, and answer and authority sections as sets of
 records. Sections of truncated answers are not compared: what fits is each server's own affair."""
 
-import dns.flags
-import dns.message
-import dns.rdatatype
-import dns.rcode
 import functools
 import select
 import socket
 
+import dns.message
+import dns.rdatatype
 
-def make_query(name, rdtype, dnssec, number):
-    query = dns.message.make_query(name, rdtype, use_edns=0 if dnssec else -1, payload=1232,
-                                   want_dnssec=dnssec)
-    query.flags = 0
-    query.id = number
-    return query.to_wire()
+import wire
+
+
+def make_query(name, rdtype, dnssec):
+    return wire.make_query(wire.read_text_name(name), dns.rdatatype.from_text(rdtype), dnssec)
 
 
 def ask_all(port, queries, window=64, timeout=5.0, tries=3):
@@ -48,37 +45,26 @@ def ask_all(port, queries, window=64, timeout=5.0, tries=3):
 
 
 @functools.lru_cache(200_000)
-def read_reply(wire_behind_id):
+def read_reply(octets_behind_id):
     """A Reply; real queries ask the same again and again."""
-    return Reply(b"\0\0" + wire_behind_id)
-
-
-def section(rrsets):
-    records = set()
-    for rrset in rrsets:
-        for rdata in rrset:
-            records.add((str(rrset.name).lower(), rrset.rdtype, rrset.ttl, rdata.to_text().lower()))
-    return records
+    return Reply(b"\0\0" + octets_behind_id)
 
 
 class Reply:
-    """What of an answer is compared."""
+    """What of an answer is compared; BadMessage when an octet of it is not accounted for."""
 
-    def __init__(self, wire):
-        self.missing = wire is None
+    def __init__(self, octets):
+        self.missing = octets is None
         if self.missing:
             return
-        self.wire = wire
-        message = dns.message.from_wire(wire, ignore_trailing=False)
-        self.rcode = dns.rcode.to_text(message.rcode())
-        self.aa = bool(message.flags & dns.flags.AA)
-        self.tc = bool(message.flags & dns.flags.TC)
-        self.answer = section(message.answer)
-        self.authority = section(message.authority)
+        self.octets = octets
+        message = wire.parse(octets)
+        self.rcode, self.aa, self.tc = message.rcode, message.aa, message.tc
+        self.answer = frozenset(message.answer)
+        self.authority = frozenset(message.authority)
 
-    @property
-    def text(self):
-        return dns.message.from_wire(self.wire).to_text()
+    def __repr__(self):
+        return "no answer" if self.missing else dns.message.from_wire(self.octets).to_text()
 
     def differences(self, other):
         """Names of the parts that differ."""
@@ -97,28 +83,25 @@ class Comparison:
         self.ours, self.peers = ours, peers
         self.asked = 0
         self.unanswered = 0
-        self.found = []  # (question, dnssec, {peer: parts}, our text, {peer: text})
+        self.found = []  # (question, dnssec, {peer: parts}, our Reply, {peer: Reply})
 
     def run(self, questions, dnssec):
-        queries = [make_query(name, rdtype, dnssec, 0) for name, rdtype in questions]
+        queries = [make_query(name, rdtype, dnssec) for name, rdtype in questions]
         ours = ask_all(self.ours.port, queries, timeout=20, tries=1)  # a lost answer is a fault
         theirs = {peer.name: ask_all(peer.port, queries) for peer in self.peers}
         for i, question in enumerate(questions):
             self.asked += 1
-            wires = {name: answers[i] for name, answers in theirs.items()}
             reply = self.read(ours[i])
             self.unanswered += reply.missing
-            replies = {name: self.read(wire) for name, wire in wires.items()}
+            replies = {name: self.read(answers[i]) for name, answers in theirs.items()}
             different = {name: parts for name, other in replies.items()
                          if (parts := reply.differences(other))}
             if different:
-                self.found.append((question, dnssec, different, None if reply.missing else reply.text,
-                                   {name: replies[name].text for name in different
-                                    if not replies[name].missing}))
+                self.found.append((question, dnssec, different, reply, {name: replies[name] for name in different}))
 
     @staticmethod
-    def read(wire):
-        return Reply(None) if wire is None else read_reply(wire[2:])
+    def read(octets):
+        return Reply(None) if octets is None else read_reply(octets[2:])
 
     def summary(self):
         """How often each combination of peers and parts occurs."""

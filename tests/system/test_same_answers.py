@@ -61,7 +61,7 @@ def test_root_zone_answers_equal_the_peers(tmp_path, pando, peers):
     where = report(comparison, tmp_path, "differences.txt")
     assert comparison.unanswered == 0
     assert not comparison.against_all(), f"see {where}"
-    for question, dnssec, different, text, _ in comparison.found:
+    for question, dnssec, different, _, _ in comparison.found:
         # docs/explanation/conformance.md: with some peers we differ in TC of referrals, never in more.
         assert all(parts == ["tc"] for parts in different.values()), f"{question} {different}, see {where}"
 

@@ -34,6 +34,7 @@ $TTL 60
 @ NS ns
 ns A 192.0.2.53
 ZONE
+sed -i 's/# query-log:/query-log:/' /etc/pando/pando.yaml
 cat >> /etc/pando/pando.yaml <<'YAML'
 http: {}
 zones:
@@ -45,6 +46,18 @@ until_true serving
 printf '%s\n' 'server 127.0.0.1' 'zone example.com.' 'update add new.example.com. 60 A 192.0.2.77' send | nsupdate
 ask new.example.com
 programs > /boot-test/old-programs
+
+step query_log
+stat -c '%A %U:%G' /var/log/pando
+logged() { grep -c '"qname":"new.example.com."' /var/log/pando/queries.log 2> /dev/null; }
+until_true logged
+stat -c '%A %U:%G' /var/log/pando/queries.log
+logrotate --force /etc/logrotate.d/pando
+echo "exit code $?"
+ls /var/log/pando
+rotated() { ask new.example.com && logged; }
+until_true rotated
+ls /var/log/pando
 
 step load
 until_true serving
@@ -78,7 +91,7 @@ test -s /etc/pando/pando.yaml -a -d /var/lib/pando/journal && echo "configuratio
 step purged
 dpkg --purge pando-http pando
 echo "exit code $?"
-find /etc /usr /var/lib /run /dev/shm -xdev -name '*pando*' -not -path '*pando-boot-test*' -not -path '/run/systemd/*' \
+find /etc /usr /var/lib /var/log /run /dev/shm -xdev -name '*pando*' -not -path '*pando-boot-test*' -not -path '/run/systemd/*' \
   -not -path '*/pando-*.service.d*' -not -path '*/pando-worker@.service.d*' -not -name '*pandoc*' 2> /dev/null
 getent passwd pando pando-worker pando-http
 getent group pando pando-worker pando-http
@@ -139,6 +152,12 @@ def test_an_installed_server_answers_at_once(results):
 
 def test_a_zone_of_the_packages_folder_is_served_and_updated(results):
     assert results["configured"].splitlines()[-1] == "192.0.2.77"
+
+
+@pytest.mark.skipif(shutil.which("logrotate") is None, reason="needs logrotate")
+def test_the_query_log_is_rotated_where_unit_package_and_reference_have_it(results):
+    assert results["query_log"].splitlines() == [
+        "drwxr-x--- pando:pando", "-rw-r----- pando:pando", "exit code 0", "queries.log.1", "queries.log", "queries.log.1"]
 
 
 def test_an_upgrade_loses_no_query(results):

@@ -1,10 +1,8 @@
 """`workers: auto` under the shipped unit: the manager starts the workers, and they are another user's."""
 
-import subprocess
-
 import pytest
 
-from containers import boot, needs_containers, overlay, prepare, write
+from containers import boot, needs_containers, overlay, write
 from test_systemd_boot import CONFIGURATION, install
 
 pytestmark = needs_containers
@@ -47,9 +45,7 @@ journalctl -b --no-pager -o short-monotonic
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     with overlay(tmp_path_factory.mktemp("auto")) as root:
-        install(root)
-        subprocess.run(["rm", "-r", str(root / "boot-test")], check=True)
-        prepare(root, SCRIPT, "pando.target", "pando-manager.service")
+        install(root, SCRIPT, "pando.target", "pando-manager.service")
         write(root / "etc/pando/pando.yaml", CONFIGURATION.replace("workers: external", "workers: 2"))
         return boot(root, "pando-auto-test")
 

@@ -119,7 +119,10 @@ journalctl -b --no-pager -o short-monotonic
 GROUP_ENDS = ("to auxiliary processes: Input/output error", "to auxiliary processes on client request: Input/output error")
 
 
-def install(root):
+WORKERS = "pando-worker@0.service pando-worker@1.service"
+
+
+def install(root, script=SCRIPT, wants=f"pando.target {WORKERS}", after=f"pando-manager.service {WORKERS}"):
     """Puts the programs, units, configuration and the test's own units into the container."""
     for program, folder in PROGRAMS.items():
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -136,8 +139,7 @@ def install(root):
             write(root / f"usr/lib/{folder}.d/{'-'.join(filter(None, ('pando', part)))}.conf", text)
         elif source.suffix != ".txt":
             write(units / source.name.removesuffix(".in"), text)
-    workers = "pando-worker@0.service pando-worker@1.service"
-    prepare(root, SCRIPT, f"pando.target {workers}", f"pando-manager.service {workers}")
+    prepare(root, script, wants, after)
     write(root / "etc/pando/pando.yaml", CONFIGURATION)
     write(root / "var/lib/pando/example.com.zone", ZONE)
     subprocess.run(["systemd-sysusers", f"--root={root}"], check=True, capture_output=True)

@@ -2,12 +2,11 @@
 
 import re
 import shutil
-import subprocess
 
 import pytest
 
-from containers import UNITS, boot, needs_containers, overlay, prepare, write
-from test_systemd_boot import CONFIGURATION, ROOT, install
+from containers import BUILD, PROGRAMS, UNITS, boot, needs_containers, overlay, write
+from test_systemd_boot import CONFIGURATION, ROOT, WORKERS, install
 
 pytestmark = [needs_containers, pytest.mark.skipif(shutil.which("dnsperf") is None, reason="needs dnsperf")]
 
@@ -68,6 +67,46 @@ systemctl show -P NFileDescriptorStore pando-manager
 step target
 under_load target systemctl restart pando.target pando-manager
 
+step upgraded
+under_load upgraded pandoctl --timeout 120 upgrade
+systemctl show -P NFileDescriptorStore pando-manager
+
+step other_layout
+for program in pando-manager pando-worker; do mv /boot-test/next/$program /usr/sbin/$program; done
+under_load other_layout pandoctl --timeout 120 upgrade
+systemctl show -P NFileDescriptorStore pando-manager
+
+step held
+mkdir -p /run/systemd/system/pando-manager.service.d
+cat > /run/systemd/system/pando-manager.service.d/held.conf <<'UNIT'
+[Service]
+ExecStartPre=/bin/sh -c 'while [ -e /run/held ]; do sleep 0.1; done'
+UNIT
+touch /run/held
+pandoctl --timeout 120 upgrade &
+upgrading=$!
+until_true eval '[ "$(systemctl show -P SubState pando-manager)" = start-pre ]'
+pgrep -x pando-manager
+ask ns.example.com
+ask_by_tcp
+rm /run/held
+wait $upgrading
+until_true serving
+
+step broken
+cp /usr/sbin/pando-manager /boot-test/whole
+printf '#!/bin/sh\n[ "$1" = --version ]\n' > /boot-test/broken
+chmod 755 /boot-test/broken
+mv /boot-test/broken /usr/sbin/pando-manager
+pandoctl --timeout 120 upgrade
+echo "exit code $?"
+ask ns.example.com
+ask_by_tcp
+mv /boot-test/whole /usr/sbin/pando-manager
+until_true serving
+pandoctl --timeout 120 upgrade | grep -c pando-worker
+systemctl show -P KillMode pando-manager
+
 step watchdog
 old=$(main_pid pando-manager)
 kill -STOP $old
@@ -119,9 +158,8 @@ journalctl -b --no-pager -o short-monotonic
 
 def container(folder, script, configuration, drop_ins, wants="pando.target"):
     with overlay(folder) as root:
-        install(root)
-        subprocess.run(["rm", "-r", str(root / "boot-test")], check=True)
-        prepare(root, script, wants, "pando-manager.service")
+        install(root, script, wants, "pando-manager.service")
+        shutil.copytree(BUILD / "next", root / "boot-test/next", ignore=lambda _, names: {*names} - {*PROGRAMS})
         write(root / "etc/pando/pando.yaml", configuration)
         for path, text in drop_ins.items():
             write(root / UNITS / path, text)
@@ -140,10 +178,9 @@ def sockets(tmp_path_factory):
     """The shipped socket unit, and a manager without any capability, as docs/howto/install-under-systemd.md has it."""
     page = (ROOT / "docs/howto/install-under-systemd.md").read_text()
     addresses, rights = re.findall(r"```ini\n(.*?)```", page, re.S)
-    workers = "pando-worker@0.service pando-worker@1.service"
     return container(tmp_path_factory.mktemp("sockets"), SOCKETS, CONFIGURATION,
                      {"pando.socket.d/addresses.conf": addresses, "pando-manager.service.d/rights.conf": rights},
-                     f"pando.socket pando.target {workers}")
+                     f"pando.socket pando.target {WORKERS}")
 
 
 def nothing_lost(results, name):
@@ -165,6 +202,29 @@ def test_systemd_keeps_each_listening_socket(auto):
 @pytest.mark.parametrize("event", ["restarted", "killed", "target"])
 def test_no_query_is_lost_when_manager_and_workers_end(auto, event):
     nothing_lost(auto, event)
+
+
+@pytest.mark.parametrize("build", ["upgraded", "other_layout"])
+def test_an_upgrade_loses_no_query(auto, build):
+    nothing_lost(auto, build)
+    assert "pando-manager" in auto[build] and auto[build].splitlines()[-1] == "8", auto[build]
+
+
+def test_old_workers_answer_until_the_new_manager_has_started(auto):
+    print(auto["journal"])
+    lines = auto["held"].splitlines()
+    hand_over = next(number for number, line in enumerate(lines) if "hands over" in line)
+    assert lines[hand_over + 1:hand_over + 3] == ["192.0.2.53"] * 2, lines
+    assert lines[-3].startswith("pando-manager ") and lines[-1].startswith("pando-worker "), lines
+
+
+def test_old_workers_answer_also_if_the_new_manager_does_not_start(auto):
+    """Each attempt of systemd leaves them, until one succeeds. The unit's own settings come back with the next upgrade."""
+    print(auto["journal"])
+    lines = auto["broken"].splitlines()
+    code = lines.index("exit code 1")
+    assert "ended with exit code" in lines[code - 1] and "the workers go on" in lines[code - 1], lines
+    assert lines[code + 1:] == ["192.0.2.53", "192.0.2.53", "2", "mixed"], lines
 
 
 def test_a_manager_that_hangs_is_replaced(auto):

@@ -58,6 +58,16 @@ def test_verify_has_nothing_to_say(installed):
     assert result.returncode == 0
 
 
+def test_verify_has_nothing_to_say_about_the_unit_that_announces(installed):
+    unit = installed / "pando-announce.service"
+    text = (ROOT / "contrib/bird/pando-announce.service").read_text()
+    assert "ExecStart=/usr/local/sbin/pando-announce " in text and "ExecStopPost=-/usr/sbin/birdc " in text
+    unit.write_text(text.replace("/usr/local/sbin/pando-announce", "/bin/true").replace("/usr/sbin/birdc", "/bin/true"))
+    (installed / "bird.service").write_text("[Service]\nExecStart=/bin/true\n")
+    result = verify(unit)
+    assert result.stdout + result.stderr == "" and result.returncode == 0
+
+
 def test_verify_would_notice_a_misspelt_setting(installed):
     unit = installed / "pando-manager.service"
     unit.write_text(unit.read_text().replace("NoNewPrivileges", "NoNewPriviledges"))

@@ -204,7 +204,8 @@ def test_damage_of_the_very_last_group_gives_its_serial_to_no_other_data(server)
     assert has(server, "next")
 
 
-def test_problem_names_the_zone_that_keeps_a_gap_open(pando, tmp_path):
+def test_problem_names_the_zone_that_keeps_a_gap_open(pando, tmp_path, monkeypatch):
+    monkeypatch.setenv("PANDO_DIVIDE_PAUSES", "10")  # three failed readings make a gap
     (tmp_path / "good.zone").write_text(ZONE_FILE)
     (tmp_path / "wrong.zone").write_text("@ SOA\n")
     server = pando([{"name": ZONE, "file": str(tmp_path / "good.zone"), "allow-update": RULES},

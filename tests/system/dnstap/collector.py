@@ -82,6 +82,7 @@ class Stream:
     def __init__(self, connection):
         self.connection = connection
         self.messages = []
+        self.taken = bytearray()  # behind the greeting, of a collector that does not decode
         self.started = self.stopped = self.ended = False
 
     def octets(self, count):
@@ -116,6 +117,10 @@ class Stream:
         kind, content = self.control()
         assert kind == READY and content[8:] == CONTENT_TYPE
         self.connection.sendall(control_frame(ACCEPT))
+        if not collector.decodes:
+            while part := self.connection.recv(1 << 16):
+                self.taken += part
+            return
         assert self.octets(4) == bytes(4)
         kind, content = self.control()
         assert kind == START and content[8:] == CONTENT_TYPE
@@ -136,10 +141,10 @@ class Stream:
 
 class Collector:
     """Listens at `path`. `reads`: whether it reads what comes behind START. `greeting`: octets that it sends instead
-    of speaking the protocol."""
+    of speaking the protocol. `decodes`: else it greets as it should, and keeps whatever octets come."""
 
-    def __init__(self, path, reads=True, greeting=None):
-        self.path, self.reads, self.greeting = path, reads, greeting
+    def __init__(self, path, reads=True, greeting=None, decodes=True):
+        self.path, self.reads, self.greeting, self.decodes = path, reads, greeting, decodes
         self.streams, self.threads = [], []
         self.end = threading.Event()
         path.unlink(missing_ok=True)
@@ -171,6 +176,12 @@ class Collector:
         found = [tapped for stream in list(self.streams) for tapped in list(stream.messages)]
         return [tapped for tapped in found if (kind is None or tapped["type"] == kind) and
                 (name is None or name == name_of(tapped))]
+
+    def told(self, name, streams=None):
+        """How often the wire form of the name's first label stands in octets that were not decoded."""
+        label = name.split(".")[0].encode()
+        wire = bytes([len(label)]) + label
+        return sum(bytes(stream.taken).lower().count(wire) for stream in streams or self.streams)
 
     def close(self):
         self.end.set()

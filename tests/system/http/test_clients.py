@@ -1,6 +1,8 @@
 """Clients that nobody here wrote, as they are: docs/howto/clients.md has the same recipes for people. Each skips when it
 is not installed, or cannot be had."""
 
+import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -37,17 +39,30 @@ def needs(*programs):
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
-@pytest.fixture(scope="session")
-def python_clients(tmp_path_factory):
-    """Runs a program of a client from PyPI. pip keeps what it has fetched, so only the first time is slow."""
-    folder = tmp_path_factory.mktemp("clients")
+def install_clients(folder):
+    """Installs the clients to `folder`, or nothing. The modules that are used are compiled when they are."""
+    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
-        done = run(sys.executable, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--retries", "0",
-                   "--timeout", "10", "--target", folder, *PYTHON_CLIENTS)
+        done = run(sys.executable, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--no-compile",
+                   "--retries", "0", "--timeout", "10", "--target", unfinished, *PYTHON_CLIENTS)
     except subprocess.TimeoutExpired:
         pytest.skip("pip takes too long")
     if done.returncode != 0:
         pytest.skip(f"pip cannot install the clients: {done.stderr[-300:]}")
+    unfinished.rename(folder)
+
+
+@pytest.fixture(scope="session")
+def python_clients():
+    """Runs a program of a client from PyPI. One of the processes of the first run installs them for all, beside the
+    build; the folder's name has their versions, and Python's."""
+    versions = hashlib.sha256(repr((PYTHON_CLIENTS, sys.version)).encode()).hexdigest()[:12]
+    folder = servers.build_folder() / "test-clients" / versions
+    folder.parent.mkdir(exist_ok=True)
+    with open(folder.parent / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            install_clients(folder)
     return lambda program, *words: run(folder / "bin" / program, *words, env=os.environ | OFFLINE | {"PYTHONPATH": str(folder)})
 
 

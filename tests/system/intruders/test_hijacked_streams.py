@@ -5,11 +5,11 @@ import array
 import errno
 import json
 import pathlib
+import re
 import shutil
 import socket
 import struct
 import tempfile
-import threading
 import time
 
 import dns.message
@@ -18,70 +18,14 @@ import pytest
 
 import injected
 import servers
+from collector import START, Collector, control_frame
 from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, pids, user_exists
 
 pytestmark = [injected.needed, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
 
-CONTENT_TYPE = b"protobuf:dnstap.Dnstap"
-ACCEPT, START, READY = 1, 2, 4
 DNSTAP_LOST = 7  # the number of the message in ipc/worker_messages.h
-
-
-def control_frame(kind):
-    body = struct.pack(">III", kind, 1, len(CONTENT_TYPE)) + CONTENT_TYPE
-    return struct.pack(">II", 0, len(body)) + body
-
-
-class Taker:
-    """A collector that greets as it should, and then keeps whatever octets come."""
-
-    def __init__(self, path):
-        self.streams = []
-        self.end = threading.Event()
-        self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listening.bind(str(path))
-        path.chmod(0o666)
-        self.listening.listen(64)
-        self.listening.settimeout(0.1)
-        self.thread = threading.Thread(target=self.accept, daemon=True)
-        self.thread.start()
-
-    def accept(self):
-        while not self.end.is_set():
-            try:
-                connection, _ = self.listening.accept()
-            except socket.timeout:
-                continue
-            stream = {"octets": bytearray(), "ended": False, "connection": connection}
-            self.streams.append(stream)
-            threading.Thread(target=self.take, args=(stream,), daemon=True).start()
-
-    def take(self, stream):
-        connection = stream["connection"]
-        try:
-            got = b""
-            while len(got) < len(control_frame(READY)):
-                got += connection.recv(4096)
-            connection.sendall(control_frame(ACCEPT))
-            while part := connection.recv(1 << 16):
-                stream["octets"] += part
-        except OSError:
-            pass
-        stream["ended"] = True
-
-    def told(self, name, streams=None):
-        """How often the wire form of the name's first label stands in the streams."""
-        label = name.split(".")[0].encode()
-        wire = bytes([len(label)]) + label
-        return sum(bytes(stream["octets"]).lower().count(wire) for stream in streams or self.streams)
-
-    def close(self):
-        self.end.set()
-        self.thread.join()
-        self.listening.close()
-        for stream in self.streams:
-            stream["connection"].close()
+LINE = re.compile(rb"\{[\x20-\x7E]*\}")
 
 
 @pytest.fixture
@@ -118,7 +62,8 @@ def start(folder):
 
 @pytest.fixture
 def tapped(folder, start):
-    taker = Taker(folder / "tap.sock")
+    taker = Collector(folder / "tap.sock", decodes=False)
+    (folder / "tap.sock").chmod(0o666)
     server = start(f"  dnstap: {{socket: {folder}/tap.sock, messages: [queries]}}")
     servers.wait_until("both have a stream", lambda: len(taker.streams) == 2)
     servers.wait_until("both streams are open", lambda: server.log().count("dnstap_stream_opened") == 2)
@@ -169,11 +114,9 @@ def ask_all(server, name, count=64):
 
 def lines_of(log):
     """All lines of the log: printable ASCII between braces, whatever a worker has sent."""
-    found = []
-    for line in log.read_bytes().split(b"\n")[:-1]:
-        assert line[:1] == b"{" and line[-1:] == b"}" and all(0x20 <= octet < 0x7F for octet in line), line
-        found.append(line)
-    return found
+    lines = log.read_bytes().split(b"\n")[:-1]
+    assert not [line for line in lines if not LINE.fullmatch(line)]
+    return lines
 
 
 def honest(log, name):
@@ -198,12 +141,12 @@ def test_garbage_in_its_stream_stays_in_its_stream(tapped):
     with injected.into(hijacked) as process:
         assert send(process, stream_of(hijacked), garbage) == len(garbage)
     spoilt = servers.wait_until("it has come", lambda: [
-        stream for stream in taker.streams if b"GARBAGE!" in stream["octets"]])
+        stream for stream in taker.streams if b"GARBAGE!" in stream.taken])
     assert len(spoilt) == 1
     others = [stream for stream in taker.streams if stream not in spoilt]
     ask_all(server, "after-garbage.two.test")
     servers.wait_until("the other worker's messages come", lambda: taker.told("after-garbage.two.test", others) > 0)
-    assert not any(stream["ended"] for stream in others)
+    assert not any(stream.ended for stream in others)
     assert add(server, "after-garbage") == 0
 
 
@@ -212,8 +155,8 @@ def test_it_ends_no_stream_but_its_own(tapped):
     hijacked, before = pids(server)[0], list(taker.streams)
     with injected.into(hijacked) as process:
         assert process.call("close", stream_of(hijacked)) == 0
-    servers.wait_until("its stream has ended", lambda: sum(stream["ended"] for stream in before) == 1)
-    other = [stream for stream in before if not stream["ended"]]
+    servers.wait_until("its stream has ended", lambda: sum(stream.ended for stream in before) == 1)
+    other = [stream for stream in before if not stream.ended]
     ask_all(server, "after-close.two.test")
     servers.wait_until("the other one goes on", lambda: taker.told("after-close.two.test", other) > 0)
 

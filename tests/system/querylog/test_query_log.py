@@ -195,6 +195,74 @@ def test_a_full_disk_costs_lines_and_no_answer(server, log):
         subprocess.run(["umount", "--lazy", str(log.parent)], check=True)
 
 
+def test_a_disk_that_hangs_costs_lines_and_nothing_else(server, log, tmp_path):
+    """Answers, updates, control and new workers go on. What does not fit is counted, and the rest is written later."""
+    held = tmp_path / "held"
+    pando = server(workers=2)
+    pando.pause_at = "query-log-write", held
+    pando.start(ZONE)
+    ask_many(pando, f"first.{ZONE}", 5)
+    wait_for(log, f"first.{ZONE}", 5)
+    held.touch()
+    asked = 0
+
+    def until(what, condition):
+        """Asks from new ports, so that both workers are asked; each question must be answered."""
+        def ask():
+            nonlocal asked
+            ask_many(pando, f"held.{ZONE}", 250)
+            asked += 250
+            return condition()
+        servers.wait_until(what, ask, 120)
+
+    until("both drop lines", lambda: all(row["counters"]["query_log_dropped"] > 0 for row in pando.workers().values()))
+    update = dns.update.Update(ZONE, keyring=KEYRING)
+    update.add("beside", 60, "TXT", "updated")
+    assert dns.query.tcp(update, "127.0.0.1", port=pando.port, timeout=20).rcode() == dns.rcode.NOERROR
+    assert pando.ask(f"beside.{ZONE}", "TXT").answer
+    assert pando.control("reload")["restart_needed"] == []
+    pando.control("worker", "add")
+    servers.wait_until("a third worker serves", lambda: [row["state"] for row in pando.workers().values()] ==
+                       ["serving"] * 3)
+    before = of_manager(pando)
+    until("it is asked as well", lambda: pando.workers()[2]["counters"]["query_log_lines"] > 0)
+    assert of_manager(pando) == before, "nothing is written meanwhile"
+    assert len(named(log, f"held.{ZONE}")) == 0
+    held.unlink()
+    servers.wait_until("all lines that were not dropped are in the file",
+                       lambda: len(named(log, f"held.{ZONE}")) + of_workers(pando)[1] >= asked)
+    assert of_manager(pando)[1] == 0
+    ask_many(pando, f"after.{ZONE}", 5)
+    wait_for(log, f"after.{ZONE}", 5)
+
+
+def test_a_manager_stops_although_the_disk_of_the_log_hangs(server, log, tmp_path):
+    held = tmp_path / "held"
+    pando = server()
+    pando.pause_at = "query-log-write", held
+    pando.start(ZONE)
+    held.touch()
+    ask_many(pando, f"lost.{ZONE}", 100)
+    pando.stop(60)
+    held.unlink()
+    pando.start(ZONE)
+    ask_many(pando, f"next.{ZONE}", 5)
+    wait_for(log, f"next.{ZONE}", 5)
+
+
+def test_a_fifo_that_nobody_reads_holds_nothing(server, log):
+    os.mkfifo(log)
+    pando = server().start(ZONE)
+    ask_many(pando, f"lost.{ZONE}", 100)
+    servers.wait_until("they are counted", lambda: of_manager(pando)[1] >= 100)
+    with open(os.open(log, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:  # a reader of a FIFO takes no log, either
+        time.sleep(1.1)
+        ask_many(pando, f"lost.{ZONE}", 100)
+        servers.wait_until("they are counted", lambda: of_manager(pando)[1] >= 200)
+        assert not reader.read()
+    assert pando.log().count("query_log_failed") == 1
+
+
 def test_no_answer_waits_for_a_folder_that_is_missing(server, log):
     log.parent.rmdir()
     pando = server().start(ZONE)

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <array>
-#include <chrono>
-#include <functional>
+#include <algorithm>
 #include <utility>
 
 #include "ipc/frame_stream.h"
+#include "tests/unit/worker/tap/lent_stream.h"
 
 namespace pando::worker {
 namespace dnstap_writer_test {
@@ -27,24 +26,9 @@ ipc::Dnstap all_messages(std::uint32_t sample = 1) {
   return {true, sample, true, true, true, "ns", "v"};
 }
 
-class DnstapWriterTest : public ::testing::Test {
+class DnstapWriterTest : public LentStreamTest {
  protected:
-  /// A new stream for the writer; its other end is the collector's.
-  Fd stream() {
-    std::array<int, 2> pair{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
-    collector_ = Fd(pair[1]);
-    return Fd(pair[0]);
-  }
   void write(const Bytes& octets) { writer_.write({}, octets, {}); }
-  void read() {
-    std::array<std::uint8_t, 65536> space{};
-    for (;;) {
-      const ssize_t got = ::recv(collector_.get(), space.data(), space.size(), MSG_DONTWAIT);
-      if (got <= 0) return;
-      append(received_, ByteView(space).first(static_cast<std::size_t>(got)));
-    }
-  }
   /// Frames that have come as a whole; a control frame counts as none.
   [[nodiscard]] std::size_t frames() const {
     std::size_t count = 0;
@@ -56,28 +40,12 @@ class DnstapWriterTest : public ::testing::Test {
     }
     return count;
   }
-  bool run_until(const std::function<bool()>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!done()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      io_.restart();
-      io_.run_one_for(std::chrono::milliseconds(5));
-      read();
-    }
-    return true;
-  }
 
-  asio::io_context io_;
-  std::uint64_t sent_ = 0, dropped_ = 0;
   int lost_ = 0;
-  Fd collector_;
-  Bytes received_;
-  DnstapWriter writer_{io_,
-                       {[this](std::uint64_t frames, std::uint64_t dropped) {
-                          sent_ += frames;
-                          dropped_ += dropped;
-                        },
-                        [this] { ++lost_; }}};
+  DnstapWriter writer_{
+      io_,
+      {[this](std::uint64_t frames, std::uint64_t dropped) { count(frames, dropped); },
+       [this] { ++lost_; }}};
 };
 
 TEST_F(DnstapWriterTest, IsOffAtFirst) {
@@ -133,7 +101,7 @@ TEST_F(DnstapWriterTest, ACollectorThatDoesNotReadCostsWholeFramesOnly) {
 
 TEST_F(DnstapWriterTest, TheEndOfACollectorIsSeenWithoutAMessage) {
   writer_.set(all_messages(), stream());
-  collector_.reset();
+  reader_.reset();
   EXPECT_TRUE(run_until([&] { return lost_ == 1; }));
   write(message(kQuery));
   EXPECT_EQ(dropped_, 1U);
@@ -142,7 +110,7 @@ TEST_F(DnstapWriterTest, TheEndOfACollectorIsSeenWithoutAMessage) {
 TEST_F(DnstapWriterTest, ACollectorThatTalksIsLost) {
   writer_.set(all_messages(), stream());
   write(message(kQuery));
-  ASSERT_EQ(::send(collector_.get(), "GET / HTTP/1.1", 14, 0), 14);
+  ASSERT_EQ(::send(reader_.get(), "GET / HTTP/1.1", 14, 0), 14);
   EXPECT_TRUE(run_until([&] { return lost_ == 1; }));
   EXPECT_EQ(sent_ + dropped_, 1U);
 }
@@ -150,7 +118,7 @@ TEST_F(DnstapWriterTest, ACollectorThatTalksIsLost) {
 TEST_F(DnstapWriterTest, FramesOfABrokenStreamCountAsDropped) {
   writer_.set(all_messages(), stream());
   for (int i = 0; i < 100; ++i) write(message(kResponse, 1000));
-  collector_.reset();
+  reader_.reset();
   writer_.answers_sent();
   EXPECT_EQ(lost_, 1);
   EXPECT_EQ(sent_ + dropped_, 100U);
@@ -167,8 +135,7 @@ TEST_F(DnstapWriterTest, SwitchingOffSendsTheRestAndStop) {
   EXPECT_EQ(frames(), 1U);
   ASSERT_GT(received_.size(), stop.size());
   EXPECT_TRUE(std::equal(stop.begin(), stop.end(), received_.end() - 12));
-  std::uint8_t octet = 0;
-  EXPECT_EQ(::recv(collector_.get(), &octet, 1, 0), 0) << "the stream is closed";
+  EXPECT_TRUE(has_stream_ended());
   EXPECT_EQ(lost_, 0);
   EXPECT_EQ(sent_, 1U);
 }
@@ -176,7 +143,7 @@ TEST_F(DnstapWriterTest, SwitchingOffSendsTheRestAndStop) {
 TEST_F(DnstapWriterTest, ANewStreamReplacesTheOneBefore) {
   writer_.set(all_messages(), stream());
   write(message(kQuery));
-  const Fd first = std::move(collector_);
+  const Fd first = std::move(reader_);
   writer_.set(all_messages(), stream());
   write(message(kResponse));
   EXPECT_TRUE(run_until([&] { return frames() == 1; }));
