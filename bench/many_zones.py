@@ -1,6 +1,8 @@
 """What one of very many zones costs to update and to look at, and what a reload of all of them does to updates. Run it as
 
   PANDO_BUILD=build/release bench/updates.py zones [--zones N] [--rate N] [--seconds N]
+  PANDO_BUILD=build/release bench/updates.py zones --rules [--zones N] [--rate N]    reloads that change a rule of each zone
+  PANDO_BUILD=build/release bench/updates.py zones --rest [--zones N]                memory right after loading, and later
 
 All zones but the updated one share a file of five records. Rows: one zone alone; one of many; the same while a reload goes
 through all zones, none of which has changed. Columns: updates answered per second, their times from when each was due, and
@@ -8,11 +10,14 @@ processor time of the manager for each (idle work of the many zones and the relo
 """
 
 import argparse
+import pathlib
+import re
 import threading
 import time
 
 import octets
 import peers
+import servers
 import updates
 
 
@@ -51,13 +56,99 @@ class Reload(threading.Thread):
         self.cpu = sum(peers.cpu([self.server.process.pid])) - before
 
 
+def small_zone(folder):
+    path = folder / "small.zone"
+    path.write_text("@ 3600 SOA ns1 admin 1 3600 600 86400 300\n@ 3600 NS ns1\n@ 3600 A 10.0.0.1\n"
+                    "www 3600 A 192.0.2.1\nns1 3600 A 192.0.2.2\n")
+    return path
+
+
+def rules(folder, zones, rate):
+    """Each zone has a rule of its own, and each reload gives it another one. Updates go on at the same time."""
+    small, updated = small_zone(folder), updates.zone_file(folder, zone="z.many")
+    server = servers.Pando(folder / "server", [], keys=[updates.KEY], workers=1, size_limit="16GiB", store_extra=octets.IMAGE)
+    head = server.config.read_text()
+
+    def configure(network):
+        text = [head, "zones:\n", f'  - {{name: z.many, file: {updated}, allow-update: [{{key: {updates.KEY["name"]}}}]}}\n']
+        text += [f"  - {{name: z{i}.many, file: {small}, allow-query: [{{address: {network}.{i >> 16}.{i >> 8 & 255}.{i & 255}}}]}}\n"
+                 for i in range(zones)]
+        server.config.write_text("".join(text))
+
+    configure(10)
+    server.start("z.many", 600)
+    try:
+        servers.wait_until("all zones are loaded", lambda: (
+            lambda status: status["zones"] == status["zones_loaded"])(server.control("status")), 3600)
+        time.sleep(3)
+        updates.load(server, 1000, 64, zone="z.many")
+        print(f"\n| {zones:,} zones, each with another rule | s | CPU s | updates' p50 ms | p99 ms | max ms |\n|---|---:|---:|---:|---:|---:|")
+        for turn in range(5):
+            configure(11 + turn)
+            beside = Reload(server)
+            load = {}
+            sender = threading.Thread(target=lambda: load.update(updates.load(server, rate * 4, 64, str(rate), zone="z.many")))
+            sender.start()
+            time.sleep(1)
+            beside.start()
+            beside.join()
+            sender.join()
+            print(f"| reload {turn + 1} | {beside.seconds:.2f} | {beside.cpu:.2f} | {load['p50']:.2f} | {load['p99']:.2f} | {load['max']:.2f} |",
+                  flush=True)
+    finally:
+        server.clean()
+
+
+def pss(pids):
+    """MB of processes: proportional set size, and the part of it that is nobody else's and no file's."""
+    def sum_of(key):
+        texts = [pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
+        return sum(int(re.search(rf"^{key}:\s+(\d+)", text, re.M)[1]) for text in texts) / 1000
+    return sum_of("Pss"), sum_of("Pss_Anon")
+
+
+def rest(folder, zones):
+    """An image is configured. The second start makes the store of it, the third finds neither store nor image."""
+    small = small_zone(folder)
+    server = servers.Pando(folder / "server", [{"name": "z.many", "file": str(small)}], workers=1, size_limit="16GiB",
+                           store_extra=octets.IMAGE)
+    with (server.folder / "zones.list").open("w") as out:
+        out.writelines(f"z{number}.many {small}\n" for number in range(zones))
+    with server.config.open("a") as config:
+        config.write("zone-lists: [zones.list]\n")
+    print(f"\n| {zones:,} zones, MB of all processes (anonymous memory of these) | as all are loaded | 10 s later | a minute later |")
+    print("|---|---:|---:|---:|")
+    try:
+        for name in ("from the zone files", "from the image"):
+            server.start("z.many", 600)
+            servers.wait_until("all zones are loaded", lambda: (
+                lambda status: status["zones"] == status["zones_loaded"])(server.control("status")), 3600)
+            figures = []
+            for seconds in (0, 10, 50):
+                time.sleep(seconds)
+                figures.append("{:.1f} ({:.1f})".format(*pss(peers.family(server.process.pid))))
+            print(f"| {name} | {' | '.join(figures)} |", flush=True)
+            server.control("--timeout", "600", "store", "checkpoint")
+            server.stop()
+            (server.store / "zones.store").unlink()
+    finally:
+        server.clean()
+
+
 def run(folder, words):
     parser = argparse.ArgumentParser(prog="bench/updates.py zones", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zones", type=int, default=1_000_000)
+    parser.add_argument("--zones", type=int)
+    parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--rest", action="store_true")
     parser.add_argument("--rate", type=int, default=200, help="updates per second")
     parser.add_argument("--seconds", type=int, default=20, help="of each row")
     options = parser.parse_args(words)
+    if options.rules:
+        return rules(folder, options.zones or 100_000, options.rate)
+    if options.rest:
+        return rest(folder, options.zones or 100_000)
+    options.zones = options.zones or 1_000_000
     count = options.rate * options.seconds
     print(f"| {options.rate} updates/s for {options.seconds} s | answered/s | p50 ms | p99 ms | max ms | manager's CPU us each |")
     print("|---|---:|---:|---:|---:|---:|")

@@ -15,6 +15,7 @@
 #include "manager/journal/journal_payload.h"
 #include "manager/journal/snapshot_file.h"
 #include "manager/support/soa.h"
+#include "manager/support/withheld_data.h"
 #include "zone/build/draft.h"
 
 namespace pando::manager {
@@ -29,7 +30,9 @@ constexpr std::size_t kRecordsPerSmallVersion = 8;
 constexpr std::uint64_t kCrowdedPart = 8;
 /// Number of lost records that is assumed where nobody can count them. No larger step of a serial
 /// is needed for as many updates as fit a segment.
-constexpr std::uint64_t kUnknownNumber = 1 << 20;
+constexpr std::uint64_t kUncounted = 1 << 20;
+/// RFC 1982: no step of a serial may be 2^31 or more.
+constexpr std::uint64_t kLargestRaise = (std::uint64_t{1} << 31) - 2;
 /// Few: moved blocks need space before the next step can use the space that they leave.
 constexpr std::size_t kNamesPerStep = 32;
 constexpr std::size_t kBlocksPerStep = 1024;
@@ -58,7 +61,7 @@ class ImageReplay {
   /// Records are lost that come before the next one.
   void pass_gap(std::uint64_t records) noexcept {
     ++gaps_;
-    lost_records_ += std::min(records, kUnknownNumber);
+    lost_records_ += std::min(records, kUncounted);
   }
 
   Status take(const JournalRecord& record) {
@@ -84,6 +87,20 @@ class ImageReplay {
     return next_->draft().unload_zone(zone);
   }
 
+  /// Unloads the zones for which `which` is true. The data of a primary zone are kept, with the
+  /// records so far: no other copy may have all of that.
+  Status withhold_all(const std::function<bool(const zone::ZoneView&)>& which) {
+    for (const dns::Name& name : loaded_zones(which)) {
+      if (is_secondary(next_->draft().view().zone_at(name))) {
+        if (auto lost = lose(name); !lost) return lost;
+        continue;
+      }
+      lost_.push_back(name.folded());
+      if (auto kept = withhold_data(next_->draft(), name, last_); !kept) return kept;
+    }
+    return {};
+  }
+
   /// A serial that the zone had, for raise_serials().
   void note_serial(dns::NameView zone, dns::Serial serial) {
     auto [seen, is_new] = seen_.try_emplace(dns::folded_key(zone));
@@ -93,11 +110,7 @@ class ImageReplay {
 
   /// Only zones for which `which` is true; empty: all.
   Status lose_all(const std::function<bool(const zone::ZoneView&)>& which = {}) {
-    std::vector<dns::Name> names;
-    next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
-      if (zone.loaded() && (!which || which(zone))) names.emplace_back(zone.apex());
-    });
-    for (const dns::Name& name : names)
+    for (const dns::Name& name : loaded_zones(which))
       if (auto lost = lose(name); !lost) return lost;
     return {};
   }
@@ -137,6 +150,15 @@ class ImageReplay {
   [[nodiscard]] const std::vector<dns::Name>& lost() const noexcept { return lost_; }
 
  private:
+  [[nodiscard]] std::vector<dns::Name> loaded_zones(
+      const std::function<bool(const zone::ZoneView&)>& which) const {
+    std::vector<dns::Name> names;
+    next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
+      if (zone.loaded() && (!which || which(zone))) names.emplace_back(zone.apex());
+    });
+    return names;
+  }
+
   /// Frees data that the published version no longer needs, as space for the next one. Nothing is
   /// served before the replay ends, so all of this is one walk.
   Status make_room() {
@@ -288,7 +310,7 @@ class ImageReplay {
     dns::Serial highest = zone.serial();
     if (seen != seen_.end() && seen->second.highest.ahead_of(highest))
       highest = seen->second.highest;
-    const auto step = static_cast<std::uint32_t>(std::min(lost_records_, kUnknownNumber));
+    const auto step = static_cast<std::uint32_t>(std::min(lost_records_, kLargestRaise));
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
     set_soa_serial(changes.added.back().rdata, dns::Serial{highest.value + step}.next());
     auto done = next_->draft().apply(changes, limits_);
@@ -318,11 +340,17 @@ bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept
   return head.void_from <= position && head.first > position + 1;
 }
 
-/// The zones that a journal snapshot has no longer, for damage.
+/// The zones that a journal snapshot has no longer, for damage, or that cannot be read for now.
 struct DamagedZones {
   std::vector<SnapshotFile::Place> places;
-  std::unordered_set<std::string> sound;  // by folded name
-  bool all_others = false;                // zones that were not found may be damaged, too
+  std::unordered_set<std::string> sound;   // by folded name
+  std::unordered_set<std::string> unread;  // the same
+  bool all_others = false;                 // zones that were not found may be damaged, too
+  bool others_unread = false;              // or may be readable later
+  [[nodiscard]] bool may_come(const zone::ZoneView& zone) const {
+    const std::string key = dns::folded_key(zone.apex());
+    return unread.contains(key) || (others_unread && !sound.contains(key) && !contains(zone));
+  }
   [[nodiscard]] bool contains(const zone::ZoneView& zone) const {
     const std::string key = dns::folded_key(zone.apex());
     const bool is_found = std::any_of(places.begin(), places.end(), [&](const auto& place) {
@@ -332,32 +360,39 @@ struct DamagedZones {
   }
 };
 
-/// Zones that cannot be read for now are not among them.
 DamagedZones damaged_zones(Files& files, const std::string& path) {
   DamagedZones damaged;
   const auto snapshot = SnapshotFile::open(files, path);
   const auto is_damage = [](const Error& why) { return why.code == Errc::kCorrupt; };
-  if (!snapshot) damaged.all_others = is_damage(snapshot.error());
-  if (!snapshot) return damaged;
+  if (!snapshot) {
+    damaged.all_others = is_damage(snapshot.error());
+    damaged.others_unread = !damaged.all_others;
+    return damaged;
+  }
   SnapshotFile::Zones zones = snapshot->zones();
   damaged.all_others = !zones.others && is_damage(zones.others.error());
+  damaged.others_unread = !zones.others && !damaged.all_others;
   for (SnapshotFile::Place& place : zones.places) {
     const auto read = snapshot->for_each_item(place, [](zone::DumpItem&&) { return Status(); });
     if (!read && is_damage(read.error()))
       damaged.places.push_back(std::move(place));
     else
-      damaged.sound.insert(dns::folded_key(place.name));
+      (read ? damaged.sound : damaged.unread).insert(dns::folded_key(place.name));
   }
   return damaged;
 }
 
 /// For an image older than the journal's snapshot. Zones come from the snapshot then. A zone that is
-/// damaged there keeps the image's data, and all that the journal has behind the snapshot.
+/// damaged there keeps the image's data, and all that the journal has behind the snapshot. A zone
+/// that cannot be read there may turn out to be damaged.
 Status pass_snapshot(ImageReplay& replay, Files& files, const JournalFiles& present,
                      std::uint64_t position, const NoteSink& note) {
   DamagedZones damaged;
   if (present.snapshot_position > position) damaged = damaged_zones(files, present.snapshot);
-  auto lost = replay.lose_all([&](const zone::ZoneView& zone) { return !damaged.contains(zone); });
+  auto lost = replay.withhold_all(
+      [&](const zone::ZoneView& zone) { return damaged.may_come(zone); });
+  if (lost)
+    lost = replay.lose_all([&](const zone::ZoneView& zone) { return !damaged.contains(zone); });
   if (!lost || (damaged.places.empty() && !damaged.all_others)) return lost;
   replay.pass_gap(present.snapshot_position - position);
   for (const SnapshotFile::Place& place : damaged.places)
@@ -397,7 +432,7 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
     return may_have_updates(zone) || replay.has_records(zone);
   };
   if (!walked || !present.unreadable.empty())
-    if (auto lost = replay.lose_all(may_be_concerned); !lost) return pass(lost);
+    if (auto kept = replay.withhold_all(may_be_concerned); !kept) return pass(kept);
   // A file that was left out for its header lies among the segments, which shows as a gap, or
   // behind them. In the second case it may have records behind the image, wherever it begins.
   if (ends_in_damage(present) && position < present.damaged + kPositionsOfAFile)

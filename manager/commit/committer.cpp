@@ -10,6 +10,7 @@
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_end.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/support/withheld_data.h"
 
 namespace pando::manager {
 
@@ -391,6 +392,7 @@ void Committer::put_zone(ZonePut put, Finished done) {
     stage.transaction.absorb(std::move(zone->built_in));
     if (auto placed = stage.draft.put_zone(zone->apex, *zone->built, zone->source); !placed)
       return placed;
+    if (auto dropped = drop_withheld_data(stage.draft, zone->apex); !dropped) return dropped;
     if (zone->note) zone->note(stage.journal, stage.draft.view().zone_at(zone->apex));
     return {};
   };
@@ -413,9 +415,11 @@ void Committer::put_new_zones(NewZones zones, Finished done) {
     }
     stage.use_reserve(together->built_in.reserve_use());
     stage.transaction.absorb(std::move(together->built_in));
-    for (const NewZones::Zone& zone : together->zones)
+    for (const NewZones::Zone& zone : together->zones) {
       if (auto placed = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !placed)
         return placed;
+      if (auto dropped = drop_withheld_data(stage.draft, zone.apex); !dropped) return dropped;
+    }
     return {};
   };
   request.done = [this, together, done = std::move(done)](const Result<std::uint64_t>& version) {

@@ -6,6 +6,7 @@
 
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
+#include "manager/support/withheld_data.h"
 #include "zone/history/zone_snapshot.h"
 
 namespace pando::manager {
@@ -30,6 +31,8 @@ void add_rows(const zone::ZoneView& zone, std::vector<ipc::SnapshotRow>& rows) {
 void ZoneSnapshots::take(const dns::Name& zone, const std::string& label, std::uint64_t now,
                          const zone::DataLimits& limits,
                          std::function<void(Result<dns::Serial>)> done) {
+  if (is_withheld_label(label))
+    return done(fail(Errc::kInvalid, "'{}' is a label of data that wait for the journal", label));
   auto serial = std::make_shared<dns::Serial>();
   const auto step = [=](zone::Draft& draft) -> Status {
     const zone::ZoneView view = draft.view().zone_at(zone);

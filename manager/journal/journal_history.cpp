@@ -12,7 +12,10 @@ namespace {
 /// Assumed number of lost records where no position tells it: of the journal's last file, or of a
 /// snapshot. No larger step of a serial is needed for a number of updates that fits a segment.
 constexpr std::uint64_t kUnknownNumber = 1 << 20;
-constexpr std::uint64_t kMostSteps = 1 << 10;
+/// Step for a zone of which nothing is left. Earlier faults may have raised its serial many times.
+constexpr std::uint64_t kUnknownSerial = kUnknownNumber << 6;
+/// RFC 1982: no step of a serial may be 2^31 or more.
+constexpr std::uint64_t kLargestStep = (std::uint64_t{1} << 31) - 2;
 
 void raise(std::optional<dns::Serial>& highest, dns::Serial serial) noexcept {
   if (!highest || serial.ahead_of(*highest)) highest = serial;
@@ -30,6 +33,7 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
   // the last that tells its serial.
   const Passed before = passed(record.zone);
   const bool may_have_more = damages_ > before.damages || unreadable_ > before.unreadable;
+  if (is_purge(record)) purged_[key] = record.position;
   if (is_purge(record) || (removed_at && !zones_.contains(key) && !may_have_more)) {
     zones_.erase(key);
     return;
@@ -39,6 +43,9 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
   places.removed_at = removed_at;
   raise(places.highest, record.from);
   raise(places.highest, record.to);
+  // A zone that was sent whole may be another one of the same serial.
+  const bool is_sent = record.kind == RecordKind::kTransfer && record.from == record.to;
+  if (says_all || is_sent) places.whole_from = record.position;
   if (!says_all) return;
   places.may_lack = false;
   places.is_lost = false;
@@ -48,7 +55,7 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
 void JournalHistory::damage(const NoteSink& note, const std::string& text,
                             std::uint64_t positions) {
   ++damages_;
-  missing_ += positions;
+  missing_ += std::min(positions, kUnknownNumber);
   note({true, text});
 }
 
@@ -69,10 +76,12 @@ void JournalHistory::read_snapshot(Files& files, const JournalFiles& journal,
   last_ = journal.snapshot_position;
   if (journal.snapshot.empty()) return;
   auto opened = SnapshotFile::open(files, journal.snapshot);
+  knows_all_zones_ = opened.has_value();
   if (!opened) return take_error(journal.snapshot, opened.error(), note);
   snapshot_ = std::move(*opened);
   folded_ = journal.snapshot_position;
   SnapshotFile::Zones zones = snapshot_->zones();
+  knows_all_zones_ = zones.others.has_value();
   if (!zones.others) take_error(journal.snapshot, zones.others.error(), note);
   for (SnapshotFile::Place& place : zones.places) read_snapshot_zone(std::move(place), note);
 }
@@ -103,6 +112,7 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   if (sound) {
     places.whole = whole;
     places.may_lack = may_lack;
+    places.whole_from = may_lack ? 0 : folded_;
     places.snapshot = std::move(place);
     return;
   }
@@ -168,7 +178,8 @@ Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& s
     damages_ = before + reader->damaged_places();
     if (!*record) break;
     const std::uint64_t position = (*record)->position;
-    if (follows_damage) missing_ += position - std::min(position, last_ + 1);
+    if (follows_damage)
+      missing_ += std::min(position - std::min(position, last_ + 1), kUnknownNumber);
     last_ = std::max(last_, position);
     if (position > folded_ && !is_void(journal, position))
       add_record(**record, {index, damages_, reader->last_offset()});
@@ -215,15 +226,20 @@ bool JournalHistory::may_have_lost(dns::NameView zone) const {
   return damages_ > passed(zone).damages || (places != nullptr && places->is_lost);
 }
 
+/// All faults add up. An earlier start may have had some of them and raised the serial by these, and
+/// the record of that may be what another fault has taken.
 dns::Serial JournalHistory::unused_serial(dns::NameView zone, dns::Serial present) const {
   std::optional<dns::Serial> highest = present;
   const ZonePlaces* places = find(zone);
   if (places != nullptr && places->highest) raise(highest, *places->highest);
-  std::uint64_t lost = std::min(missing_, kUnknownNumber);
-  // Each unread file may tell of such a step. RFC 1982: no step may be 2^31 or more.
-  if (snapshot_may_lack(places))
-    lost = kUnknownNumber * std::clamp<std::uint64_t>(unread_files_, 1, kMostSteps);
-  const auto step = static_cast<std::uint32_t>(lost);
+  std::uint64_t lost = missing_;
+  // Each unread file may tell of such a step, and so may a snapshot that is damaged.
+  const std::uint64_t files = unread_files_ + (knows_all_zones_ ? 0 : 1);
+  if (places == nullptr)
+    lost += kUnknownSerial * files;
+  else if (places->may_lack)
+    lost += kUnknownNumber * std::max<std::uint64_t>(files, 1);
+  const auto step = static_cast<std::uint32_t>(std::min(lost, kLargestStep));
   return dns::Serial{highest->value + step}.next();
 }
 
@@ -247,6 +263,15 @@ bool JournalHistory::has_whole(dns::NameView zone) const {
 std::optional<std::uint64_t> JournalHistory::removed_at(dns::NameView zone) const {
   const ZonePlaces* places = find(zone);
   return places == nullptr ? std::nullopt : places->removed_at;
+}
+
+/// A snapshot of the journal has no zone without records, and none that was purged.
+bool JournalHistory::has_all_since(dns::NameView zone, std::uint64_t position) const {
+  const auto purged = purged_.find(dns::folded_key(zone));
+  if (purged != purged_.end() && purged->second > position) return true;
+  const ZonePlaces* places = find(zone);
+  if (places != nullptr) return places->whole_from > position;
+  return folded_ > position && knows_all_zones_ && unread_files_ == 0;
 }
 
 bool JournalHistory::knows(dns::NameView zone) const { return find(zone) != nullptr; }

@@ -80,6 +80,9 @@ class JournalHistory {
   /// When the zone left the configuration, in seconds since 1970; nullopt: the journal's last record
   /// of the zone is another one.
   [[nodiscard]] std::optional<std::uint64_t> removed_at(dns::NameView zone) const;
+  /// Whether the journal has all of the zone since a position behind `position`, so that older data
+  /// of it are of no use.
+  [[nodiscard]] bool has_all_since(dns::NameView zone, std::uint64_t position) const;
   /// Names of all zones with records, in lower case.
   [[nodiscard]] std::vector<dns::Name> zone_names() const;
 
@@ -98,6 +101,7 @@ class JournalHistory {
     std::vector<Place> records;                   // in the segments, in order
     std::optional<dns::Serial> highest;           // of all records
     std::optional<std::uint64_t> removed_at;      // when the zone left the configuration
+    std::uint64_t whole_from = 0;  // position of the last record that says all of it
   };
   /// Faults before the last record that says all of a zone.
   struct Passed {
@@ -133,11 +137,13 @@ class JournalHistory {
   std::string problem_;
   std::map<std::string, ZonePlaces> zones_;  // by dns::folded_key()
   std::map<std::string, Passed> passed_;     // the same; only after a fault
+  std::map<std::string, std::uint64_t> purged_;  // the same; positions of the last purges
   std::optional<SnapshotFile> snapshot_;
   std::vector<OpenFile> files_;
   std::uint32_t damages_ = 0;     // places where any zone may have lost records
   std::uint32_t unreadable_ = 0;  // places that may have records of any zone
   bool has_lost_zones_ = false;   // some zones of the snapshot are damaged
+  bool knows_all_zones_ = true;   // of the snapshot
   bool is_end_missing_ = false;   // one of these, behind all records
   std::uint64_t missing_ = 0;     // positions of lost records
   std::uint64_t folded_ = 0;      // positions up to here are in the journal snapshot alone

@@ -1,6 +1,7 @@
 #include "manager/journal/segment_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace pando::manager {
 
@@ -182,7 +183,11 @@ Result<std::optional<JournalRecord>> SegmentReader::next() {
   if (ready_.empty())
     if (auto read = read_group(); !read) return pass(read);
   if (ready_.empty()) {
-    damaged_ = damaged_ahead_;
+    // Damage that no record follows: positions do not tell how many records are lost. The record
+    // that proves the damage may be of a torn group.
+    const bool is_behind_all = damaged_ahead_ != std::exchange(damaged_, damaged_ahead_);
+    ends_damaged_ = ends_damaged_ || (is_behind_all && is_last_);
+    torn_ = torn_ && !ends_damaged_;
     return std::nullopt;
   }
   Found found = std::move(ready_.front());

@@ -60,7 +60,7 @@ void Server::tick() {
   readiness_.check();
   services_.committer->secure_journal();
   if (services_.journal_upkeep) services_.journal_upkeep->check(reads_journal());
-  if (services_.checkpointer) services_.checkpointer->check(!zones_.loads->under_way());
+  if (services_.checkpointer) services_.checkpointer->check(!reads_journal());
   // The store grows while an image is copied, so huge pages are checked when all of it is there.
   if (!services_.copying_image) services_.huge_pages->check();
   check_pinned();

@@ -11,6 +11,7 @@
 #include "manager/zonefile/export_file.h"
 #include "manager/zonefile/zone_recovery.h"
 #include "zone/build/broken_rules.h"
+#include "zone/read/each_record.h"
 
 namespace pando::manager {
 
@@ -98,13 +99,13 @@ class Builder {
     // Acknowledged records fitted into the store before, though into chunks filled differently, so
     // the reserve may be used.
     if (recovery_) transaction_.use_reserve();
-    if (replay_.from_snapshot) {
-      if (auto added = add_snapshot(history->journal); !added)
+    if (!has_file_data()) {
+      if (auto added = withheld_ ? add_withheld() : add_snapshot(history->journal); !added)
         return Problem({{added.error().text}, added.error().code == Errc::kIo});
     } else if (auto lines = add_file(source ? source->file_bytes : 0); !lines.empty()) {
       return problem(std::move(lines));
     }
-    if (source && !replay_.from_snapshot) add_content(*source, content_);
+    if (source && has_file_data()) add_content(*source, content_);
     if (recovery_)
       if (auto added = add_updates(source.value_or(zone::ZoneFileInfo{}), *history); !added)
         return problem({added.error().text});
@@ -112,9 +113,15 @@ class Builder {
   }
 
  private:
-  /// Chooses how the journal's updates are applied: merged with the file by dynamic changes, or
-  /// replayed by serials.
+  /// Chooses the data to which the journal's updates are applied, and how.
   Status choose(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
+    if (is_doubtful_ && history.withheld)
+      if (auto chosen = choose_withheld(history); !chosen || withheld_) return chosen;
+    return choose_file(history, source);
+  }
+
+  /// Updates are merged with the file by dynamic changes, or replayed by serials.
+  Status choose_file(const ZoneHistory& history, std::optional<zone::ZoneFileInfo>& source) {
     if (history.is_copy) return choose_for_copy(history, source);
     if (auto taken = take_merge_base(history); !taken) return taken;
     if (!path_.empty() && state_.source) {
@@ -162,6 +169,19 @@ class Builder {
     return {};
   }
 
+  /// The journal's snapshot may have later data; then nothing is chosen.
+  Status choose_withheld(const ZoneHistory& history) {
+    const zone::ZoneView& data = history.withheld->data;
+    auto found = history.journal.replay(apex_, data.serial(), history.up_to,
+                                        JournalHistory::Gaps::kPassed);
+    if (!found) return pass(found);
+    if (found->from_snapshot) return {};
+    withheld_ = data;
+    replay_ = std::move(*found);
+    recovery_.emplace(replay_.net.entries());
+    return {};
+  }
+
   Status add(dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
     if (giving_up_.at_next_record()) return fail(Errc::kExists, kGivenUp);
     if (recovery_ && recovery_->take(owner, type, ttl, rdata)) return {};
@@ -189,6 +209,15 @@ class Builder {
     warnings_ = std::move(report.warnings);
     content_ = {report.content_hash, report.has_included};
     return std::move(report.errors);
+  }
+
+  Status add_withheld() {
+    ProgressCount count(Progress::Phase::kBuilding, withheld_.record_count());
+    return zone::for_each_record(
+        withheld_, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) {
+          count.add();
+          return add(owner, type, ttl, rdata);
+        });
   }
 
   Status add_snapshot(const JournalHistory& history) {
@@ -233,7 +262,7 @@ class Builder {
     updated_ = outcome.dynamic_changes.entries().size();
     if (is_doubtful_) serial = sure_serial(history.journal, serial, file);
     set_soa_serial(soa.rdata, serial);
-    if (!history.is_copy && !replay_.from_snapshot)
+    if (!history.is_copy && has_file_data())
       add_journal_records(file, serial, source, outcome.dynamic_changes);
     return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
   }
@@ -248,14 +277,20 @@ class Builder {
     if (!as_before || !state_.source) journal_.push_back(source_entry(apex_, serial, source));
   }
 
-  /// State of the file that agrees with the zone's data. A zone built from the journal's snapshot
-  /// agrees with the merge base, if that file is still there. Any other file is left for a reload
-  /// to compare.
+  /// False: other data take the place of the file's.
+  [[nodiscard]] bool has_file_data() const noexcept {
+    return !withheld_ && !replay_.from_snapshot;
+  }
+
+  /// State of the file that agrees with the zone's data. A zone built from the journal's snapshot,
+  /// or from withheld data, agrees with the merge base, if that file is still there. Any other file
+  /// is left for a reload to compare.
   [[nodiscard]] zone::ZoneFileInfo source_of(
       const std::optional<zone::ZoneFileInfo>& source) const {
     if (!source) return {};
-    if (!replay_.from_snapshot || !state_.source) return *source;
-    const FileCheck found = check_file(path_, *state_.source);
+    const auto base = withheld_ ? std::optional(merge_base_file(withheld_)) : state_.source;
+    if (has_file_data() || !base) return *source;
+    const FileCheck found = check_file(path_, *base);
     const bool is_there =
         found.kind == FileCheck::Kind::kSame || found.kind == FileCheck::Kind::kTouched;
     return is_there ? found.now : zone::ZoneFileInfo{};
@@ -289,6 +324,7 @@ class Builder {
   zone::ZoneBuilder builder_;
   MergeBase state_;                // only for zones that the journal knows
   JournalHistory::Replay replay_;  // used if the updates are replayed by serials
+  zone::ZoneView withheld_;        // the base of that, in place of a file
   bool merges_file_ = false;
   bool is_doubtful_ = false;      // records of the zone may be lost
   bool becomes_primary_ = false;  // the zone came from transfers until now

@@ -8,6 +8,7 @@
 #include "dns/zonefile/zone_scanner_source.h"
 #include "manager/journal/journal_history.h"
 #include "manager/support/load_progress.h"
+#include "manager/support/withheld_data.h"
 #include "manager/zonefile/merge_base.h"
 #include "shm/store.h"
 #include "zone/build/comparison.h"
@@ -41,12 +42,14 @@ struct ZoneHistory {
   bool is_copy = false;
   /// the configuration lets the zone change by other means than its file
   bool may_have_updates = false;
+  /// Data that take the file's place if the journal lacks records
+  std::optional<WithheldData> withheld = std::nullopt;
 };
 
 /// Reads a zone file and builds the zone with the updates in `history`. An empty `path` means the
 /// journal alone; `history` may be null. If the journal knows the dynamic changes, they are merged
-/// with the present file (zone_recovery.h); else changesets with fitting serials are applied. For
-/// pool threads.
+/// with the present file (zone_recovery.h); else changesets with fitting serials are applied. Where
+/// the journal lacks records, they are applied to withheld data, if there are any. For pool threads.
 ///
 /// The zone is written to the private `transaction`. After an error the transaction holds a partial
 /// zone and should be dropped. `progress` (may be null) receives the number of bytes read. A

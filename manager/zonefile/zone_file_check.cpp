@@ -119,7 +119,10 @@ void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
     outcome = LoadOutcome{LoadOutcome::Kind::kAbsent, {}, 0, {}};
     return;
   }
-  const ZoneHistory before{*journal, position, job.file_optional, may_have_updates(live())};
+  ZoneHistory before{*journal, position, job.file_optional, may_have_updates(live()),
+                     withheld_data(live())};
+  if (before.withheld && journal->has_all_since(job.apex, before.withheld->position))
+    before.withheld.reset();
   auto built = build_alone(store, job.path, &before);
   if (!built && built.error().is_journal) return wait_for_journal(built.error().lines.front());
   if (!built && has_file && !progress->is_given_up() && journal->has_whole(job.apex))

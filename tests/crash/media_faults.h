@@ -72,6 +72,10 @@ class MediaFaults {
     if (position <= snapshot_position_) return !hit_zones_.contains(zone);
     return !destroyed_.contains(position);
   }
+  /// The snapshot is newer than `position`, and the zone is intact there.
+  [[nodiscard]] bool snapshot_has(const std::string& zone, std::uint64_t position) const {
+    return position < snapshot_position_ && !hit_zones_.contains(zone);
+  }
   /// Bytes of the image changed, now or earlier.
   [[nodiscard]] bool is_image_hit() const { return is_image_hit_; }
   /// The image has a fault of any kind since healed().

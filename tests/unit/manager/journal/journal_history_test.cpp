@@ -162,6 +162,30 @@ TEST_F(History, AMissingSegmentIsDamageAndAVoidStretchIsNot) {
   EXPECT_FALSE(state("a").dynamic_changes.known());
 }
 
+/// One of them may be older, and may have raised the serial that another one has taken.
+TEST_F(History, FaultsAddUpToTheStepOfASerial) {
+  constexpr std::uint32_t kUnknown = 1 << 20;
+  segment(1, {delta("a", 1, 2)});
+  files_.reached = 5;
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + 4 + 1});
+  files_.reached = std::uint64_t{1} << 40;
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + kUnknown + 1});
+  files_.damaged = 2;
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + 2 * kUnknown + 1});
+}
+
+TEST_F(History, AZoneOfWhichAnUnreadFileHasAllTakesASerialAboveEarlierSteps) {
+  constexpr std::uint32_t kUnknown = 1 << 20;
+  segment(1, {delta("a", 1, 2)});
+  files_.unread_files = 1;
+  const dns::Serial one = read()->unused_serial(name("gone"), dns::Serial{10});
+  EXPECT_GT(one.value, 10 + 32 * kUnknown);
+  files_.unread_files = 2;
+  const dns::Serial two = read()->unused_serial(name("gone"), dns::Serial{10});
+  EXPECT_GT(two.value, one.value + 32 * kUnknown);
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{3}) << "it is known";
+}
+
 TEST_F(History, TheFirstSegmentsMissingIsDamageToo) {
   segment(3, {delta("a", 1, 2)});
   EXPECT_FALSE(state("a").dynamic_changes.known());

@@ -382,6 +382,29 @@ TEST_F(JournalTest, DamageInTheVeryLastGroupIsToldFromATornTail) {
   }
 }
 
+/// The record that proves the damage does not count itself, so no position tells what is lost.
+TEST_F(JournalTest, DamageBeforeATornGroupIsTheEndOfTheJournal) {
+  const std::string filler(100, 'x');
+  Journal journal = open();
+  append(journal, "alone");
+  append(journal, "hit" + filler);
+  const JournalEntry group[] = {entry("torn-a" + filler), entry("torn-b" + filler)};
+  ASSERT_TRUE(journal.append(group));
+  Bytes& bytes = disk.contents(last_segment(journal));
+  const auto find = [&](const std::string& text) {
+    return std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
+  };
+  *find("hit") ^= 1;
+  tear(journal, static_cast<std::uint64_t>(find("torn-b") - bytes.begin()));
+  const Journal again = open();
+  EXPECT_THAT(payloads(again), ElementsAre("alone"));
+  EXPECT_FALSE(again.is_whole());
+  EXPECT_TRUE(ends_in_damage(again.files()));
+  const auto history = JournalHistory::read(disk, again.files(), sink());
+  const dns::Serial unused = history->unused_serial(name("example.com."), dns::Serial{2});
+  EXPECT_GT(unused.value, 1U << 20);
+}
+
 TEST_F(JournalTest, EveryCutOfTheFileLeavesAPrefixOfWholeRecords) {
   Journal journal = open();
   const std::vector<std::string> all = {"alpha", "beta", "gamma"};
