@@ -164,9 +164,6 @@ class MessageWriter {
   [[nodiscard]] std::uint16_t count(Section section) const noexcept {
     return counts_[1 + static_cast<std::size_t>(section)];
   }
-  [[nodiscard]] SectionCounts counts() const noexcept {
-    return {counts_[1], counts_[2], counts_[3]};
-  }
   void set_rcode(Rcode rcode) noexcept;  ///< the lower four bits; OptBuilder has the others
   void set_tc() noexcept { space_[2] |= 0x02; }
   void set_aa(bool aa) noexcept {

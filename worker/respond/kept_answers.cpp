@@ -67,7 +67,8 @@ void KeptAnswers::keep(const Key& key, Place place, const Answer& answer,
   entry->minimal_responses = key.minimal_responses;
   Kept& kept = entry->kept;
   kept.records.assign(records.begin(), records.end());
-  kept.counts = writer.counts();
+  kept.counts = {writer.count(dns::Section::kAnswer), writer.count(dns::Section::kAuthority),
+                 writer.count(dns::Section::kAdditional)};
   kept.aa = answer.aa;
   kept.kind = kind;
   kept.owner.assign(kind.owner.begin(), kind.owner.end());
