@@ -56,6 +56,7 @@ class ImageReplay {
     limits_.history_total = limits.history_total;
     limits_.snapshots = UINT64_MAX;
     begin();
+    image_ = last_;
   }
 
   /// Records are lost that come before the next one.
@@ -88,7 +89,7 @@ class ImageReplay {
   }
 
   /// Unloads the zones for which `which` is true. The data of a primary zone are kept, with the
-  /// records so far: no other copy may have all of that.
+  /// records so far: no other copy may have all of that. Records may be lost behind the image.
   Status withhold_all(const std::function<bool(const zone::ZoneView&)>& which) {
     for (const dns::Name& name : loaded_zones(which)) {
       if (is_secondary(next_->draft().view().zone_at(name))) {
@@ -96,7 +97,7 @@ class ImageReplay {
         continue;
       }
       lost_.push_back(name.folded());
-      if (auto kept = withhold_data(next_->draft(), name, last_); !kept) return kept;
+      if (auto kept = withhold_data(next_->draft(), name, image_); !kept) return kept;
     }
     return {};
   }
@@ -322,6 +323,7 @@ class ImageReplay {
   std::optional<NextVersion> next_;
   std::size_t pending_ = 0;
   std::uint64_t last_ = 0;
+  std::uint64_t image_ = 0;  // position of the image
   std::uint64_t applied_ = 0;
   std::uint64_t gaps_ = 0;
   std::uint64_t lost_records_ = 0;

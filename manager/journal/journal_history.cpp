@@ -17,6 +17,11 @@ constexpr std::uint64_t kUnknownSerial = kUnknownNumber << 6;
 /// RFC 1982: no step of a serial may be 2^31 or more.
 constexpr std::uint64_t kLargestStep = (std::uint64_t{1} << 31) - 2;
 
+/// The last position that the segment may have; UINT64_MAX: no later segment tells.
+std::uint64_t end_of(const JournalFiles::Segment& segment, const JournalFiles& journal) noexcept {
+  return &segment == &journal.segments.back() ? UINT64_MAX : (&segment)[1].header.first - 1;
+}
+
 void raise(std::optional<dns::Serial>& highest, dns::Serial serial) noexcept {
   if (!highest || serial.ahead_of(*highest)) highest = serial;
 }
@@ -53,18 +58,19 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
 }
 
 void JournalHistory::damage(const NoteSink& note, const std::string& text,
-                            std::uint64_t positions) {
+                            std::uint64_t positions, std::uint64_t up_to) {
   ++damages_;
+  lost_up_to_ = std::max(lost_up_to_, up_to);
   missing_ += std::min(positions, kUnknownNumber);
   note({true, text});
 }
 
 /// A damaged file counts as damage; a file that cannot be read for now is a problem.
-void JournalHistory::take_error(const std::string& path, const Error& error,
+void JournalHistory::take_error(const std::string& path, const Error& error, std::uint64_t up_to,
                                 const NoteSink& note) {
   const std::string text = fmt::format("journal file {}: {}", path, error.text);
   if (error.code == Errc::kCorrupt || unread_is_ == Unreadable::kDamage)
-    return damage(note, text, kUnknownNumber);
+    return damage(note, text, kUnknownNumber, up_to);
   ++unreadable_;
   problem_ = text;
 }
@@ -77,12 +83,12 @@ void JournalHistory::read_snapshot(Files& files, const JournalFiles& journal,
   if (journal.snapshot.empty()) return;
   auto opened = SnapshotFile::open(files, journal.snapshot);
   knows_all_zones_ = opened.has_value();
-  if (!opened) return take_error(journal.snapshot, opened.error(), note);
+  if (!opened) return take_error(journal.snapshot, opened.error(), last_, note);
   snapshot_ = std::move(*opened);
   folded_ = journal.snapshot_position;
   SnapshotFile::Zones zones = snapshot_->zones();
   knows_all_zones_ = zones.others.has_value();
-  if (!zones.others) take_error(journal.snapshot, zones.others.error(), note);
+  if (!zones.others) take_error(journal.snapshot, zones.others.error(), last_, note);
   for (SnapshotFile::Place& place : zones.places) read_snapshot_zone(std::move(place), note);
 }
 
@@ -119,6 +125,7 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   const std::string text = fmt::format("journal snapshot: {}", sound.error().text);
   places.is_lost = sound.error().code == Errc::kCorrupt || unread_is_ == Unreadable::kDamage;
   has_lost_zones_ = has_lost_zones_ || places.is_lost;
+  if (places.is_lost) lost_up_to_ = std::max(lost_up_to_, folded_);
   if (places.is_lost) return note({true, text});
   places.unreadable = problem_ = text;
 }
@@ -131,31 +138,31 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
       damage(note,
              fmt::format("a damaged journal file, from position {} on, was left out",
                          journal.damaged),
-             positions);
+             positions, positions == 0 ? 0 : UINT64_MAX);
   };
   for (const JournalFiles::Segment& segment : journal.segments) {
     // Positions between two segments are void, or a file is missing.
     const std::uint64_t next = std::min(segment.header.first, segment.header.void_from);
     if (next > last_ + 1)
       damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, next - 1),
-             next - last_ - 1);
+             next - last_ - 1, next - 1);
     last_ = std::max(last_, segment.header.first - 1);
     if (segment.header.first >= journal.damaged) take_place_of_damaged(0);
     if (auto done = read_segment(files, segment, journal, note); !done) {
-      take_error(segment.path, done.error(), note);
+      take_error(segment.path, done.error(), end_of(segment, journal), note);
       if (&segment != &journal.segments.back())  // what follows there is no gap
-        last_ = std::max(last_, (&segment)[1].header.first - 1);
+        last_ = std::max(last_, end_of(segment, journal));
     }
   }
   take_place_of_damaged(kUnknownNumber);
   if (journal.reached > last_) {
     is_end_missing_ = true;
     damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, journal.reached),
-           journal.reached - last_);
+           journal.reached - last_, journal.reached);
     last_ = journal.reached;
   }
   if (journal.unreadable.empty()) return;
-  if (unread_is_ == Unreadable::kDamage) return damage(note, journal.unreadable, kUnknownNumber);
+  if (unread_is_ == Unreadable::kDamage) return damage(note, journal.unreadable, kUnknownNumber, UINT64_MAX);
   ++unreadable_;
   if (problem_.empty()) problem_ = journal.unreadable;
 }
@@ -176,6 +183,9 @@ Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& s
     if (!record) return pass(record);
     const bool follows_damage = damages_ != before + reader->damaged_places();
     damages_ = before + reader->damaged_places();
+    if (follows_damage)
+      lost_up_to_ = std::max(lost_up_to_,
+                             *record ? (*record)->position - 1 : end_of(segment, journal));
     if (!*record) break;
     const std::uint64_t position = (*record)->position;
     if (follows_damage)

@@ -83,6 +83,10 @@ class JournalHistory {
   /// Whether the journal has all of the zone since a position behind `position`, so that older data
   /// of it are of no use.
   [[nodiscard]] bool has_all_since(dns::NameView zone, std::uint64_t position) const;
+  /// Whether synced records behind `position` are lost.
+  [[nodiscard]] bool has_lost_behind(std::uint64_t position) const noexcept {
+    return lost_up_to_ > position;
+  }
   /// Names of all zones with records, in lower case.
   [[nodiscard]] std::vector<dns::Name> zone_names() const;
 
@@ -118,8 +122,10 @@ class JournalHistory {
   void read_segments(Files& files, const JournalFiles& journal, const NoteSink& note);
   Status read_segment(Files& files, const JournalFiles::Segment& segment,
                       const JournalFiles& journal, const NoteSink& note);
-  void damage(const NoteSink& note, const std::string& text, std::uint64_t positions);
-  void take_error(const std::string& path, const Error& error, const NoteSink& note);
+  void damage(const NoteSink& note, const std::string& text, std::uint64_t positions,
+              std::uint64_t up_to);
+  void take_error(const std::string& path, const Error& error, std::uint64_t up_to,
+                  const NoteSink& note);
   void add_record(const JournalRecord& record, Place place);
   [[nodiscard]] const ZonePlaces* find(dns::NameView zone) const;
   [[nodiscard]] Passed passed(dns::NameView zone) const;
@@ -146,6 +152,7 @@ class JournalHistory {
   bool knows_all_zones_ = true;   // of the snapshot
   bool is_end_missing_ = false;   // one of these, behind all records
   std::uint64_t missing_ = 0;     // positions of lost records
+  std::uint64_t lost_up_to_ = 0;  // the last of these; UINT64_MAX: not known
   std::uint64_t folded_ = 0;      // positions up to here are in the journal snapshot alone
   std::uint64_t last_ = 0;        // the last position read
 };

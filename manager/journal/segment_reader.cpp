@@ -82,18 +82,25 @@ Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
   return true;
 }
 
+/// The first bytes of the record at `at_`, up to the end of the last one's piece: what follows there
+/// was written with them.
+Result<ByteView> SegmentReader::pieces_at(std::size_t bytes) {
+  const std::uint64_t end = (at_ + bytes + kWrittenPiece - 1) / kWrittenPiece * kWrittenPiece;
+  return bytes_at(at_, std::max<std::size_t>(bytes, std::min(end, file_bytes_) - at_));
+}
+
 /// Whether all bytes of the record at `at_`, which is not valid, have been written.
 Result<bool> SegmentReader::is_written_and_wrong() {
-  auto head = bytes_at(at_, kRecordHeaderBytes);
+  auto head = pieces_at(kRecordHeaderBytes);
   if (!head) return pass(head);
   if (head->size() < kRecordHeaderBytes || has_unwritten_piece(*head, at_)) return false;
-  const auto frame = decode_frame(*head);
+  const auto frame = decode_frame(head->first(kRecordHeaderBytes));
   if (!frame) return true;
   const std::size_t length = kRecordHeaderBytes + frame->body_bytes;
-  auto whole = bytes_at(at_, length);
+  auto whole = pieces_at(length);
   if (!whole) return pass(whole);
-  return whole->size() == length && !has_unwritten_piece(*whole, at_) &&
-         !decode_record(*whole, header_.nonce);
+  return whole->size() >= length && !has_unwritten_piece(*whole, at_) &&
+         !decode_record(whole->first(length), header_.nonce);
 }
 
 /// For a place without a valid record: finds a record behind it that counts, if there is one.

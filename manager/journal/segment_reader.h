@@ -64,6 +64,7 @@ class SegmentReader {
   Status read_group();
   Result<std::optional<JournalRecord>> skip_damage();
   Result<bool> only_zeros_from(std::uint64_t offset);
+  Result<ByteView> pieces_at(std::size_t bytes);
   Result<bool> is_written_and_wrong();
 
   std::unique_ptr<StoreFile> file_;

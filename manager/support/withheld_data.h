@@ -13,11 +13,11 @@ namespace pando::manager {
 /// updates in a part that cannot be read. A snapshot of the zone keeps them until it has data again.
 struct WithheldData {
   zone::ZoneView data;
-  std::uint64_t position = 0;  ///< the data have the zone's journal records up to here
+  std::uint64_t position = 0;  ///< of the image; later records of the journal may be in the data
 };
 
 /// Unloads the zone and keeps its data, if the store has room for a snapshot. The journal's records
-/// up to `position` are in the data.
+/// up to `position` are in the data, and some of the later ones may be.
 Status withhold_data(zone::Draft& draft, dns::NameView apex, std::uint64_t position);
 /// The data that are kept for the zone; nullopt: it has data, or there are none.
 [[nodiscard]] std::optional<WithheldData> withheld_data(const zone::ZoneView& zone);

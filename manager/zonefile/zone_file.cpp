@@ -176,6 +176,7 @@ class Builder {
                                         JournalHistory::Gaps::kPassed);
     if (!found) return pass(found);
     if (found->from_snapshot) return {};
+    is_doubtful_ = history.journal.has_lost_behind(history.withheld->position);
     withheld_ = data;
     replay_ = std::move(*found);
     recovery_.emplace(replay_.net.entries());
@@ -262,6 +263,9 @@ class Builder {
     updated_ = outcome.dynamic_changes.entries().size();
     if (is_doubtful_) serial = sure_serial(history.journal, serial, file);
     set_soa_serial(soa.rdata, serial);
+    // Without this a start from the same image would not know of the raised serial.
+    if (withheld_ && is_doubtful_)
+      journal_.push_back(source_entry(apex_, serial, merge_base_file(withheld_)));
     if (!history.is_copy && has_file_data())
       add_journal_records(file, serial, source, outcome.dynamic_changes);
     return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
