@@ -316,7 +316,7 @@ def test_an_image_that_a_worker_still_has_is_not_written_over(host):
     file = host.chunk_file()
     host.let_go()
     servers.wait_until("the image is copied", lambda: host.bytes_to_copy() == 0)
-    assert host.mapping_processes() == [worker]
+    servers.wait_until("the manager has let go", lambda: host.mapping_processes() == [worker])
     host.checkpoint()
     assert host.logged("image_left.*mapped by a worker") and host.chunk_file() != file
     os.kill(worker, signal.SIGCONT)
