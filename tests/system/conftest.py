@@ -4,8 +4,9 @@ import pytest
 
 import servers
 
-# What they share takes long to set up.
-TOGETHER = ("test_isolation", "test_systemd_boot", "test_systemd_restarts", "test_packages", "differential", "intruders")
+# What they share takes long to set up. Containers share the paths of their control groups as well: beside another one,
+# systemd finds processes there that it cannot name, and fails to end a unit (EIO).
+TOGETHER = ("test_isolation", "system/boot/", "differential", "intruders")
 
 # Packages and units are tested with the programs that they carry, and a fleet has many processes.
 RELEASE = ("system/boot/", "system/fleet/")
