@@ -9,7 +9,7 @@
 
 namespace pando::manager::systemd {
 
-/// What the service manager knows of this process: it starts, serves, reloads or ends.
+/// Tells the service manager whether this process starts, serves, reloads or ends.
 ///
 /// READY=1 comes first when there is a reason to be ready and an address is open. From then on it
 /// ends each reload. Lives on the commit thread.
