@@ -169,7 +169,7 @@ def test_an_upgrade_loses_no_query(make, load, build):
 
 
 def test_without_rights_sockets_answer(make):
-    dropped = "-net_admin,-net_raw,-bpf"
+    dropped = "-net_admin,-net_raw,-bpf,-sys_admin"
     server = make(prefix=["setpriv", f"--bounding-set={dropped}", f"--inh-caps={dropped}"])
     server.start(ZONE, attached=False)
     row = server.control("status")["xdp"][0]
