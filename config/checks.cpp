@@ -1,5 +1,7 @@
 #include "config/checks.h"
 
+#include <net/if.h>
+
 #include <algorithm>
 
 namespace pando::config {
@@ -51,6 +53,15 @@ void check_query_log(const Value& value, const QueryLog& log) {
   if (log.socket.size() > kMaxSocketPathBytes)
     value.fail(fmt::format("'socket' is longer than {} bytes, which no socket's path can be",
                            kMaxSocketPathBytes));
+}
+
+/// An interface may come later, and this host may not be the server's.
+void check_new_xdp(const Value& value, const std::vector<XdpInterface>& interfaces) {
+  const std::string& name = interfaces.back().interface;
+  if (last_is_repeated(interfaces, [](const XdpInterface& one) { return one.interface; }))
+    value.fail(fmt::format("an interface '{}' is there already", name));
+  else if (::if_nametoindex(name.c_str()) == 0)
+    value.warn(fmt::format("this host has no interface '{}'", name));
 }
 
 void check_store(const Value& value, const StoreSettings& store) {

@@ -10,6 +10,7 @@ namespace pando::config {
 void check_server(const Value& value, const Server& server);
 void check_dnstap(const Value& value, const Dnstap& dnstap);
 void check_query_log(const Value& value, const QueryLog& log);
+void check_new_xdp(const Value& value, const std::vector<XdpInterface>& interfaces);
 void check_store(const Value& value, const StoreSettings& store);
 void check_new_key(const Value& value, const std::vector<Key>& keys);
 void check_new_remote(const Value& value, const std::vector<Remote>& remotes);

@@ -124,6 +124,15 @@ void read_host_names(const Value& value, std::vector<std::string>& out) {
   });
 }
 
+void read_interface(const Value& value, std::string& out) {
+  constexpr std::size_t kMaxInterfaceBytes = 15;  // IFNAMSIZ with its final NUL
+  const auto text = printable(value, kMaxTextBytes);
+  if (!text) return;
+  if (text->size() > kMaxInterfaceBytes || text->find_first_of("/ :") != std::string::npos)
+    return value.fail(fmt::format("'{}' is no name of a network interface", *text));
+  out = *text;
+}
+
 void read_path(const Value& value, std::string& out) {
   const auto text = printable(value, kMaxPathBytes);
   if (!text) return;

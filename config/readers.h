@@ -67,6 +67,8 @@ inline constexpr auto read_words = []<class Word>(const Value& value, std::vecto
 void read_text(const Value& value, std::string& out);
 /// Names of hosts without a port: letters, digits, '.', '-' and '_', which become lower case.
 void read_host_names(const Value& value, std::vector<std::string>& out);
+/// A name that a network interface may have; at most 15 bytes.
+void read_interface(const Value& value, std::string& out);
 void read_path(const Value& value, std::string& out);           ///< made absolute
 void read_relative_path(const Value& value, std::string& out);  ///< as written
 

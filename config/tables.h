@@ -38,6 +38,11 @@ inline constexpr std::pair<std::string_view, Dnstap::Messages> kDnstapMessages[]
     {"responses", Dnstap::Messages::kResponses},
     {"updates", Dnstap::Messages::kUpdates}};
 
+inline constexpr std::pair<std::string_view, XdpInterface::Mode> kXdpModes[] = {
+    {"auto", XdpInterface::Mode::kAuto},
+    {"native", XdpInterface::Mode::kNative},
+    {"generic", XdpInterface::Mode::kGeneric}};
+
 inline constexpr bool kRequired = true;
 
 inline constexpr Field<ServerTls> kServerTlsFields[] = {
@@ -75,6 +80,12 @@ inline constexpr Field<QueryLog> kQueryLogFields[] = {
     field<&QueryLog::sample, read_number<1, 1'000'000>>("sample"),
 };
 
+inline constexpr Field<XdpInterface> kXdpFields[] = {
+    field<&XdpInterface::interface, read_interface>("interface", Apply::kLive, kRequired),
+    field<&XdpInterface::queues, read_number<0, 64>>("queues"),
+    word_field<&XdpInterface::mode, kXdpModes>("mode"),
+};
+
 inline constexpr Field<Server> kServerFields[] = {
     field<&Server::listen, read_endpoints_at<53>>("listen"),
     field<&Server::listen_tls, read_endpoints_at<853>>("listen-tls"),  // RFC 7858 §3.1
@@ -98,6 +109,7 @@ inline constexpr Field<Server> kServerFields[] = {
     nested<&Server::log, kLogFields>("log"),
     nested<&Server::dnstap, kDnstapFields, check_dnstap>("dnstap"),
     nested<&Server::query_log, kQueryLogFields, check_query_log>("query-log"),
+    list_of<&Server::xdp, kXdpFields, check_new_xdp>("xdp"),
 };
 
 inline constexpr Field<Checkpoint> kCheckpointFields[] = {

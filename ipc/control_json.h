@@ -12,10 +12,12 @@ namespace pando::ipc {
 // Absent members keep their defaults, so that programs of neighbouring versions understand each
 // other. A list without its rows is an error.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CatalogRow, zone, role, problem)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(XdpQueueRow, queue, slot, zero_copy)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(XdpRow, interface, mode, problem, queues, served)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, program, pid,
                                                 started, configuration, configured, zone_lists, problem, restart_needed, worker_mode,
                                                 worker_isolation, workers_wanted, workers_running,
-                                                addresses, zones, zones_loaded, catalogs,
+                                                addresses, xdp, zones, zones_loaded, catalogs,
                                                 store_version, store, journal, image, image_not_used,
                                                 image_quarantined, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,

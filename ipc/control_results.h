@@ -20,6 +20,24 @@ struct CatalogRow {
   bool operator==(const CatalogRow&) const = default;
 };
 
+/// A receive queue that a worker serves by an AF_XDP socket.
+struct XdpQueueRow {
+  std::uint32_t queue = 0;
+  std::uint32_t slot = 0;
+  bool zero_copy = false;  ///< the driver writes into the worker's memory itself
+  bool operator==(const XdpQueueRow&) const = default;
+};
+
+/// An interface of `server.xdp`.
+struct XdpRow {
+  std::string interface{};
+  std::string mode{};       ///< "native" or "generic"; empty: no program is attached
+  std::string problem{};    ///< why sockets answer instead
+  std::uint32_t queues = 0;  ///< receive queues that workers are to serve
+  std::vector<XdpQueueRow> served{};
+  bool operator==(const XdpRow&) const = default;
+};
+
 struct StatusResult {
   std::string version{};  ///< of the program
   std::string build{};    ///< its build ID, as hexadecimal digits
@@ -39,6 +57,7 @@ struct StatusResult {
   std::uint32_t workers_running = 0;
   /// ADDRESS@PORT of `server.listen` → empty, or why it is not open.
   std::map<std::string, std::string> addresses{};
+  std::vector<XdpRow> xdp{};
   std::uint64_t zones = 0;
   std::uint64_t zones_loaded = 0;
   std::vector<CatalogRow> catalogs{};

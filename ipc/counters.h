@@ -50,6 +50,10 @@ enum class Counter : std::uint16_t {
   kDnstapDropped,        ///< dnstap messages that it did not take in time, or without a collector
   kQueryLogLines,        ///< lines of the query log that the manager's stream took
   kQueryLogDropped,      ///< lines that it did not take in time, or without a manager
+  kXdpReceived,          ///< frames that came by AF_XDP sockets
+  kXdpSent,              ///< answers that left by them
+  kXdpDropped,           ///< frames that were no request, or found no room for an answer
+  kXdpMissed,            ///< frames that the kernel dropped because a ring was full
   kEnd
 };
 
@@ -89,7 +93,11 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "dnstap_frames",
                   "dnstap_dropped",
                   "query_log_lines",
-                  "query_log_dropped"};
+                  "query_log_dropped",
+                  "xdp_received",
+                  "xdp_sent",
+                  "xdp_dropped",
+                  "xdp_missed"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

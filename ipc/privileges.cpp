@@ -71,13 +71,25 @@ bool has_capability(unsigned capability) {
   return sets && ((*sets)[capability / 32].effective >> (capability % 32) & 1) != 0;
 }
 
+bool is_kept(Keep keep, unsigned capability) {
+  switch (capability) {
+    case CAP_NET_BIND_SERVICE:
+      return keep != Keep::kNothing;
+    case CAP_NET_ADMIN:
+    case CAP_NET_RAW:
+    case CAP_BPF:
+      return keep == Keep::kBindServiceAndXdp;
+    default:
+      return false;
+  }
+}
+
 /// The bounding set decides what an exec may bring back. A process without CAP_SETPCAP cannot
 /// change it; its other sets are empty then, and PR_SET_NO_NEW_PRIVS keeps them so.
 void empty_bounding_set(Keep keep) {
   if (!has_capability(CAP_SETPCAP)) return;
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
-    if (keep != Keep::kBindService || capability != CAP_NET_BIND_SERVICE)
-      ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  for (unsigned capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
+    if (!is_kept(keep, capability)) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
 /// A way back to root would make the drop worthless.
@@ -115,7 +127,7 @@ Status become_user(const std::string& user, Keep keep,
   if (found->uid == ::geteuid()) return {};
   if (!may_become_another_user())
     return fail(Errc::kDenied, "only root can become user '{}'", user);
-  if (keep == Keep::kBindService && ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
+  if (keep != Keep::kNothing && ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
     return fail_errno("prctl(PR_SET_KEEPCAPS)");
   // While the process still has CAP_SETPCAP.
   empty_bounding_set(keep);
@@ -133,8 +145,12 @@ Status drop_capabilities(Keep keep) {
   auto had = capability_sets();
   if (!had) return pass(had);
   CapabilitySets sets{};
-  if (keep == Keep::kBindService)
-    sets[0].effective = sets[0].permitted = (*had)[0].permitted & (1U << CAP_NET_BIND_SERVICE);
+  for (unsigned capability = 0; capability < 32 * sets.size(); ++capability) {
+    const std::uint32_t bit = 1U << (capability % 32);
+    auto& word = sets[capability / 32];
+    if (is_kept(keep, capability)) word.permitted |= (*had)[capability / 32].permitted & bit;
+    word.effective = word.permitted;
+  }
   // A service manager that gave none may have forbidden the call, too.
   if (std::memcmp(&sets, &*had, sizeof sets) == 0) return {};
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};

@@ -17,6 +17,9 @@ Result<std::uint32_t> group_id(const std::string& user);
 enum class Keep : std::uint8_t {
   kNothing,
   kBindService,  ///< CAP_NET_BIND_SERVICE alone: sockets of workers added later bind port 53
+  /// Also CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, for AF_XDP sockets and their program
+  /// (server.xdp).
+  kBindServiceAndXdp,
 };
 
 /// Whether this process can become another user: root, or CAP_SETUID and CAP_SETGID.

@@ -39,11 +39,22 @@ void get(Decoder& in, std::vector<SocketDescription>& sockets) {
   for (auto& socket : sockets) get(in, socket);
 }
 
+void put(Encoder& out, const XdpQueue& queue) {
+  out.text(queue.interface);
+  out.u32(queue.queue);
+}
+
+void get(Decoder& in, XdpQueue& queue) {
+  queue.interface = in.text();
+  queue.queue = in.u32();
+}
+
 void put(Encoder& out, const Hello& hello) {
   out.u32(hello.slot);
   out.u32(hello.pid);
   out.u64(hello.layout);
   out.u32(hello.sockets);
+  out.u32(hello.xdp_queues);
   out.text(hello.build);
 }
 
@@ -52,6 +63,7 @@ void get(Decoder& in, Hello& hello) {
   hello.pid = in.u32();
   hello.layout = in.u64();
   hello.sockets = in.u32();
+  hello.xdp_queues = in.u32();
   hello.build = in.text();
 }
 
@@ -134,6 +146,15 @@ void get(Decoder&, Bye&) {}
 
 void put(Encoder&, const DnstapLost&) {}
 void get(Decoder&, DnstapLost&) {}
+
+void put(Encoder& out, const AdoptXdp& adopt) { put(out, adopt.queue); }
+void get(Decoder& in, AdoptXdp& adopt) { get(in, adopt.queue); }
+
+void put(Encoder& out, const XdpServing& serving) { put(out, serving.queue); }
+void get(Decoder& in, XdpServing& serving) { get(in, serving.queue); }
+
+void put(Encoder& out, const XdpClosed& closed) { put(out, closed.queue); }
+void get(Decoder& in, XdpClosed& closed) { get(in, closed.queue); }
 
 void put(Encoder& out, const Setup& setup) {
   out.u32(setup.slot);
@@ -265,6 +286,25 @@ void get(Decoder& in, QueryLog& log) {
   log.on = in.boolean();
   log.sample = in.u32();
 }
+
+void put(Encoder& out, const ServeXdp& serve) {
+  put(out, serve.queue);
+  out.u32(serve.mtu);
+  out.u32(serve.frame_bytes);
+  out.u32(serve.receive_frames);
+  out.u32(serve.send_frames);
+}
+
+void get(Decoder& in, ServeXdp& serve) {
+  get(in, serve.queue);
+  serve.mtu = in.u32();
+  serve.frame_bytes = in.u32();
+  serve.receive_frames = in.u32();
+  serve.send_frames = in.u32();
+}
+
+void put(Encoder& out, const CloseXdp& close) { put(out, close.queue); }
+void get(Decoder& in, CloseXdp& close) { get(in, close.queue); }
 
 template <class Variant>
 Bytes encode_any(const Variant& message) {

@@ -19,7 +19,7 @@
 /// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 5;
+inline constexpr std::uint16_t kWorkerProtocol = 6;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
@@ -41,15 +41,24 @@ struct SocketDescription {
   bool operator==(const SocketDescription&) const = default;
 };
 
+/// One receive queue of a network interface, which one worker serves by an AF_XDP socket.
+struct XdpQueue {
+  std::string interface{};
+  std::uint32_t queue = 0;
+  auto operator<=>(const XdpQueue&) const = default;
+};
+
 // Worker → manager ------------------------------------------------------------------------------
 
 /// First packet of each connection. `sockets`: how many sockets a worker that survived its manager
-/// will hand back in the Adopt packets that follow. `build`: own_build() of its program.
+/// will hand back in the Adopt packets that follow, and `xdp_queues` in AdoptXdp packets. `build`:
+/// own_build() of its program.
 struct Hello {
   std::uint32_t slot = 0;
   std::uint32_t pid = 0;
   std::uint64_t layout = 0;
   std::uint32_t sockets = 0;
+  std::uint32_t xdp_queues = 0;
   std::string build{};
   bool operator==(const Hello&) const = default;
 };
@@ -127,6 +136,22 @@ struct TransferFinished {
 /// The dnstap stream that the worker had has broken, and the worker has closed it.
 struct DnstapLost {
   bool operator==(const DnstapLost&) const = default;
+};
+/// A queue that the worker serves. Two descriptors: the AF_XDP socket, and the link that keeps the
+/// program at the interface.
+struct AdoptXdp {
+  XdpQueue queue;
+  bool operator==(const AdoptXdp&) const = default;
+};
+/// The worker has given the queue's socket its frames, so that the socket may get the queue's.
+struct XdpServing {
+  XdpQueue queue;
+  bool operator==(const XdpServing&) const = default;
+};
+/// The worker has read the queue's socket to its end, and has closed it.
+struct XdpClosed {
+  XdpQueue queue;
+  bool operator==(const XdpClosed&) const = default;
 };
 /// The worker leaves now; it has answered its last queries.
 struct Bye {
@@ -217,11 +242,29 @@ struct QueryLog {
   bool operator==(const QueryLog&) const = default;
 };
 
-using FromWorker =
-    std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye, DnstapLost>;
-using ToWorker =
-    std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging, Dnstap,
-                 QueryLog>;
+/// Serve this queue of an interface from now on (server.xdp). Three descriptors: an AF_XDP socket
+/// that is bound to the queue, the memory of its frames, and the link that keeps the program at the
+/// interface while any worker lives. The memory has `receive_frames` and then `send_frames` frames
+/// of `frame_bytes` each. The fill and receive rings are as long as the former, the others as the
+/// latter.
+struct ServeXdp {
+  XdpQueue queue;
+  std::uint32_t mtu = 0;  ///< of the interface
+  std::uint32_t frame_bytes = 0;
+  std::uint32_t receive_frames = 0;
+  std::uint32_t send_frames = 0;
+  bool operator==(const ServeXdp&) const = default;
+};
+/// No frame reaches the queue's socket any more: answer those that have, and close it.
+struct CloseXdp {
+  XdpQueue queue;
+  bool operator==(const CloseXdp&) const = default;
+};
+
+using FromWorker = std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye,
+                                DnstapLost, AdoptXdp, XdpServing, XdpClosed>;
+using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging,
+                              Dnstap, QueryLog, ServeXdp, CloseXdp>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

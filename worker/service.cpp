@@ -31,6 +31,9 @@ Service::Service(asio::io_context& io, const ServiceOptions& options)
       taps_(io, dnstap_calls(), query_log_count()),
       udp_(io, core_, [this](std::uint32_t id) { drained(id); }),
       tcp_(io, core_, [this](std::uint32_t id) { drained(id); }),
+      xdp_(io, core_, udp_,
+           {[this](const ipc::XdpQueue& queue) { link_.tell(ipc::XdpServing{queue}); },
+            [this](const ipc::XdpQueue& queue) { link_.tell(ipc::XdpClosed{queue}); }}),
       signals_(io, SIGTERM),
       stop_timer_(io) {}
 
@@ -53,6 +56,12 @@ ManagerLink::Handlers Service::link_handlers() {
     serve(std::move(message), std::move(descriptors));
   };
   handlers.close = [this](const ipc::CloseSockets& message) { close(message); };
+  handlers.xdp_queues = [this] { return xdp_.held(); };
+  handlers.serve_xdp = [this](const ipc::ServeXdp& what, std::vector<Fd>&& descriptors) {
+    if (!core_.attached()) return fail("an interface's queue before a store");
+    xdp_.add(what, std::move(descriptors));
+  };
+  handlers.close_xdp = [this](const ipc::CloseXdp& message) { xdp_.close(message.queue); };
   handlers.stop = [this](const ipc::Stop& message) { stop(milliseconds(message.grace_ms)); };
   handlers.logging = [](const ipc::Logging& logging) {
     log::start({logging.level, logging.format, "worker"});
@@ -156,6 +165,7 @@ void Service::stop(milliseconds grace) {
 void Service::stop_step() {
   const auto now = Clock::now();
   udp_.drain();
+  xdp_.drain();
   if (now - stop_begun_ >= kAcceptLinger || now >= stop_deadline_) tcp_.stop_accepting();
   const std::size_t connections = tcp_.close_idle(kQuiet);
   const bool lingering = now - stop_begun_ < kAcceptLinger;
@@ -170,6 +180,7 @@ void Service::stop_step() {
 void Service::leave() {
   tcp_.close_all();
   udp_.drain();
+  xdp_.drain();
   taps_.end();
   link_.tell(ipc::Bye{});
   log::info("worker_stopped", "slot", options_.slot, "pid", ::getpid(), "log_lines_dropped",

@@ -14,6 +14,7 @@
 #include "worker/net/tcp_service.h"
 #include "worker/net/udp_service.h"
 #include "worker/request/key_set.h"
+#include "worker/xdp/xdp_service.h"
 
 namespace pando::worker {
 
@@ -58,6 +59,7 @@ class Service {
   KeyCollector keys_;
   UdpService udp_;
   TcpService tcp_;
+  XdpService xdp_;
   asio::signal_set signals_;
   asio::steady_timer stop_timer_;
   bool stopping_ = false;

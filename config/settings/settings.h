@@ -73,6 +73,19 @@ struct QueryLog {
   bool operator==(const QueryLog&) const = default;
 };
 
+/// An element of server.xdp: an interface whose queries workers read past the kernel's socket path.
+struct XdpInterface {
+  enum class Mode : std::uint8_t {
+    kAuto,     ///< native if the driver can, else generic
+    kNative,   ///< in the driver
+    kGeneric,  ///< behind the driver, with any of them
+  };
+  std::string interface;
+  std::uint32_t queues = 0;  ///< 0 = as many as the interface has
+  Mode mode = Mode::kAuto;
+  bool operator==(const XdpInterface&) const = default;
+};
+
 /// Port 53 of every address.
 [[nodiscard]] std::vector<Endpoint> default_listen();
 
@@ -98,6 +111,7 @@ struct Server {
   Log log;
   std::optional<Dnstap> dnstap;
   std::optional<QueryLog> query_log;
+  std::vector<XdpInterface> xdp;
   bool operator==(const Server&) const = default;
 };
 

@@ -50,6 +50,24 @@ void add_addresses(Facts& facts, const ipc::StatusResult& status) {
     if (!reason.empty()) facts.add_problem("NOT OPEN", reason);
 }
 
+/// "native, 2 of 2 queues (0: worker 0, 1: worker 1)".
+void add_xdp(Facts& facts, const ipc::StatusResult& status) {
+  for (const ipc::XdpRow& row : status.xdp) {
+    std::string served;
+    for (const ipc::XdpQueueRow& queue : row.served)
+      served += fmt::format("{}{}: worker {}{}", served.empty() ? "" : ", ", queue.queue,
+                            queue.slot, queue.zero_copy ? " without copies" : "");
+    const std::string mode = row.mode.empty() ? "not attached" : row.mode;
+    const std::string queues =
+        fmt::format("{}: {}, {} of {} queues{}", row.interface, mode, row.served.size(), row.queues,
+                    served.empty() ? "" : fmt::format(" ({})", served));
+    if (row.problem.empty())
+      facts.add("XDP", queues);
+    else
+      facts.add_problem("XDP", fmt::format("{}: {}", queues, row.problem));
+  }
+}
+
 void add_problems(Facts& facts, const ipc::StatusResult& status) {
   if (status.zone_lists == "reading") facts.add("zone lists", "being read");
   if (status.zone_lists == "failed") facts.add_problem("zone lists", "not read: " + status.problem);
@@ -140,6 +158,7 @@ void print_status(const ipc::StatusResult& status, bool all, std::ostream& out, 
   facts.add("configuration",
             fmt::format("{} (loaded {})", status.configuration, time_text(status.configured)));
   add_addresses(facts, status);
+  add_xdp(facts, status);
   const std::string workers = fmt::format("{} of {} running ({})", status.workers_running,
                                           status.workers_wanted, status.worker_mode);
   if (status.workers_running < status.workers_wanted)

@@ -63,6 +63,13 @@ constexpr Single kSingles[] = {
      Counter::kQueryLogLines},
     {{"pando_query_log_dropped", kCounter, "Lines of the query log that found no room."},
      Counter::kQueryLogDropped},
+    {{"pando_xdp_received", kCounter, "Frames that came by AF_XDP sockets."},
+     Counter::kXdpReceived},
+    {{"pando_xdp_sent", kCounter, "Answers that left by AF_XDP sockets."}, Counter::kXdpSent},
+    {{"pando_xdp_dropped", kCounter, "Frames that were no request or found no room."},
+     Counter::kXdpDropped},
+    {{"pando_xdp_missed", kCounter, "Frames that the kernel dropped as a ring was full."},
+     Counter::kXdpMissed},
     {{"pando_worker_batches", kCounter, "Batches of requests: pins of a version."},
      Counter::kBatches},
 };

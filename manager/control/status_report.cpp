@@ -63,6 +63,7 @@ void StatusReport::add_workers(ipc::StatusResult& result) const {
   result.worker_isolation = parts_.workers.have_own_user() ? "user" : "none";
   result.workers_wanted = external ? 0 : wanted_workers(settings);
   result.addresses = parts_.listeners.addresses();
+  result.xdp = parts_.workers.xdp_status();
   for (const WorkerStatus& worker : parts_.workers.status())
     if (worker.state == WorkerStatus::State::kServing) ++result.workers_running;
 }

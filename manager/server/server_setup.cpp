@@ -204,6 +204,7 @@ Status Server::open_workers() {
   options.logging = worker_logging(settings.server.log);
   options.dnstap = dnstap_options(settings.server);
   options.query_log = query_log_options(settings.server);
+  options.xdp = xdp_options(settings.server);
   const config::Server& server = settings.server;
   workers_.listeners =
       std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});

@@ -2,6 +2,7 @@
 
 #include <grp.h>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,6 +132,18 @@ std::vector<std::uint32_t> groups_of(const Host& host) {
   return groups;
 }
 
+/// server.xdp is looked at once: what is dropped cannot come back by a reload.
+ipc::Keep kept_rights(const config::Settings& settings) {
+  return settings.server.xdp.empty() ? ipc::Keep::kBindService : ipc::Keep::kBindServiceAndXdp;
+}
+
+/// The kernel counts the frames of AF_XDP sockets as memory that the manager's user has locked. A
+/// unit raises the limit itself (LimitMEMLOCK).
+void allow_locked_frames(const config::Settings& settings) {
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  if (!settings.server.xdp.empty()) static_cast<void>(::setrlimit(RLIMIT_MEMLOCK, &unlimited));
+}
+
 Result<Host> prepare_as_root(const config::Settings& settings) {
   const config::Server defaults;
   auto user = known_user(settings.server.user, defaults.user);
@@ -148,9 +161,10 @@ Result<Host> prepare_as_root(const config::Settings& settings) {
       if (auto started = start_launcher(settings, host); !started) return pass(started);
   }
   choose_groups(settings, host);
+  allow_locked_frames(settings);
   if (!stays_root)
     if (auto dropped =
-            ipc::become_user(settings.server.user, ipc::Keep::kBindService, groups_of(host));
+            ipc::become_user(settings.server.user, kept_rights(settings), groups_of(host));
         !dropped)
       return pass(dropped);
   if (shared) warn_of_shared_user(host);
@@ -169,7 +183,7 @@ Result<Host> prepare_as_user(const config::Settings& settings) {
   if (may_start)
     if (auto started = start_launcher(settings, host); !started) return pass(started);
   if (may_start || (is_other && external)) host.worker_uid = *worker;
-  if (auto dropped = ipc::drop_capabilities(ipc::Keep::kBindService); !dropped)
+  if (auto dropped = ipc::drop_capabilities(kept_rights(settings)); !dropped)
     return pass(dropped);
   if (!may_start && !(is_other && external)) warn_of_shared_user(host);
   choose_groups(settings, host);

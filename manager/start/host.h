@@ -27,9 +27,9 @@ struct Host {
 
 /// Makes and locks the directories (kExists: another manager has one). When this process is root,
 /// gives them to `server.user` and becomes that user. Drops all capabilities but
-/// CAP_NET_BIND_SERVICE; a launcher keeps the right to start workers under their own user. A
-/// default user that does not exist means a run under one user, with a warning; a configured one
-/// that does not exist is an error.
+/// CAP_NET_BIND_SERVICE, and those that `server.xdp` needs if there is one; a launcher keeps the
+/// right to start workers under their own user. A default user that does not exist means a run
+/// under one user, with a warning; a configured one that does not exist is an error.
 Result<Host> prepare_host(const config::Settings& settings);
 
 /// Makes the secrets of session keys that have none yet (manager/io/session_key.h), as files of the

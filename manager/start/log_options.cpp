@@ -66,4 +66,6 @@ std::optional<QueryLogOptions> query_log_options(const config::Server& server) {
   return QueryLogOptions{{is_socket ? log.socket : log.file, is_socket}, {true, log.sample}};
 }
 
+XdpOptions xdp_options(const config::Server& server) { return {server.xdp, server.listen}; }
+
 }  // namespace pando::manager

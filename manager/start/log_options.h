@@ -7,6 +7,7 @@
 #include "ipc/worker_messages.h"
 #include "manager/net/dnstap_lender.h"
 #include "manager/net/query_log_lender.h"
+#include "manager/xdp/xdp_lender.h"
 
 namespace pando::manager {
 
@@ -20,5 +21,7 @@ ipc::Logging worker_logging(const config::Log& log);
 std::optional<DnstapOptions> dnstap_options(const config::Server& server);
 /// server.query-log for the pool of workers; none when it is off.
 std::optional<QueryLogOptions> query_log_options(const config::Server& server);
+/// server.xdp for the pool of workers.
+XdpOptions xdp_options(const config::Server& server);
 
 }  // namespace pando::manager

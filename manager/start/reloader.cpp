@@ -249,6 +249,11 @@ void Reloader::configure_workers(Reload& reload) {
     reload.result.warnings.push_back(error);
   }
   workers.sockets_changed(change);
+  workers.set_xdp(xdp_options(settings.server));
+  for (const ipc::XdpRow& row : workers.xdp_status())
+    if (!row.problem.empty())
+      reload.result.warnings.push_back(
+          fmt::format("xdp: {}: {}", row.interface, row.problem));
   if (settings.server.workers.mode != config::Workers::Mode::kExternal)
     workers.set_count(wanted_workers(settings));
 }

@@ -27,7 +27,7 @@ WorkerConnections::WorkerConnections(WorkerTable& table, shm::SlotTable& slots,
                                      Listeners& listeners, const WorkerPoolOptions& options,
                                      const WorkerPoolHooks& hooks, const WorkerAdmission& admission,
                                      SocketHandover& handover, LayoutSuccession& succession,
-                                     WorkerSupervisor& supervisor, StreamLenders lenders)
+                                     WorkerSupervisor& supervisor, Lenders lenders)
     : table_(table),
       slots_(slots),
       listeners_(listeners),
@@ -124,8 +124,10 @@ void WorkerConnections::log_refusal(std::uint32_t slot, pid_t pid, const Error& 
 WorkerLink::Handlers WorkerConnections::handlers_for(
     const std::shared_ptr<std::weak_ptr<WorkerLink>>& self) {
   WorkerLink::Handlers handlers;
-  handlers.hello = [this, self](const ipc::Hello& hello, std::vector<Listeners::Socket>&& adopted) {
-    if (const auto link = self->lock()) greet(link, hello, std::move(adopted));
+  handlers.hello = [this, self](const ipc::Hello& hello, std::vector<Listeners::Socket>&& adopted,
+                                std::vector<AdoptedXdpQueue>&& queues) {
+    if (const auto link = self->lock())
+      greet(link, hello, std::move(adopted), std::move(queues));
   };
   handlers.forward = [this, self](ipc::Forward&& request, ForwardReply reply) {
     forward(self->lock().get(), std::move(request), std::move(reply));
@@ -150,6 +152,14 @@ WorkerLink::Handlers WorkerConnections::handlers_for(
   handlers.dnstap_lost = [this, self] {
     if (const WorkerSlot* slot = table_.of(self->lock().get()))
       lenders_.dnstap.stream_lost(slot->number);
+  };
+  handlers.xdp_served = [this, self](const ipc::XdpQueue& queue) {
+    if (const WorkerSlot* slot = table_.of(self->lock().get()))
+      lenders_.xdp.queue_served(slot->number, queue);
+  };
+  handlers.xdp_closed = [this, self](const ipc::XdpQueue& queue) {
+    if (const WorkerSlot* slot = table_.of(self->lock().get()))
+      lenders_.xdp.queue_closed(slot->number, queue);
   };
   handlers.closed = [this, self](const Error& error) { link_closed(self->lock().get(), error); };
   return handlers;
@@ -187,7 +197,8 @@ void WorkerConnections::link_closed(WorkerLink* link, const Error& error) {
 // -------------------------------------------------------------------------------
 
 void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
-                              std::vector<Listeners::Socket>&& adopted) {
+                              std::vector<Listeners::Socket>&& adopted,
+                              std::vector<AdoptedXdpQueue>&& queues) {
   before_hello_.erase(link);
   if (const auto other = other_slot_of(link->peer().pid, hello.slot))
     return refuse(*link, hello,
@@ -195,8 +206,8 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
                                               link->peer().pid, *other)});
   if (hello.layout != options_.layout && hello.slot < shm::kMaxSlots) {
     const auto greeted = succession_.greet(link, hello, std::move(adopted));
-    if (!greeted) refuse(*link, hello, greeted.error());
-    return;
+    if (!greeted) return refuse(*link, hello, greeted.error());
+    return lenders_.xdp.adopt_links(std::move(queues));
   }
   auto admitted = admission_.admit(hello, link->peer(), supervisor_.place_of(hello.slot));
   if (!admitted) return refuse(*link, hello, admitted.error());
@@ -210,6 +221,7 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
   handover_.set_known(slot.number, {});
   handover_.set_known(slot.number, handover_.adopt(slot.number, *link, std::move(adopted)));
   if (table_.phase.stopping) return link->stop(options_.stop_grace_ms);
+  lenders_.xdp.adopt(slot.number, std::move(queues));
   table_.phase.settled ? serve(slot) : supervisor_.settle_if_complete();
 }
 
@@ -246,6 +258,7 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   if (slot.link) handover_.send(slot);
   if (!slot.link) return;  // the connection broke meanwhile
   lenders_.dnstap.worker_came(slot.number);
+  if (slot.link) lenders_.xdp.worker_came(slot.number);
   if (!slot.link) return;
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   handover_.steer();

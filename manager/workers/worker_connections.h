@@ -20,14 +20,16 @@
 #include "manager/workers/worker_pool_options.h"
 #include "manager/workers/worker_supervisor.h"
 #include "manager/workers/worker_table.h"
+#include "manager/xdp/xdp_lender.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// The parts that lend workers streams.
-struct StreamLenders {
+/// The parts that lend workers streams, and queues of interfaces.
+struct Lenders {
   DnstapLender& dnstap;
   QueryLogLender& query_log;
+  XdpLender& xdp;
 };
 
 /// Accepts connections of workers, and gives each admitted worker all that it needs to serve.
@@ -38,7 +40,7 @@ class WorkerConnections {
                     const WorkerPoolOptions& options, const WorkerPoolHooks& hooks,
                     const WorkerAdmission& admission, SocketHandover& handover,
                     LayoutSuccession& succession, WorkerSupervisor& supervisor,
-                    StreamLenders lenders);
+                    Lenders lenders);
 
   /// Opens the listening socket in the run directory.
   Status listen();
@@ -61,7 +63,7 @@ class WorkerConnections {
   WorkerLink::Handlers handlers_for(const std::shared_ptr<std::weak_ptr<WorkerLink>>& self);
   void forward(const WorkerLink* link, ipc::Forward&& request, ForwardReply reply);
   void greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
-             std::vector<Listeners::Socket>&& adopted);
+             std::vector<Listeners::Socket>&& adopted, std::vector<AdoptedXdpQueue>&& queues);
   void refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason);
   void refuse_connection(std::uint32_t uid, pid_t pid, std::string_view error);
   void log_refusal(std::uint32_t slot, pid_t pid, const Error& error);
@@ -78,7 +80,7 @@ class WorkerConnections {
   SocketHandover& handover_;
   LayoutSuccession& succession_;
   WorkerSupervisor& supervisor_;
-  StreamLenders lenders_;
+  Lenders lenders_;
   asio::generic::seq_packet_protocol::socket listening_;
   asio::steady_timer pause_;  ///< between turns of accepting
   RateLimitedLog connections_refused_;

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kMaxQueuedOctets = std::size_t{32} << 20;
 /// Addresses × protocols of one slot; more in a Hello is nonsense.
 constexpr std::uint32_t kMaxAdoptedSockets = 4096;
+/// Of all interfaces that one worker may serve.
+constexpr std::uint32_t kMaxAdoptedQueues = 1024;
 /// Bytes of keys in one packet, well below the packet's bound.
 constexpr std::size_t kKeysPerPacketBytes = std::size_t{64} << 10;
 constexpr auto kHelloTimeout = std::chrono::seconds(5);
@@ -89,7 +91,8 @@ void WorkerLink::take_packet(ipc::Packet&& packet) {
 
 void WorkerLink::take(ipc::Hello&& hello, ipc::Packet&) {
   if (hello_seen_) return broken({Errc::kInvalid, "a second Hello"});
-  if (hello.sockets > kMaxAdoptedSockets) return broken({Errc::kInvalid, "too many sockets"});
+  if (hello.sockets > kMaxAdoptedSockets || hello.xdp_queues > kMaxAdoptedQueues)
+    return broken({Errc::kInvalid, "too many sockets"});
   hello_seen_ = true;
   hello_ = hello;
   hello_if_complete();
@@ -104,11 +107,21 @@ void WorkerLink::take(ipc::Adopt&& adopt, ipc::Packet& packet) {
   hello_if_complete();
 }
 
+void WorkerLink::take(ipc::AdoptXdp&& adopt, ipc::Packet& packet) {
+  auto& descriptors = packet.descriptors;
+  if (ready_ || descriptors.size() != 2 || adopted_queues_.size() >= hello_.xdp_queues)
+    return broken({Errc::kInvalid, "a queue that was not announced"});
+  adopted_queues_.push_back(
+      {std::move(adopt.queue), std::move(descriptors[0]), std::move(descriptors[1])});
+  hello_if_complete();
+}
+
 void WorkerLink::hello_if_complete() {
-  if (adopted_.size() != hello_.sockets) return;
+  if (adopted_.size() != hello_.sockets || adopted_queues_.size() != hello_.xdp_queues) return;
   ready_ = true;
   hello_deadline_.cancel();
-  if (const auto handlers = handlers_) handlers->hello(hello_, std::move(adopted_));
+  if (const auto handlers = handlers_)
+    handlers->hello(hello_, std::move(adopted_), std::move(adopted_queues_));
 }
 
 void WorkerLink::take(ipc::Forward&& forward, ipc::Packet&) {
@@ -161,6 +174,21 @@ void WorkerLink::take(ipc::Bye&&, ipc::Packet&) {
 
 void WorkerLink::take(ipc::DnstapLost&&, ipc::Packet&) {
   if (const auto handlers = handlers_; handlers && handlers->dnstap_lost) handlers->dnstap_lost();
+}
+
+void WorkerLink::take(ipc::XdpServing&& serving, ipc::Packet&) {
+  const auto handlers = handlers_;
+  if (handlers && handlers->xdp_served) handlers->xdp_served(serving.queue);
+}
+
+void WorkerLink::take(ipc::XdpClosed&& closed, ipc::Packet&) {
+  const auto handlers = handlers_;
+  if (handlers && handlers->xdp_closed) handlers->xdp_closed(closed.queue);
+}
+
+void WorkerLink::tell(const ipc::ToWorker& message, std::vector<Fd> descriptors) {
+  const auto self = shared_from_this();  // a send that fails ends the link
+  send(message, std::move(descriptors));
 }
 
 void WorkerLink::send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image) {

@@ -12,6 +12,7 @@
 #include "manager/workers/launcher.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/transfer_signer.h"
+#include "manager/xdp/xdp_lender.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
@@ -52,7 +53,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
 
   struct Handlers {
     /// The worker has said Hello and, when it survived an earlier manager, handed its sockets back.
-    std::function<void(const ipc::Hello&, std::vector<Listeners::Socket>&& adopted)> hello;
+    std::function<void(const ipc::Hello&, std::vector<Listeners::Socket>&& adopted,
+                       std::vector<AdoptedXdpQueue>&& queues)>
+        hello;
     std::function<void(ipc::Forward&&, ForwardReply)> forward;
     /// Sends a response through the socket of the worker's slot that it named; false: it cannot.
     std::function<bool(const ResponsePath&, ByteView response)> respond;
@@ -60,6 +63,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
     std::function<void(std::uint32_t socket)> drained;
     std::function<void(const ipc::TransferFinished&)> transfer_finished;
     std::function<void()> dnstap_lost;
+    std::function<void(const ipc::XdpQueue&)> xdp_served;
+    std::function<void(const ipc::XdpQueue&)> xdp_closed;
     std::function<void(const Error&)> closed;  ///< last call
   };
 
@@ -83,6 +88,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
                     bool orphaned = false);
   void close_sockets(std::vector<std::uint32_t> ids);
+  /// A message that needs no more than to be sent, with its descriptors.
+  void tell(const ipc::ToWorker& message, std::vector<Fd> descriptors = {});
   void stop(std::uint32_t grace_ms);
   /// Tells the worker which of its requests were answered without it. That waits until there are
   /// some, or for this call: each packet wakes the worker up.
@@ -104,6 +111,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void take(ipc::TransferFinished&& transfer, ipc::Packet& packet);
   void take(ipc::Bye&& bye, ipc::Packet& packet);
   void take(ipc::DnstapLost&& lost, ipc::Packet& packet);
+  void take(ipc::AdoptXdp&& adopt, ipc::Packet& packet);
+  void take(ipc::XdpServing&& serving, ipc::Packet& packet);
+  void take(ipc::XdpClosed&& closed, ipc::Packet& packet);
   void hello_if_complete();
   void reply(std::uint64_t id, const std::optional<ResponsePath>& path, Bytes&& response);
   void send(const ipc::ToWorker& message, std::vector<Fd> descriptors = {});
@@ -118,6 +128,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   bool hello_seen_ = false;
   bool ready_ = false;
   std::vector<Listeners::Socket> adopted_;
+  std::vector<AdoptedXdpQueue> adopted_queues_;
   std::size_t outstanding_ = 0;
   bool stopping_ = false;
   std::vector<std::uint64_t> finished_;  ///< the worker has not been told

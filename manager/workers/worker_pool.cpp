@@ -29,14 +29,16 @@ struct WorkerPool::Parts {
                    supervisor_calls()),
         dnstap(io, options.dnstap, dnstap_calls()),
         query_log(options.query_log, query_log_calls()),
+        xdp(io, options.xdp, xdp_calls()),
         connections(table, slots, listeners, options, hooks, admission, handover, succession,
-                    supervisor, {dnstap, query_log}) {}
+                    supervisor, {dnstap, query_log, xdp}) {}
   ~Parts() { abandon(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
   void abandon() {
     connections.close();
+    xdp.abandon();
     supervisor.abandon();
   }
 
@@ -74,6 +76,29 @@ struct WorkerPool::Parts {
     calls.serving = [this] { return serving(); };
     return calls;
   }
+  XdpLender::Calls xdp_calls() {
+    XdpLender::Calls calls;
+    calls.serve = [this](std::uint32_t number, const ipc::ServeXdp& what,
+                         std::vector<Fd> descriptors) {
+      const WorkerSlot* slot = table.find(number);
+      const auto link = slot != nullptr ? slot->link : nullptr;
+      if (link) link->tell(what, std::move(descriptors));
+      return link != nullptr;
+    };
+    calls.close = [this](std::uint32_t number, const ipc::CloseXdp& what) {
+      const WorkerSlot* slot = table.find(number);
+      const auto link = slot != nullptr ? slot->link : nullptr;
+      if (link) link->tell(what);
+    };
+    calls.slots = [this] {
+      std::vector<std::uint32_t> numbers;
+      for (const auto& [number, slot] : table.slots())
+        if (slot.state != WorkerSlot::State::kDraining) numbers.push_back(number);
+      return numbers;
+    };
+    calls.serving = [this] { return serving(); };
+    return calls;
+  }
   /// The slots whose workers serve.
   [[nodiscard]] std::vector<std::uint32_t> serving() {
     std::vector<std::uint32_t> numbers;
@@ -86,6 +111,8 @@ struct WorkerPool::Parts {
     calls.accept_waiting = [this] { connections.accept_waiting(); };
     calls.stop_listening = [this] { connections.stop_listening(); };
     calls.serve = [this](WorkerSlot& slot) { connections.serve(slot); };
+    calls.leaves = [this](std::uint32_t slot) { xdp.worker_leaves(slot); };
+    calls.ended = [this](std::uint32_t slot) { xdp.worker_ended(slot); };
     calls.pins_cleared = hooks.pins_cleared;
     calls.current_version = hooks.current_version;
     return calls;
@@ -100,6 +127,7 @@ struct WorkerPool::Parts {
   WorkerSupervisor supervisor;
   DnstapLender dnstap;
   QueryLogLender query_log;
+  XdpLender xdp;
   WorkerConnections connections;
 };
 
@@ -137,6 +165,8 @@ void WorkerPool::set_query_log(std::optional<QueryLogOptions> query_log) {
 QueryLogThread::Counters WorkerPool::query_log_counters() const noexcept {
   return parts_->query_log.counters();
 }
+void WorkerPool::set_xdp(XdpOptions xdp) { parts_->xdp.set(std::move(xdp)); }
+std::vector<ipc::XdpRow> WorkerPool::xdp_status() const { return parts_->xdp.status(); }
 void WorkerPool::store_copied() { parts_->connections.store_copied(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }
 Status WorkerPool::start(std::uint32_t count) { return parts_->supervisor.start(count); }
@@ -151,6 +181,7 @@ void WorkerPool::release_oldest(std::uint64_t before, bool urgent) {
 
 void WorkerPool::stop(std::function<void()> done) {
   if (parts_->options.external) parts_->abandon();
+  parts_->xdp.stop();
   parts_->supervisor.stop(std::move(done));
 }
 

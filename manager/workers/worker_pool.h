@@ -39,6 +39,9 @@ class WorkerPool {
   /// Sets where lines of the query log go and what workers write; none: they write nothing.
   void set_query_log(std::optional<QueryLogOptions> query_log);
   [[nodiscard]] QueryLogThread::Counters query_log_counters() const noexcept;
+  /// Sets the interfaces whose queries go past the kernel's sockets (server.xdp).
+  void set_xdp(XdpOptions xdp);
+  [[nodiscard]] std::vector<ipc::XdpRow> xdp_status() const;
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
   void set_pin_time(std::chrono::milliseconds pin_time);

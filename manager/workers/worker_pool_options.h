@@ -11,6 +11,7 @@
 #include "manager/net/dnstap_lender.h"
 #include "manager/net/query_log_lender.h"
 #include "manager/workers/worker_link.h"
+#include "manager/xdp/xdp_lender.h"
 #include "shm/image_state.h"
 
 namespace pando::manager {
@@ -33,6 +34,7 @@ struct WorkerPoolOptions {
   ipc::Logging logging;
   std::optional<DnstapOptions> dnstap;  ///< at the start; WorkerPool::set_dnstap changes it
   std::optional<QueryLogOptions> query_log;  ///< the same, WorkerPool::set_query_log
+  XdpOptions xdp;  ///< the same, WorkerPool::set_xdp
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< the user who may say Hello beside root and the manager's own
   std::optional<std::uint32_t> worker_group;  ///< may connect; none: all users may

@@ -274,6 +274,7 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
   handover_.replace_impaired(slot.number);
   handover_.worker_lost(slot.number);
   if (calls_.pins_cleared) calls_.pins_cleared();
+  if (calls_.ended) calls_.ended(slot.number);
   if (table_.phase.stopping) {
     listeners_.close(slot.number);
     slots_.remove(slot.number);
@@ -442,6 +443,7 @@ void WorkerSupervisor::drain(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kDraining;
   log::info("worker_leaving", "slot", slot.number, "pid", slot.pid);
   handover_.steer();
+  if (calls_.leaves) calls_.leaves(slot.number);
   slot.step.expires_after(SocketHandover::kSteerSettle);
   slot.step.async_wait(table_.guarded([this, number = slot.number] {
     if (WorkerSlot* steered = table_.find(number)) tell_to_stop(*steered);

@@ -31,6 +31,9 @@ class WorkerSupervisor {
     std::function<void()> stop_listening;
     /// Gives a worker that has said Hello all that it needs.
     std::function<void(WorkerSlot&)> serve;
+    /// The slot's worker will be told to stop, or its process has ended; may be empty.
+    std::function<void(std::uint32_t slot)> leaves;
+    std::function<void(std::uint32_t slot)> ended;
     // As in WorkerPoolHooks; may be empty.
     std::function<void()> pins_cleared;
     std::function<std::uint64_t()> current_version;

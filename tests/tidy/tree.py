@@ -23,8 +23,8 @@ MAY_INCLUDE = {
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
     "manager": ["", "server", "control", "catalog", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "commit", "inspect", "journal",
-                "workers", "net", "io", "systemd", "support"],
-    "worker": ["", "net", "tap", "respond", "request", "answer"],
+                "workers", "xdp", "net", "io", "systemd", "support"],
+    "worker": ["", "xdp", "net", "tap", "respond", "request", "answer"],
     "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "base/secret.h"
@@ -88,8 +89,11 @@ void ManagerLink::connect_later() {
 /// Sends Hello, then the sockets of an earlier manager, which a new manager adopts.
 void ManagerLink::say_hello() {
   const auto sockets = handlers_.sockets();
+  const auto queues =
+      handlers_.xdp_queues ? handlers_.xdp_queues() : std::vector<HeldXdpQueue>();
   tell(ipc::Hello{identity_.slot, static_cast<std::uint32_t>(::getpid()), identity_.layout,
-                  static_cast<std::uint32_t>(sockets.size()), identity_.build});
+                  static_cast<std::uint32_t>(sockets.size()),
+                  static_cast<std::uint32_t>(queues.size()), identity_.build});
   for (std::size_t begin = 0; begin < sockets.size(); begin += ipc::kMaxPacketDescriptors) {
     const std::size_t end = std::min(sockets.size(), begin + ipc::kMaxPacketDescriptors);
     ipc::Adopt adopt;
@@ -103,6 +107,18 @@ void ManagerLink::say_hello() {
         !sent)
       return lost(sent.error());
   }
+  for (const HeldXdpQueue& held : queues)
+    hand_over(ipc::AdoptXdp{held.queue}, {held.socket, held.link});
+}
+
+void ManagerLink::hand_over(const ipc::FromWorker& message,
+                            std::initializer_list<int> descriptors) {
+  if (!connected_) return;
+  std::vector<Fd> copies;
+  for (const int descriptor : descriptors)
+    copies.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (auto sent = channel_->send(ipc::encode(message), std::move(copies)); !sent)
+    lost(sent.error());
 }
 
 void ManagerLink::tell(const ipc::FromWorker& message) {
@@ -216,6 +232,14 @@ void ManagerLink::take(ipc::Dnstap&& dnstap, ipc::Packet& packet) {
   auto& descriptors = packet.descriptors;
   if (descriptors.size() > 1) return lost({Errc::kInvalid, "two dnstap streams"});
   handlers_.dnstap(std::move(dnstap), descriptors.empty() ? Fd() : std::move(descriptors.front()));
+}
+
+void ManagerLink::take(ipc::ServeXdp&& serve, ipc::Packet& packet) {
+  if (handlers_.serve_xdp) handlers_.serve_xdp(serve, std::move(packet.descriptors));
+}
+
+void ManagerLink::take(ipc::CloseXdp&& close, ipc::Packet&) {
+  if (handlers_.close_xdp) handlers_.close_xdp(close);
 }
 
 void ManagerLink::take(ipc::QueryLog&& log, ipc::Packet& packet) {

@@ -4,6 +4,7 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,12 +42,22 @@ class ManagerLink {
   /// (nsupdate), so they do not notice.
   static constexpr std::chrono::milliseconds kHoldTime{2'000};
 
+  /// A queue that the worker serves, with descriptors that stay the worker's.
+  struct HeldXdpQueue {
+    ipc::XdpQueue queue;
+    int socket = -1;
+    int link = -1;  ///< of the program at the interface
+  };
+
   struct Handlers {
     std::function<std::vector<std::pair<ipc::SocketDescription, int>>()> sockets;  ///< for Hello
+    std::function<std::vector<HeldXdpQueue>()> xdp_queues;  ///< for Hello; may be empty
     std::function<void(ipc::Setup&&, shm::SlotLoan files, Fd image)> setup;
     std::function<void(ipc::Keys&&)> keys;
     std::function<void(ipc::Sockets&&, std::vector<Fd>&&)> serve;
     std::function<void(const ipc::CloseSockets&)> close;
+    std::function<void(const ipc::ServeXdp&, std::vector<Fd>&&)> serve_xdp;
+    std::function<void(const ipc::CloseXdp&)> close_xdp;
     std::function<void(const ipc::Stop&)> stop;
     std::function<void(const ipc::Logging&)> logging;
     std::function<void(ipc::Dnstap&&, Fd stream)> dnstap;
@@ -100,6 +111,7 @@ class ManagerLink {
   void connect();
   void connect_later();
   void say_hello();
+  void hand_over(const ipc::FromWorker& message, std::initializer_list<int> descriptors);
   void take_packet(ipc::Packet&& packet);
   void take(ipc::Setup&& setup, ipc::Packet& packet);
   void take(ipc::Keys&& keys, ipc::Packet& packet);
@@ -111,6 +123,8 @@ class ManagerLink {
   void take(ipc::Logging&& logging, ipc::Packet& packet);
   void take(ipc::Dnstap&& dnstap, ipc::Packet& packet);
   void take(ipc::QueryLog&& log, ipc::Packet& packet);
+  void take(ipc::ServeXdp&& serve, ipc::Packet& packet);
+  void take(ipc::CloseXdp&& close, ipc::Packet& packet);
   void ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending);
   void send_held();
   [[nodiscard]] std::size_t pending_queries() const noexcept;

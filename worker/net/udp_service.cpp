@@ -31,7 +31,11 @@ struct UdpService::Socket {
 };
 
 UdpService::UdpService(asio::io_context& io, Core& core, std::function<void(std::uint32_t)> drained)
-    : io_(io), core_(core), drained_(std::move(drained)), batch_(std::make_unique<UdpBatch>()) {}
+    : io_(io),
+      core_(core),
+      drained_(std::move(drained)),
+      batch_(std::make_unique<UdpBatch>()),
+      tapped_(core) {}
 
 UdpService::~UdpService() = default;
 
@@ -151,36 +155,16 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   core_.sent();
   core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
-  if (taps) tell_taps();
+  if (taps) tapped_.tell();
 }
 
 void UdpService::note_for_taps(const Socket& socket, std::size_t i, ByteView message,
                                const Client& client, const Outcome& outcome,
                                const timespec& received) {
-  auto exchange = core_.tapped(message, client, received);
-  if (!exchange) return;
-  Endpoint& local = exchange->client.local;
-  if (socket.wildcard && local == socket.description.local)
-    local.address = batch_->destination(i).value_or(local.address);
-  const std::size_t response = outcome.action == Action::kRespond ? outcome.size : 0;
-  const bool later = outcome.action == Action::kForward;
-  tapped_.push_back({i, message, response, later, std::move(*exchange)});
-}
-
-/// After the send, so that no answer waits for it.
-void UdpService::tell_taps() {
-  Taps* const taps = core_.taps();
-  const timespec sent = Taps::now();
-  for (const Tapped& tapped : tapped_) {
-    if (taps == nullptr) break;
-    taps->tell_request(tapped.exchange, tapped.request);
-    if (tapped.later) continue;
-    const auto end = tapped.response > 0 ? ExchangeEnd::kAnswered : ExchangeEnd::kDropped;
-    taps->tell_end(tapped.exchange, end, tapped.request,
-                   batch_->space(tapped.index).first(tapped.response), sent);
-  }
-  tapped_.clear();
-  if (taps != nullptr) taps->answers_sent();
+  IpAddress local = client.local.address;
+  if (socket.wildcard && client.local == socket.description.local)
+    local = batch_->destination(i).value_or(local);
+  tapped_.note(message, client, local, outcome, batch_->space(i), received);
 }
 
 /// The socket that sends answers to datagrams of `socket`. An orphaned socket may be withdrawn from
@@ -218,46 +202,54 @@ bool UdpService::unwrap(std::size_t i, const Socket& socket, ByteView& message,
 
 void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
                          const Client& client, const Outcome& outcome) {
+  ReplyPath path{batch_->sender(i), std::nullopt, false};
+  if (socket->wildcard) path.source = batch_->destination(i);
+  // The manager tells no tap of a response, so the worker sends responses of a sample itself.
+  auto held = tapped_.held(message);
+  path.direct = client.remote == path.to && !socket->description.orphaned && !held;
+  ask_manager(socket, path, message, client, outcome, batch_->space(i), std::move(held));
+}
+
+bool UdpService::forward(ByteView message, const Client& client, const Outcome& outcome,
+                         ByteView response, std::shared_ptr<const HeldExchange> held) {
+  const auto serves = [&](const auto& socket) {
+    const ipc::SocketDescription& own = socket->description;
+    return !own.orphaned && own.local.port == client.local.port &&
+           (own.local.address == client.local.address ||
+            (socket->wildcard && own.local.address.is_v4() == client.local.address.is_v4()));
+  };
+  const auto socket = std::find_if(sockets_.begin(), sockets_.end(), serves);
+  if (socket == sockets_.end()) return false;
+  ReplyPath path{client.remote, std::nullopt, held == nullptr};
+  if ((*socket)->wildcard) path.source = client.local.address;
+  ask_manager(*socket, path, message, client, outcome, response, std::move(held));
+  return true;
+}
+
+void UdpService::ask_manager(const std::shared_ptr<Socket>& socket, const ReplyPath& path,
+                             ByteView message, const Client& client, const Outcome& outcome,
+                             ByteView response, std::shared_ptr<const HeldExchange> held) {
   ipc::Forward request;
   request.kind = outcome.forward;
   request.transport = client.transport;
   request.client = client.remote;
   request.local = client.local;
   request.message.assign(message.begin(), message.end());
-  const auto space = batch_->space(i);
-  request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
-  std::optional<IpAddress> source;
-  if (socket->wildcard) source = batch_->destination(i);
-  if (source && request.local == socket->description.local) request.local.address = *source;
-  // The manager tells no tap of a response, so the worker sends responses of a sample itself.
-  auto held = forwarded_exchange(i, message);
-  const bool direct =
-      client.remote == batch_->sender(i) && !socket->description.orphaned && !held;
-  if (direct) request.through = socket->description.id;
+  request.response.assign(response.begin(), response.begin() + static_cast<long>(outcome.size));
+  if (path.source && request.local == socket->description.local)
+    request.local.address = *path.source;
+  if (path.direct) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
   failure.resize(core_.responder().make_failure(failure));
   core_.link().forward(std::move(request), std::move(failure),
-                       [this, socket, to = batch_->sender(i), source,
-                        held = std::move(held)](const Bytes& response) {
+                       [this, socket, path, held = std::move(held)](const Bytes& answer) {
                          const int through = sender_for(socket);
-                         const bool sends = !response.empty() && through >= 0;
-                         if (sends && !send_datagram(through, response, to, source))
+                         const bool sends = !answer.empty() && through >= 0;
+                         if (sends && !send_datagram(through, answer, path.to, path.source))
                            core_.counting().add(Counter::kSendErrors);
                          if (Taps* const taps = core_.taps(); taps != nullptr && held)
-                           taps->tell_end(*held, sends ? ByteView(response) : ByteView());
+                           taps->tell_end(*held, sends ? ByteView(answer) : ByteView());
                        });
-}
-
-/// The exchange of request `i`, which was noted last, for the end that is told later; null if that
-/// end is in no sample.
-std::shared_ptr<const HeldExchange> UdpService::forwarded_exchange(std::size_t i,
-                                                                   ByteView message) const {
-  const Taps* const taps = core_.taps();
-  if (taps == nullptr || tapped_.empty() || tapped_.back().index != i) return nullptr;
-  const Exchange& exchange = tapped_.back().exchange;
-  if (!taps->wants_end(exchange, message)) return nullptr;
-  return std::make_shared<const HeldExchange>(
-      HeldExchange{exchange, Bytes(message.begin(), message.end())});
 }
 
 /// Reads an orphaned socket without waiting for it to become readable: it may stay empty for good.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "worker/net/core.h"
+#include "worker/net/tapped_requests.h"
 #include "worker/net/udp_batch.h"
 
 namespace pando::worker {
@@ -32,18 +33,21 @@ class UdpService {
   bool close(std::uint32_t id);
   /// Reads all sockets until they are empty (the worker is leaving).
   void drain();
+  /// Asks the manager about a request that came to `client`.local by another way than a socket. The
+  /// answer leaves by the worker's own socket there; false when there is none. `response`: as in
+  /// ipc::Forward.
+  bool forward(ByteView message, const Client& client, const Outcome& outcome, ByteView response,
+               std::shared_ptr<const HeldExchange> held);
   /// The worker's own sockets with their descriptors, without orphaned sockets.
   [[nodiscard]] std::vector<std::pair<ipc::SocketDescription, int>> sockets() const;
 
  private:
   struct Socket;
-  /// A request of the batch that is in a sample of the taps.
-  struct Tapped {
-    std::size_t index = 0;
-    ByteView request;
-    std::size_t response = 0;  ///< octets; 0 = none, or it comes later
-    bool later = false;        ///< the end of the exchange is told when it comes
-    Exchange exchange;
+  /// The way back of a forwarded request's answer.
+  struct ReplyPath {
+    Endpoint to;
+    std::optional<IpAddress> source;  ///< for wildcard sockets
+    bool direct = false;              ///< the manager may send the answer itself
   };
   /// Limit of batches of one socket before other sockets, TCP and the manager get their turn.
   static constexpr int kBudget = 4;
@@ -56,11 +60,11 @@ class UdpService {
   bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
   void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
                const Client& client, const Outcome& outcome);
+  void ask_manager(const std::shared_ptr<Socket>& socket, const ReplyPath& path, ByteView message,
+                   const Client& client, const Outcome& outcome, ByteView response,
+                   std::shared_ptr<const HeldExchange> held);
   void note_for_taps(const Socket& socket, std::size_t i, ByteView message, const Client& client,
                      const Outcome& outcome, const timespec& received);
-  void tell_taps();
-  [[nodiscard]] std::shared_ptr<const HeldExchange> forwarded_exchange(std::size_t i,
-                                                                       ByteView message) const;
   [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
   void read_orphaned(const std::shared_ptr<Socket>& socket, int empty_looks);
 
@@ -69,7 +73,7 @@ class UdpService {
   std::function<void(std::uint32_t)> drained_;
   std::unique_ptr<UdpBatch> batch_;
   std::vector<std::shared_ptr<Socket>> sockets_;
-  std::vector<Tapped> tapped_;  ///< of the batch in hand
+  TappedRequests tapped_;  ///< of the batch in hand
 };
 
 }  // namespace pando::worker

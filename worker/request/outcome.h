@@ -7,7 +7,7 @@
 
 namespace pando::worker {
 
-/// Smallest space that a request's handling may be given, hence the largest UDP response.
+/// Space for the response to a request over a UDP socket, hence the largest such response.
 inline constexpr std::size_t kUdpSpace = 4096;
 
 /// Next step for a request.

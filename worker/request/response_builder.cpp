@@ -16,7 +16,9 @@ constexpr std::size_t kPlainUdpOctets = 512;  // RFC 1035 §4.2.1
 std::size_t size_limit(const RequestContext& context) noexcept {
   if (!context.is_udp()) return std::min(context.space.size(), dns::kMaxMessageOctets);
   if (!context.request.edns) return kPlainUdpOctets;
-  const std::size_t ours = std::min<std::size_t>(context.batch.settings->udp_payload, kUdpSpace);
+  // The space of an AF_XDP frame is as large as the interface's MTU lets it be.
+  const std::size_t ours = std::min<std::size_t>(
+      {context.batch.settings->udp_payload, kUdpSpace, context.space.size()});
   return std::max(kPlainUdpOctets, std::min<std::size_t>(ours, context.request.edns->udp_payload));
 }
 

@@ -34,7 +34,7 @@ class Responder {
   void begin(const zone::StoreView& view, std::uint64_t now, bool manager);
   [[nodiscard]] const zone::ServerSettings& settings() const noexcept { return *batch_.settings; }
 
-  /// Answers one request. `space`: at least kUdpSpace octets, for TCP 65,535.
+  /// Answers one request. `space`: at least 512 octets, which bound a response; for TCP 65,535.
   Outcome handle(ByteView message, const Client& client, std::span<std::uint8_t> space);
   /// The plan after an Outcome of kTransfer.
   [[nodiscard]] TransferPlan take_transfer() { return transfers_.take_plan(); }

@@ -16,7 +16,7 @@ SocketDescription socket_with_id(std::uint32_t id) {
 
 std::vector<FromWorker> worker_messages() {
   return {
-      Hello{7, 4711, 0x1122334455667788, 9, "00ff"},
+      Hello{7, 4711, 0x1122334455667788, 9, 2, "00ff"},
       Adopt{{socket_with_id(1), socket_with_id(0xFFFFFFFF)}},
       Forward{1ULL << 40,
               ForwardKind::kSignedQuery,
@@ -40,6 +40,9 @@ std::vector<FromWorker> worker_messages() {
                        TransferEnd::kDataDamaged, 2026, 3, 100000, 5000, 12},
       Bye{},
       DnstapLost{},
+      AdoptXdp{{"eth0", 3}},
+      XdpServing{{"eth0", 3}},
+      XdpClosed{{"eth0", 4}},
   };
 }
 
@@ -58,6 +61,8 @@ std::vector<ToWorker> manager_messages() {
       Logging{"debug", "json"},
       Dnstap{true, 100, true, false, true, "ns1.example", "pando"},
       QueryLog{true, 100},
+      ServeXdp{{"eth0", 3}, 1500, 2048, 1024, 512},
+      CloseXdp{{"eth0", 3}},
   };
 }
 

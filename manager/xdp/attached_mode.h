@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace pando::manager {
+
+/// How a program is attached to the interface: "native" or "generic"; empty if none is, or the
+/// kernel does not tell.
+[[nodiscard]] std::string attached_xdp_mode(int interface);
+
+}  // namespace pando::manager

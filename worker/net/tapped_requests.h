@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <ctime>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "worker/net/core.h"
+#include "worker/request/outcome.h"
+#include "worker/tap/exchange.h"
+
+namespace pando::worker {
+
+/// The requests of a batch that are in a sample of the taps, which are told when the batch's
+/// answers have left. Used only while the core has taps.
+class TappedRequests {
+ public:
+  explicit TappedRequests(Core& core) noexcept : core_(core) {}
+
+  /// Notes the request that the core has just handled, if it is in a sample. Request and response
+  /// stay in place until tell(). `local`: the address that was asked.
+  void note(ByteView request, const Client& client, const IpAddress& local, const Outcome& outcome,
+            ByteView space, const timespec& received);
+  /// Tells the taps of all noted requests. After the send, so that no answer waits for it.
+  void tell();
+  /// The exchange of `request`, if it was noted last and its end is told when it comes; else null.
+  [[nodiscard]] std::shared_ptr<const HeldExchange> held(ByteView request) const;
+
+ private:
+  struct Tapped {
+    ByteView request;
+    ByteView response;   ///< empty: none, or it comes later
+    bool later = false;  ///< the end of the exchange is told when it comes
+    Exchange exchange;
+  };
+  Core& core_;
+  std::vector<Tapped> tapped_;
+};
+
+}  // namespace pando::worker
