@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A laboratory beside the peers: load, memory, restart, queries and updates of all servers in short turns that are
-interleaved (A B C D A B C D …). Writes what it measured as JSON, which bench/report makes tables and plots of.
+"""A laboratory beside the peers: load, memory, restart, queries, transfers and updates of all servers in short turns
+that are interleaved (A B C D A B C D …). Writes what it measured as JSON, which bench/report makes tables and plots of.
 
   PANDO_BUILD=build/release bench/laboratory.py --nsd DIR --knot DIR --bind DIR --output FILE [PROFILE[:SCALE]]...
 
 A DIR is a folder that a peer was installed to, or its source tree in which it was built. Without one the distribution's
-program is taken, and the tables say so. Profiles are root, ten, 1m, tld, tld-nsec, tld-nsec3, zones and updates; a scale
-of 0.1 makes a tenth of the records. Each profile starts all servers, so 1m at full scale wants 3 GiB of memory.
+program is taken, and the tables say so. Profiles are root, ten, 1m, delegations, tld, tld-nsec, tld-nsec3, zones and
+updates; a scale of 0.1 makes a tenth of the records. Each profile starts all servers, so 1m at full scale wants 3 GiB
+of memory.
 docs/contributing/measuring.md says how the figures are taken.
 """
 
@@ -84,19 +85,8 @@ def zones(folder, scale):
     return Subject(files, names[-1], len(names), "zone", {"zones": lambda dice, count: question_mix.of_zones(names, dice, count)})
 
 
-PROFILES = {"root": root, "ten": ten, **{name: written(name) for name in ("1m", "tld", "tld-nsec", "tld-nsec3")},
+PROFILES = {"root": root, "ten": ten, **{name: written(name) for name in ("1m", "delegations", "tld", "tld-nsec", "tld-nsec3")},
             "zones": zones}
-
-
-def rest(server, seconds=60):
-    """Until its processes use less than 2 % of a processor: checks and copies behind a load are not a query's cost."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pids = peers.family(server.process.pid)
-        before = peers.processor(pids)
-        time.sleep(0.5)
-        if peers.processor(pids) - before < 10_000_000:
-            return
 
 
 class Run:
@@ -149,7 +139,7 @@ def load_turn(run, profile, subject, kind, turn, folder):
     try:
         _, cpu = starts.launch(server, subject.last)
         starts.settled(server)
-        rest(server)
+        peers.rest(server)
         octets = peers.memory(peers.family(server.process.pid))
         starts.kill(server)
         again, _ = starts.launch(server, subject.last)
@@ -169,6 +159,18 @@ def query_turn(run, name, mode, kind, turn, server, file):
     run.add(name, f"{mode} user", kind, turn, user)
     run.add(name, f"{mode} system", kind, turn, system)
     run.found["profiles"][name]["nxdomain"] = round(result.rcodes.get("NXDOMAIN", 0) / result.completed, 3)
+
+
+def transfer_turns(run, profile, zone, running):
+    """A whole zone to a client that does nothing with it."""
+    for turn in range(run.options.turns):
+        for kind, server in running.items():
+            try:
+                seconds, octets = peers.transferred(server, zone)
+                run.add(profile, "axfr cpu", kind, turn, seconds)
+                run.add(profile, "axfr octets", kind, turn, octets)
+            except Exception as error:  # the others go on
+                run.fail(profile, kind, error)
 
 
 def query_turns(run, subject, running, folder):
@@ -204,8 +206,10 @@ def measure(run, profile, scale, folder):
                 except Exception as error:  # the others go on
                     run.fail(profile, kind, error)
         for server in running.values():
-            rest(server)
+            peers.rest(server)
         query_turns(run, subject, running, folder)
+        if len(subject.zones) == 1 and profile != "ten":
+            transfer_turns(run, profile, subject.last, running)
     finally:
         for server in running.values():
             peers.end(server)

@@ -12,10 +12,13 @@ import os
 import pathlib
 import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+import dns.message
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
@@ -73,11 +76,54 @@ def memory(pids):
 
 
 def make(kind, folder, zones, workers=1):
+    """A server with these zones. A zone that is alone is given to this host in whole."""
+    alone = len(zones) == 1
     if kind == "pando":
-        return servers.Pando(folder, [{"name": name, "file": str(path)} for name, path in zones.items()], workers=workers)
+        given = {"allow-transfer": ["127.0.0.1"]} if alone else {}
+        return servers.Pando(folder, [{"name": name, "file": str(path), **given} for name, path in zones.items()],
+                             workers=workers)
     if kind == "bind":
-        return servers.Bind(folder, {name: f'type primary; file "{path}";' for name, path in zones.items()})
-    return (servers.Nsd if kind == "nsd" else servers.Knot)(folder, zones)
+        given = "allow-transfer { 127.0.0.1; };" if alone else ""
+        return servers.Bind(folder, {name: f'type primary; file "{path}"; {given}' for name, path in zones.items()})
+    if kind == "nsd":
+        return servers.Nsd(folder, zones, zone_options="  provide-xfr: 127.0.0.1 NOKEY\n" if alone else "")
+    return servers.Knot(folder, zones, text="acl:\n  - id: transfers\n    address: 127.0.0.1\n    action: transfer",
+                        zone_options={name: "    acl: transfers\n" for name in zones} if alone else {})
+
+
+def rest(server, seconds=60):
+    """Until its processes use less than 2 % of a processor: checks and copies behind a load are not a query's cost."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pids = family(server.process.pid)
+        before = processor(pids)
+        time.sleep(0.5)
+        if processor(pids) - before < 10_000_000:
+            return
+
+
+def transferred(server, zone):
+    """An AXFR: seconds of CPU of all processes of the server, and octets of all messages, with their lengths."""
+    pids = family(server.process.pid)
+    before = processor(pids)
+    query = dns.message.make_query(zone, "AXFR").to_wire()
+    octets, end = 0, None
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        connection.sendall(len(query).to_bytes(2, "big") + query)
+        stream = connection.makefile("rb", buffering=1 << 20)
+        while True:
+            head = stream.read(2)
+            assert len(head) == 2, "the transfer ended too early"
+            message = stream.read(int.from_bytes(head, "big"))
+            octets += 2 + len(message)
+            assert message[3] & 15 == 0, f"RCODE {message[3] & 15}"
+            if end is None:  # the five numbers of the SOA record, with which the last message ends as well
+                first = dns.message.from_wire(message, one_rr_per_rrset=True, xfr=True).answer[0][0]
+                end = first.to_digestable()[-20:]
+                if int.from_bytes(message[6:8], "big") == 1:
+                    continue
+            if message.endswith(end):
+                return (processor(pids) - before) / 1e9, octets
 
 
 def end(server):

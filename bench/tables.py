@@ -11,7 +11,7 @@ import pairs
 NAMES = {"pando": "Pando", "nsd": "NSD", "knot": "Knot", "bind": "BIND"}
 TITLES = {
     "root": "root zone", "root-real": "root zone, real questions", "root-random": "root zone, random questions", "ten": "one zone of ten records",
-    "1m": "addresses", "tld": "registry", "tld-nsec": "registry with NSEC", "tld-nsec3": "registry with NSEC3",
+    "1m": "addresses", "delegations": "delegations", "tld": "registry", "tld-nsec": "registry with NSEC", "tld-nsec3": "registry with NSEC3",
     "zones": "zones of five records", "updates": "a zone of 10,000 names"}
 UNTOLD = "not told apart"
 SHORT_UNTOLD = "≈ Pando"
@@ -97,6 +97,8 @@ TABLES = (
     ("bytes of memory per record or zone, all processes", {"memory": ""}),
     ("CPU seconds from start to the first answer", {"load": ""}),
     ("seconds to the first answer after `kill -9` of all processes", {"restart": ""}),
+    ("CPU seconds of one AXFR, the sender's", {"axfr cpu": ""}),
+    ("octets of one AXFR", {"axfr octets": ""}),
     ("durable updates per second", {"rate 1": ", one client", "rate 64": ", 64 clients"}),
     ("CPU µs per update", {"cpu 1": ", one client", "cpu 64": ", 64 clients"}),
 )

@@ -18,7 +18,7 @@ MAX_FUNCTION_LINES = 80
 MAX_SENTENCE_WORDS = 40
 
 # Files of a folder. Tests of real processes and of documents are one flat list on purpose.
-FOLDERS_ABOVE = {"tests/system": 53}
+FOLDERS_ABOVE = {"tests/system": 52}
 METHODS_ABOVE: dict[str, int] = {}
 MEMBERS_ABOVE: dict[str, int] = {}
 COMPLEXITY_ABOVE: dict[str, int] = {}
