@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "config/load.h"
 #include "ctl/check_commands.h"
+#include "ctl/compare_command.h"
 #include "ctl/view/completion.h"
 #include "ctl/config_commands.h"
 #include "ctl/backup/backup_command.h"
@@ -116,6 +117,7 @@ class CommandLine {
     add_config_commands();
     add_backup_commands();
     add_import();
+    add_compare();
     add_completion();
   }
 
@@ -525,6 +527,37 @@ class CommandLine {
     import->add_option("--to", request.to, "a new file, instead of standard output");
     import->add_flag("--with-secrets", request.with_secrets,
                      "secrets of keys stand in the configuration, not in files of their own");
+  }
+
+  void add_compare() {
+    CLI::App* compared = add(&app_, "compare", "zones that are served, beside another server's",
+                             [this] { return compare(); });
+    compared->add_option("--with", arguments_.file, "address of the other server")
+        ->required()
+        ->type_name("ADDRESS[@PORT]");
+    compared->add_option("--key", arguments_.key, "key of the configuration that signs transfers");
+    compared->add_option("--limit", arguments_.limit, "records shown of each zone and server")
+        ->check(CLI::Range(0U, 1'000'000U))
+        ->capture_default_str();
+    compared->add_option("zones", arguments_.zones, "names of zones; without: all");
+  }
+
+  int compare() {
+    const auto refuse = [this](const Error& error) {
+      ctl::print_error(output_for(arguments_), error.text);
+      return ctl::kFailed;
+    };
+    const auto at = Endpoint::from_text(arguments_.file);
+    if (!at) return refuse(at.error());
+    ctl::ComparisonWords words{arguments_.zones, {*at}, arguments_.limit};
+    words.server.timeout = std::chrono::seconds(arguments_.timeout_seconds);
+    dns::TsigKeyring keyring;
+    if (!arguments_.key.empty()) {
+      const auto key = ctl::key_of_configuration(arguments_.config, arguments_.key, keyring);
+      if (!key) return refuse(key.error());
+      words.server.key = *key;
+    }
+    return with_session(arguments_, [&words](auto& s) { return ctl::compare(s, words); });
   }
 
   static constexpr const char* kOwnerHelp =

@@ -83,7 +83,8 @@ int run(const config::Settings& settings, http::ApiRoutes::Known known) {
     tls = http::TlsFiles{settings.http->tls->certificate, settings.http->tls->key};
   const http::Handlers handlers{
       [&routes](const http::Request& request) { return routes.answer(request); },
-      [&routes](const http::Request& header) { return routes.may_send_much(header); }};
+      [&routes](const http::Request& header) { return routes.may_send_much(header); },
+      [&routes](const http::Request& request) { return routes.is_known(request); }};
   // Ports below 1024 and the key's file may be root's alone.
   auto server = http::HttpServer::open(settings.http->listen, tls, {}, handlers);
   if (!server) return give_up(server.error());

@@ -17,6 +17,10 @@ class Routes {
   [[nodiscard]] Response answer(const Request& request) const;
   /// Whether the client of a request, whose header alone is known, may send a large body.
   [[nodiscard]] bool may_send_much(const Request& header) const;
+  /// Whether the request shows a key, or none is needed.
+  [[nodiscard]] bool is_known(const Request& request) const {
+    return access_.key_of(request) != nullptr;
+  }
 
  private:
   [[nodiscard]] Response metrics(const Request& request) const;

@@ -62,7 +62,10 @@ ManagerLink::Handlers Service::link_handlers() {
     xdp_.add(what, std::move(descriptors));
   };
   handlers.close_xdp = [this](const ipc::CloseXdp& message) { xdp_.close(message.queue); };
-  handlers.stop = [this](const ipc::Stop& message) { stop(milliseconds(message.grace_ms)); };
+  handlers.stop = [this](const ipc::Stop& message) {
+    if (!core_.attached()) sent_away();
+    stop(milliseconds(message.grace_ms));
+  };
   handlers.logging = [](const ipc::Logging& logging) {
     log::start({logging.level, logging.format, "worker"});
   };
@@ -186,6 +189,13 @@ void Service::leave() {
   log::info("worker_stopped", "slot", options_.slot, "pid", ::getpid(), "log_lines_dropped",
             log::dropped());
   io_.stop();
+}
+
+/// A service manager that starts this worker again would do so for ever.
+void Service::sent_away() {
+  log::warning("worker_sent_away", "slot", options_.slot, "reason",
+               "the manager starts its workers itself: server.workers is not external");
+  exit_code_ = kNotWanted;
 }
 
 void Service::fail(const std::string& reason) {

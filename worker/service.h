@@ -28,6 +28,9 @@ struct ServiceOptions {
 /// The whole worker: one loop, the connection to the manager, and the sockets it passes.
 class Service {
  public:
+  /// Exit code of a worker that the manager has no use for.
+  static constexpr int kNotWanted = 3;
+
   Service(asio::io_context& io, const ServiceOptions& options);
   void start();
   /// 0 after an orderly stop; on any other code the manager starts another worker.
@@ -49,6 +52,7 @@ class Service {
   void stop(std::chrono::milliseconds grace);
   void stop_step();
   void leave();
+  void sent_away();
   void fail(const std::string& reason);
 
   asio::io_context& io_;

@@ -52,8 +52,11 @@ bool Dnstap::has(Messages kind) const noexcept {
 
 Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone) {
   constexpr std::size_t kMostBytes = 240;  // a file name may have 255; writers append to it
-  const std::string name = dns::to_text(dns::Name(zone).folded());
-  if (name.find('/') != std::string::npos || name.size() > kMostBytes)
+  std::string name = dns::to_text(dns::Name(zone).folded());
+  // Zones of classless delegations have it (RFC 2317 §4). No name is printed with this escape.
+  for (auto at = name.find('/'); at != std::string::npos; at = name.find('/', at))
+    name.replace(at, 1, "\\047");
+  if (name.size() > kMostBytes)
     return fail(Errc::kInvalid, "zone {}: no file can be named after it: add it with a 'file'",
                 name);
   return fmt::format("{}/zones/{}zone", journal, name);

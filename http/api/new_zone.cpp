@@ -112,7 +112,7 @@ class Content {
       if (!text->is_string()) return fail(Errc::kInvalid, "Key 'zone' is not a String");
       text_ = *text;
       text_ += '\n';
-      has_soa_ = true;  // such a text is a whole zone
+      has_soa_ = has_servers_ = true;  // such a text is a whole zone
       return {};
     }
     return rrsets == nullptr ? Status() : take_rrsets(*rrsets);
@@ -129,6 +129,9 @@ class Content {
     }
     for (const std::string& server : servers_)
       add_record(all, zone_, kDefaultTtl, dns::RRType::kNS, server);
+    // No zone is served without servers, which panels give it later.
+    if (servers_.empty() && !has_servers_)
+      add_record(all, zone_, kDefaultTtl, dns::RRType::kNS, kNoServer);
     return all + text_;
   }
 
@@ -142,6 +145,8 @@ class Content {
     if (!changes) return pass(changes);
     for (const RRsetChange& change : *changes) {
       has_soa_ = has_soa_ || change.type == dns::RRType::kSOA;
+      const bool is_apex_ns = change.type == dns::RRType::kNS && change.owner == zone_;
+      has_servers_ = has_servers_ || (is_apex_ns && !change.rdatas.empty());
       for (const Bytes& rdata : change.rdatas)
         add_record(text_, change.owner, change.ttl.value_or(kDefaultTtl), change.type,
                    dns::rdata_to_text(change.type, rdata));
@@ -153,6 +158,7 @@ class Content {
   std::vector<std::string> servers_;
   std::string text_;
   bool has_soa_ = false;
+  bool has_servers_ = false;  ///< NS records of the zone, in text_
 };
 
 Result<NewZone> secondary_zone(const json& document, NewZone zone,

@@ -34,6 +34,8 @@ struct Handlers {
   /// Whether a body above ServerLimits::body_bytes is taken. It is asked before the body is read,
   /// with a request without one; absent = never.
   std::function<bool(const Request&)> may_send_much{};
+  /// Whether a request shows a key of a client, if keys are needed; absent = all do. Must not block.
+  std::function<bool(const Request&)> is_known{};
 };
 
 /// A response of one line of text.

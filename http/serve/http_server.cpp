@@ -42,6 +42,21 @@ class Connection {
 
 using Message = wire::request<wire::string_body>;
 
+/// RFC 9112 §3.2.2: a target may be a whole URL, as clients of proxies send it. Takes scheme and
+/// authority off, and gives the authority; none in a target of another form.
+std::optional<std::string> take_authority(std::string& target) {
+  for (const beast::string_view scheme :
+       {beast::string_view("http://"), beast::string_view("https://")}) {
+    if (!beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    std::string authority = target.substr(scheme.size(), end - scheme.size());
+    target.erase(0, end);
+    if (!target.starts_with('/')) target.insert(0, "/");
+    return authority;
+  }
+  return std::nullopt;
+}
+
 /// All but the body.
 Request header_of(const Message& message) {
   const auto field = [&message](std::string_view name) {
@@ -50,14 +65,29 @@ Request header_of(const Message& message) {
   Request request;
   request.method = std::string(message.method_string());
   std::string target(message.target());
+  const auto authority = take_authority(target);
   const auto question = target.find('?');
   if (question != std::string::npos) request.query = target.substr(question + 1);
   request.path = target.substr(0, question);
   request.authorization = field("Authorization");
   request.api_key = field("X-API-Key");
   request.accept = field("Accept");
-  request.host = field("Host");
+  request.host = authority.value_or(field("Host"));
   return request;
+}
+
+/// The refusal of a header that leaves open whom the request is for, or where it ends.
+std::optional<Response> refusal(const Message& header) {
+  const auto hosts = header.count(wire::field::host);
+  if (hosts > 1 || (hosts == 0 && header.version() >= 11))  // RFC 9112 §3.2
+    return text_response(400, "one Host field is needed");
+  const auto codings = header.count(wire::field::transfer_encoding);
+  if (codings == 0) return std::nullopt;
+  if (header.version() < 11)  // RFC 9112 §6.1
+    return text_response(400, "HTTP/1.0 has no Transfer-Encoding");
+  if (codings > 1 || !beast::iequals(header[wire::field::transfer_encoding], "chunked"))
+    return text_response(501, "of transfer codings only chunked is known");
+  return std::nullopt;
 }
 
 /// Methods that change nothing (RFC 9110 §9.2.1).
@@ -86,10 +116,12 @@ class HttpServer::Impl {
 
  public:
   std::size_t large_bodies = 0;  ///< read, or in work; outlives `io`, too
+  std::uint64_t unsent_bytes = 0;  ///< of large responses; outlives `io`, too
   Impl(const ServerLimits& bounds, Handlers given)
       : limits(bounds),
-        rate(bounds.requests_per_second, bounds.burst),
-        handlers(std::move(given)) {}
+        handlers(std::move(given)),
+        known_rate_(bounds.requests_per_second, bounds.burst),
+        strangers_rate_(bounds.requests_per_second, bounds.burst) {}
 
   Status load_tls(const TlsFiles& files);
   Status listen(const Endpoint& at);
@@ -100,6 +132,11 @@ class HttpServer::Impl {
   /// Calls `reply` on the server's thread, later. False: too many requests are in work.
   template <class Reply>
   bool handle(Request request, Reply reply);
+  /// Whether the client may have a request answered now. Strangers take nothing from known clients.
+  bool take_turn(const Request& request) {
+    const bool known = !handlers.is_known || handlers.is_known(request);
+    return (known ? known_rate_ : strangers_rate_).take(RequestRate::Clock::now());
+  }
   void forget(Connection& connection) noexcept { connections_.erase(connection.place); }
   /// `connection` waits for its client from now on, shorter than all others that do.
   void waits(Connection& connection) noexcept {
@@ -109,7 +146,6 @@ class HttpServer::Impl {
 
   asio::io_context io{1};
   const ServerLimits limits;
-  RequestRate rate;
   const Handlers handlers;
 
  private:
@@ -130,6 +166,8 @@ class HttpServer::Impl {
     std::size_t in_work = 0;
   };
 
+  RequestRate known_rate_;
+  RequestRate strangers_rate_;
   std::optional<asio::ssl::context> tls_;
   std::list<Listener> listeners_;
   asio::signal_set signals_{io, SIGTERM, SIGINT};
@@ -151,6 +189,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
       : server_(server), stream_(std::move(socket), tls...) {}
   ~Session() override {
     release_large();
+    release_response();
     server_.forget(*this);
   }
 
@@ -173,6 +212,9 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   void read() {
     server_.waits(*this);
+    // A request that cannot be read is no HEAD, whatever came before.
+    version_ = kNewestVersion;
+    without_body_ = false;
     parser_.emplace();
     parser_->header_limit(server_.limits.header_bytes);
     parser_->body_limit(std::max(server_.limits.body_bytes, server_.limits.large_body_bytes));
@@ -185,6 +227,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   /// The client's rights decide how much is read: a body is in memory before it is looked at.
   void header_done() {
+    if (const auto refused = refusal(parser_->get())) return refuse(*refused);
     const auto& may_send_much = server_.handlers.may_send_much;
     const bool large =
         parser_->chunked() || parser_->content_length().value_or(0) > server_.limits.body_bytes;
@@ -223,10 +266,10 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   }
 
   /// For a request whose body is not read: the connection cannot be used again.
-  void refuse(const Response& response) {
+  void refuse(Response response) {
     waits_for_client = false;
     keep_alive_ = false;
-    send(response);
+    send(std::move(response));
   }
 
   void read_done(const error_code& error) {
@@ -242,17 +285,18 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     keep_alive_ = message.keep_alive();
     version_ = message.version();
     without_body_ = message.method() == wire::verb::head;
-    if (!server_.rate.take(RequestRate::Clock::now()))
-      return send(text_response(429, "too many requests"));
     Request request = header_of(message);
+    if (!server_.take_turn(request)) return send(text_response(429, "too many requests"));
     request.body = std::move(message.body());
     const bool taken = server_.handle(
         std::move(request),
-        [self = this->shared_from_this()](const Response& response) { self->send(response); });
+        [self = this->shared_from_this()](Response response) { self->send(std::move(response)); });
     if (!taken) send(text_response(503, "too many requests are in work"));
   }
 
-  void send(const Response& response) {
+  void send(Response response) {
+    if (!hold(response.body.size()))
+      response = text_response(503, "too many large responses wait for their clients");
     response_ = wire::response<wire::string_body>(static_cast<wire::status>(response.status),
                                                   version_);
     response_.set(wire::field::server, "pando");
@@ -263,7 +307,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
       response_.set(wire::field::content_type, response.content_type);
       response_.content_length(response.body.size());
     }
-    if (!without_body_) response_.body() = response.body;
+    if (!without_body_) response_.body() = std::move(response.body);
     tcp_layer().expires_after(server_.limits.send_time);
     // RFC 9110 §9.3.2: the response to HEAD has the fields of GET, and no content.
     wire::async_write(stream_, response_,
@@ -272,8 +316,22 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
                       });
   }
 
+  /// A client that reads slowly keeps its response in memory. False: too much is there already.
+  bool hold(std::uint64_t bytes) noexcept {
+    const ServerLimits& limits = server_.limits;
+    if (without_body_ || bytes <= limits.body_bytes) return true;
+    if (server_.unsent_bytes != 0 && server_.unsent_bytes + bytes > limits.unsent_bytes)
+      return false;
+    held_ = bytes;
+    server_.unsent_bytes += bytes;
+    return true;
+  }
+  void release_response() noexcept { server_.unsent_bytes -= std::exchange(held_, 0); }
+
   void sent(const error_code& error) {
     release_large();
+    release_response();
+    response_.body() = {};  // the client may keep the connection for long
     if (error) return close();
     if (!keep_alive_) return finish();
     tcp_layer().expires_after(server_.limits.idle_time);
@@ -303,7 +361,9 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   wire::response<wire::empty_body> continue_;
   wire::response<wire::string_body> response_;
   std::array<char, 1024> rest_{};
-  unsigned version_ = 11;
+  static constexpr unsigned kNewestVersion = 11;
+  unsigned version_ = kNewestVersion;
+  std::uint64_t held_ = 0;  ///< bytes of this response in Impl::unsent_bytes
   bool keep_alive_ = false;
   bool without_body_ = false;
   bool has_large_ = false;
@@ -421,9 +481,9 @@ bool HttpServer::Impl::handle(Request request, Reply reply) {
   asio::post(*pool.threads, [this, &pool, request = std::move(request),
                              reply = std::move(reply)]() mutable {
     Response response = handlers.answer(request);
-    asio::post(io, [&pool, response = std::move(response), reply = std::move(reply)] {
+    asio::post(io, [&pool, response = std::move(response), reply = std::move(reply)]() mutable {
       --pool.in_work;
-      reply(response);
+      reply(std::move(response));
     });
   });
   return true;

@@ -21,6 +21,9 @@ struct ServerLimits {
   /// Of clients that Handlers::may_send_much lets send more: 20,000 records have some 3 MB.
   std::uint64_t large_body_bytes = 4 << 20;
   std::size_t large_bodies = 8;  ///< at once: they are in memory until they are answered
+  /// Of responses above body_bytes, until their clients have read them. One response alone may be
+  /// larger.
+  std::uint64_t unsent_bytes = 128 << 20;
   /// From the accept, or from the first request on, to the end of a whole request. No octet in
   /// between extends it, so that a client which sends one octet a second holds nothing for long.
   std::chrono::milliseconds request_time{10'000};
@@ -29,6 +32,7 @@ struct ServerLimits {
   std::size_t threads = 2;   ///< that answer GET and HEAD
   /// Requests in progress or waiting for a thread. Reads and changes are counted apart.
   std::size_t waiting = 32;
+  /// Of known clients together, and once more of all strangers.
   std::uint32_t requests_per_second = 100;
   std::uint32_t burst = 200;
 };

@@ -4,6 +4,7 @@ import itertools
 import os
 import signal
 import socket
+import subprocess
 
 import dns.message
 import dns.query
@@ -275,3 +276,13 @@ def test_the_next_manager_has_a_worker(pando, tmp_path, point, worker):
     rows = server.workers().values()
     assert [row["state"] for row in rows] == ["serving"]
     assert server.ask("ns.example").answer
+
+
+@pytest.mark.parametrize("slot", [0, 7])
+def test_a_worker_that_nobody_wants_says_so_and_ends(server, slot):
+    """A service manager that started it would start it again and again."""
+    done = subprocess.run([servers.build_folder() / "pando-worker", "--slot", str(slot), "--run-directory",
+                           server.folder / "run"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert "worker_sent_away" in done.stdout + done.stderr and "server.workers" in done.stdout + done.stderr
+    await_serving(server, 2)

@@ -1,4 +1,4 @@
-"""Alert rules and dashboard use metrics that exist."""
+"""Alert rules and dashboard use metrics that exist; container image and Kubernetes example agree with the tree."""
 
 import json
 import re
@@ -6,11 +6,14 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
 from tree import ROOT
 
 RULES = ROOT / "contrib/prometheus/pando.rules.yml"
 DASHBOARD = ROOT / "contrib/grafana/pando.json"
+CONTAINERFILE = ROOT / "contrib/container/Containerfile"
+KUBERNETES = ROOT / "contrib/kubernetes/pando.yaml"
 SUFFIXES = ("_bucket", "_sum", "_count")
 
 
@@ -67,3 +70,59 @@ def test_prometheus_understands_rules_and_configuration():
     for words in (("check", "rules", RULES), ("check", "config", ROOT / "contrib/prometheus/prometheus.yml")):
         done = subprocess.run(["promtool", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_image_is_made_of_files_and_programs_that_exist():
+    text = CONTAINERFILE.read_text().replace("\\\n", "")
+    stages = re.findall(r"(?m)^FROM (\S+)(?: AS (\w+))?$", text)
+    assert len(stages) == 2 and all(image.startswith("docker.io/library/debian:12") for image, _ in stages)
+    for source in re.findall(r"(?m)^COPY (?!--from)(\S+) \S+$", text):
+        assert (ROOT / source).exists(), source
+    built = re.search(r"(?m)^COPY --from=(\w+) /src/(\S+)/\*\.deb (\S+)$", text)
+    assert built[1] == stages[0][1] and built[3] in text.split("apt-get install")[1]
+    assert f"ls -1 {built[2]}/*.deb" in (ROOT / "scripts/package").read_text(), "where the first stage leaves them"
+    entry = json.loads(re.search(r"(?m)^ENTRYPOINT (.*)$", text)[1])
+    assert entry[0] == "/usr/sbin/pando-manager" and entry[2] in re.findall(r"(?m)^COPY \S+ (\S+)$", text)
+    configuration = yaml.safe_load((ROOT / "contrib/container/pando.yaml").read_text())
+    volume = re.search(r"(?m)^VOLUME (.*)$", text)[1]
+    assert all(configuration["store"][key].startswith(volume + "/") for key in ("journal", "image"))
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {"build", ".git"} <= set(ignored)
+
+
+def test_the_kubernetes_example_agrees_with_itself_and_with_the_image():
+    parts = {part["kind"]: part for part in yaml.safe_load_all(KUBERNETES.read_text())}
+    assert set(parts) == {"ConfigMap", "Service", "StatefulSet"}
+    pods = parts["StatefulSet"]["spec"]
+    pod = pods["template"]["spec"]
+    container, = pod["containers"]
+    labels = pods["template"]["metadata"]["labels"]
+    assert pods["selector"]["matchLabels"] == labels == parts["Service"]["spec"]["selector"]
+    assert pods["serviceName"] == parts["Service"]["metadata"]["name"]
+    opened = {(port["protocol"], port["containerPort"]) for port in container["ports"]}
+    assert {(port["protocol"], port["targetPort"]) for port in parts["Service"]["spec"]["ports"]} == opened
+    assert opened == {("UDP", 53), ("TCP", 53)}
+    volumes = {volume["name"] for volume in pod["volumes"] + [{"name": claim["metadata"]["name"]}
+                                                              for claim in pods["volumeClaimTemplates"]]}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert set(mounts) == volumes
+    assert pod["volumes"][0]["configMap"]["name"] == parts["ConfigMap"]["metadata"]["name"]
+    files = parts["ConfigMap"]["data"]
+    configuration = yaml.safe_load(files["pando.yaml"])
+    writable = [path for name, path in mounts.items() if name != "configuration"]
+    for key in ("path", "journal", "image"):
+        assert any(configuration["store"][key].startswith(path + "/") for path in writable), key
+    for zone in configuration["zones"]:
+        folder, name = zone["file"].rsplit("/", 1)
+        assert folder == mounts["configuration"] and name in files
+    group = re.search(r"groupadd --system --gid (\d+) pando", CONTAINERFILE.read_text())[1]
+    assert pod["securityContext"]["fsGroup"] == int(group)
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_kubectl_reads_the_example(tmp_path):
+    (tmp_path / "kustomization.yaml").write_text("resources: [pando.yaml]\n")
+    shutil.copy(KUBERNETES, tmp_path)
+    done = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0 and "kind: StatefulSet" in done.stdout, done.stderr

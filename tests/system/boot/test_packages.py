@@ -20,8 +20,12 @@ serving() { [ "$(pandoctl worker list 2> /dev/null | grep -c serving)" = "$(npro
 
 step installed
 rm -f /usr/sbin/policy-rc.d  # keeps packages of a build host from starting services
+begun=$(date +%s%N)
 dpkg --install /boot-test/old.deb /boot-test/old-http.deb
 echo "exit code $?"
+answers() { dig +tries=1 +time=1 @127.0.0.1 example.com SOA | grep -q 'status: REFUSED'; }
+until_true answers
+echo "$((($(date +%s%N) - begun) / 1000000)) ms" > /boot-test/results/first_answer
 systemctl is-active pando-http
 until_true serving
 dig +tries=1 @127.0.0.1 example.com SOA | grep -o 'status: [A-Z]*'
@@ -139,6 +143,7 @@ def results(tmp_path_factory):
                 shutil.copy(package, root / "boot-test" / name)
         found = boot(root, "pando-package-test")
     print(found["journal"])
+    print("from dpkg to the first answer:", found["first_answer"])
     return found
 
 
@@ -148,6 +153,7 @@ def test_an_installed_server_answers_at_once(results):
     assert "inactive" in lines, "pando-http waits for its section in the configuration"
     assert "status: REFUSED" in lines  # it has no zone yet
     assert lines[-3:] == ["-rw-r----- root:pando", "drwxr-x--- pando:pando", "drwxr-x--- pando:pando"]
+    assert "never" not in results["installed"], results["installed"]
 
 
 def test_a_zone_of_the_packages_folder_is_served_and_updated(results):

@@ -107,6 +107,11 @@ def test_the_socket_unit_opens_the_default_addresses_for_the_manager():
     assert dict(settings)["BindIPv6Only"] == "ipv6-only"
 
 
+def test_a_worker_that_the_manager_sends_away_is_not_started_again():
+    code = re.search(r"kNotWanted = (\d+);", (ROOT / "worker/service.h").read_text())[1]
+    assert ["RestartPreventExitStatus", code] in settings_of("pando-worker@.service")
+
+
 def test_manager_and_workers_have_a_user_each():
     users = {name: dict(settings_of(name))["User"] for name in ("pando-manager.service", "pando-worker@.service")}
     assert users == {"pando-manager.service": "pando", "pando-worker@.service": "pando-worker"}

@@ -52,7 +52,7 @@ def test_a_zone_with_a_fault_is_not_there(beside):
     for content, reason in ((new_zone("a.test.", zone="@ SOA broken", rrsets=[]), "SOA"),
                             (new_zone("a.test.", zone="$INCLUDE /etc/passwd\n", rrsets=[]), "$INCLUDE"),
                             (new_zone("a.test.", kind="Slave"), "MUST NOT"),
-                            (new_zone("0/26.a.test."), "no file"),
+                            (new_zone(".".join(4 * ["x" * 60]) + "."), "no file"),
                             ({"name": "a.test."}, "kind"), (b"{", "JSON")):
         status, answer = client("POST", ZONES, content)
         assert status in (400, 422) and reason in answer["error"], answer
@@ -220,3 +220,50 @@ def test_a_zone_that_is_being_added_is_not_purged(pando, tmp_path):
     assert server.ask("www.sent.test").answer and created.exists()
     with pytest.raises(AssertionError, match="configured"):
         server.control("zone", "purge", "sent.test")
+
+
+def test_the_requests_of_powerdns_admin(beside):
+    """A panel compares whole RRsets as it reads them with those of its form: one member more, and it would write all of
+    them again. It leaves the final dot of zones out, and quotes a slash in a name as URLs do."""
+    server, program = beside(zones=("example.test", "0/26.2.0.192.in-addr.arpa"), section=KEYS)
+    client = Client(program, ADMIN)
+    form = {"name": "panel.test.", "kind": "Native", "masters": [], "nameservers": [], "soa_edit_api": "DEFAULT", "account": ""}
+    status, made = client("POST", ZONES, form)
+    assert status == 201, made
+    assert "panel.test." in [zone["name"] for zone in client("GET", ZONES)[1]]
+    added = [{"name": "www.panel.test.", "type": "A", "ttl": 60, "comments": [],
+              "records": [{"content": content, "disabled": False} for content in ("192.0.2.1", "192.0.2.2")]},
+             {"name": "panel.test.", "type": "MX", "ttl": 60, "comments": [],
+              "records": [{"content": "10 www.panel.test.", "disabled": False}]}]
+    status, refused = client("PATCH", f"{ZONES}/panel.test", {"rrsets": [rrset | {"changetype": "REPLACE"} for rrset in added]})
+    assert status == 204, refused
+    found = client("GET", f"{ZONES}/panel.test")[1]["rrsets"]
+    assert all(rrset in found for rrset in added), found
+    gone = {"name": "panel.test.", "type": "MX", "changetype": "DELETE"}
+    changed = {"name": "www.panel.test.", "type": "A", "ttl": 60, "changetype": "REPLACE",
+               "records": [{"content": "192.0.2.3", "disabled": False}]}
+    assert client("PATCH", f"{ZONES}/panel.test", {"rrsets": [gone, changed]})[0] == 204
+    assert server.ask("www.panel.test").answer[0][0].to_text() == "192.0.2.3"
+    assert not server.ask("panel.test", "MX").answer
+    assert client("GET", f"{ZONES}/panel.test/cryptokeys") == (200, [])
+    assert client("PUT", f"{ZONES}/panel.test/notify")[0] == 200
+    for part in ("statistics", "config"):
+        assert client("GET", f"/api/v1/servers/localhost/{part}")[0] == 200
+    status, refused = client("PUT", f"{ZONES}/panel.test", {"kind": "Native", "masters": []})
+    assert status == 405 and "pandoctl" in refused["error"], "its form for the kind of a zone has no place here"
+    assert client("GET", f"{ZONES}/0%2F26.2.0.192.in-addr.arpa")[1]["name"] == "0/26.2.0.192.in-addr.arpa."
+    assert client("DELETE", f"{ZONES}/panel.test")[0] == 204
+    assert client("GET", f"{ZONES}/panel.test")[0] == 404
+
+
+def test_a_zone_whose_name_is_no_path_has_a_file_all_the_same(beside):
+    server, program = beside(section=KEYS)
+    client = Client(program, ADMIN)
+    for name in ("64/26.2.0.192.in-addr.arpa.", "\\/\\047.test."):
+        status, made = client("POST", ZONES, new_zone(name))
+        assert status == 201, made
+        assert client("GET", f"{ZONES}/{made['id']}")[1]["rrsets"]
+    files = [path.name for path in (server.folder / "journal/zones").iterdir()]
+    assert sorted(files) == ["64\\047" + "26.2.0.192.in-addr.arpa.zone", "\\047\\047.test.zone"]
+    server.kill()
+    server.start("64/26.2.0.192.in-addr.arpa")

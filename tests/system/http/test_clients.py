@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -239,3 +240,129 @@ def test_certbot_by_update(served, python_clients, pebble, tmp_path):
     try_certbot(python_clients, pebble, tmp_path, "rfc2136", server="127.0.0.1", port=server.port, name="client", secret=TSIG,
                 algorithm="HMAC-SHA256")
     assert texts(server, "_acme-challenge.example.com") == []
+
+
+# Kea's D2 gets leases' names from Kea's DHCP servers, here from the test, and changes zones by UPDATE over UDP. DHCID
+# records tell which client a name belongs to (RFC 4703).
+
+class Kea(servers.Server):
+    name = "kea-dhcp-ddns"
+
+    def __init__(self, folder, dns_port):
+        super().__init__(folder)
+        at = [{"ip-address": "127.0.0.1", "port": dns_port}]
+        domains = {kind: {"ddns-domains": [{"name": zone, "key-name": "client", "dns-servers": at}]} for kind, zone in
+                   (("forward-ddns", "example.com."), ("reverse-ddns", "2.0.192.in-addr.arpa."))}
+        (self.folder / "kea.json").write_text(json.dumps({"DhcpDdns": {
+            "ip-address": "127.0.0.1", "port": self.port, "dns-server-timeout": 20000,
+            "tsig-keys": [{"name": "client", "algorithm": "HMAC-SHA256", "secret": TSIG}], **domains,
+            "loggers": [{"name": "kea-dhcp-ddns", "output_options": [{"output": "stdout"}], "severity": "DEBUG"}]}}))
+
+    def command(self):
+        return ["kea-dhcp-ddns", "-c", str(self.folder / "kea.json")]
+
+    def environment(self):
+        return os.environ | {name: str(self.folder) for name in ("KEA_PIDFILE_DIR", "KEA_LOCKFILE_DIR")}
+
+    def serves(self, zone):
+        assert self.process.poll() is None, self.log()
+        return "DHCP_DDNS_STARTED" in self.log()
+
+    def tell(self, name, address, client, removes=False):
+        """Tells of a lease, as a DHCP server does; waits until D2 has finished with it."""
+        done = self.finished()
+        lease = {"change-type": int(removes), "forward-change": True, "reverse-change": True, "fqdn": name,
+                 "ip-address": address, "dhcid": "0001" + f"{client:02X}" * 33, "lease-expires-on": "20371231235959",
+                 "lease-length": 3600, "use-conflict-resolution": True}
+        text = json.dumps(lease).encode()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(len(text).to_bytes(2, "big") + text, ("127.0.0.1", self.port))
+        servers.wait_until("D2 has finished", lambda: self.finished() > done, 60)
+
+    def finished(self):
+        log = self.log_path.read_text(errors="replace")
+        return sum(log.count(f"DHCP_DDNS_{kind}_{how}") for kind in ("ADD", "REMOVE") for how in ("SUCCEEDED", "FAILED"))
+
+
+@needs("kea-dhcp-ddns")
+def test_kea_by_update(served, peers, tmp_path):
+    server, _ = served
+    (tmp_path / "reverse").write_text("$TTL 300\n@ SOA ns.example.com. admin 1 3600 600 86400 300\n@ NS ns.example.com.\n")
+    server.zones.append({"name": "2.0.192.in-addr.arpa", "file": str(tmp_path / "reverse"),
+                         "allow-update": [{"key": "client", "types": ["PTR", "DHCID"]}]})
+    server.zones[0]["allow-update"] = [{"key": "client", "types": ["A", "AAAA", "DHCID"]}]
+    server.write_config()
+    server.control("reload")
+    kea = peers(Kea(tmp_path / "kea", server.port))
+    kea.tell("host.example.com.", "192.0.2.7", client=1)
+    assert texts(server, "host.example.com", "A") == ["192.0.2.7"]
+    assert len(texts(server, "host.example.com", "DHCID")) == 1
+    assert texts(server, "7.2.0.192.in-addr.arpa", "PTR") == ["host.example.com."]
+    kea.tell("host.example.com.", "192.0.2.8", client=2)
+    assert texts(server, "host.example.com", "A") == ["192.0.2.7"], "the name is another client's"
+    kea.tell("host.example.com.", "192.0.2.9", client=1)
+    assert texts(server, "host.example.com", "A") == ["192.0.2.9"]
+    kea.tell("host.example.com.", "192.0.2.9", client=1, removes=True)
+    assert texts(server, "host.example.com", "A") == texts(server, "host.example.com", "DHCID") == []
+    assert texts(server, "9.2.0.192.in-addr.arpa", "PTR") == []
+
+
+# external-dns makes records of what runs in a Kubernetes cluster. Its planner and providers are built from its sources
+# by a program of some lines; its controller, which reads the cluster, is not.
+
+ROUND = pathlib.Path(__file__).resolve().parent / "external_dns"
+
+
+@pytest.fixture(scope="session")
+def external_dns():
+    """The program, built once: 250 modules are downloaded for it, and compiled for minutes."""
+    if "PANDO_FULL" not in os.environ or shutil.which("go") is None:
+        pytest.skip("needs PANDO_FULL=1 and go")
+    sources = b"".join((ROUND / name).read_bytes() for name in ("main.go", "go.mod", "go.sum"))
+    folder = servers.build_folder() / "test-clients"
+    program = folder / f"external-dns-{hashlib.sha256(sources).hexdigest()[:12]}"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            try:
+                done = run("go", "build", "-mod=readonly", "-trimpath", "-o", program, ".", cwd=ROUND, seconds=500)
+            except subprocess.TimeoutExpired:
+                pytest.skip("go takes too long")
+            if done.returncode != 0:
+                pytest.skip(f"go cannot build it: {done.stderr[-300:]}")
+    return program
+
+
+def try_external_dns(server, program, *words):
+    def sync(*endpoints):
+        desired = [{"dnsName": name, "recordType": kind, "targets": list(targets), "recordTTL": 300}
+                   for name, kind, *targets in endpoints]
+        return check(run_with(json.dumps(desired), program, words[0], "example.com", *words[1:])).splitlines()
+
+    def run_with(text, *command):
+        return subprocess.run(list(map(str, command)), input=text, capture_output=True, text=True, timeout=120)
+
+    kept = [(name, rdtype, *texts(server, name, rdtype)) for name, rdtype in (("ns.example.com", "A"), ("www.example.com", "A"))]
+    web = ("web.example.com", "A", "192.0.2.31", "192.0.2.32")
+    assert "3 created, 0 updated, 0 deleted" in sync(*kept, web, ("alias.example.com", "CNAME", "web.example.com"),
+                                                     ("owner.example.com", "TXT", '"heritage=external-dns"'))
+    assert texts(server, "web.example.com", "A") == ["192.0.2.31", "192.0.2.32"]
+    assert texts(server, "alias.example.com", "CNAME") == ["web.example.com."]
+    assert texts(server, "owner.example.com") == ['"heritage=external-dns"']
+    changed = ("web.example.com", "A", "192.0.2.31", "192.0.2.33")
+    assert "0 created, 1 updated, 2 deleted" in sync(*kept, changed)
+    assert texts(server, "web.example.com", "A") == ["192.0.2.31", "192.0.2.33"]
+    assert texts(server, "alias.example.com", "CNAME") == texts(server, "owner.example.com") == []
+    assert "0 created, 0 updated, 0 deleted" in sync(*kept, changed)
+    assert texts(server, "www.example.com", "A") == list(kept[1][2:])
+
+
+def test_external_dns_by_the_api(served, external_dns):
+    server, program = served
+    try_external_dns(server, external_dns, "pdns", f"http://127.0.0.1:{program.port}", SECRET)
+
+
+def test_external_dns_by_update(served, external_dns):
+    server, _ = served
+    try_external_dns(server, external_dns, "rfc2136", server.port, "client", TSIG)

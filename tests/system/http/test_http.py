@@ -6,6 +6,7 @@ import os
 import pathlib
 import pwd
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -368,8 +369,10 @@ def test_keys_are_asked_for_over_tls(beside, tmp_path):
 def test_crowds_and_rubbish_disturb_neither_metrics_nor_answers(beside):
     server, program = beside()
     crowd = []
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
     try:
-        for number in range(900):
+        for number in range(10_000 if os.environ.get("PANDO_FULL") else 900):
             client = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             client.settimeout(20)
             client.connect(("127.0.0.1", program.port))
@@ -378,7 +381,7 @@ def test_crowds_and_rubbish_disturb_neither_metrics_nor_answers(beside):
                 client.send(b"GET /metrics HTTP/1.1\r\nX: ")
             if number % 3 == 1:
                 client.send(os.urandom(100))
-            if number % 100 == 0:
+            if number % 300 == 0:
                 assert total(program.metrics(), "pando_worker_up") == 2
                 assert server.ask("www.example.test").answer
         descriptors = len(list(pathlib.Path(f"/proc/{program.process.pid}/fd").iterdir()))
@@ -386,6 +389,7 @@ def test_crowds_and_rubbish_disturb_neither_metrics_nor_answers(beside):
     finally:
         for client in crowd:
             client.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert total(program.metrics(), "pando_manager_up") == 1
 
 

@@ -30,7 +30,7 @@ class Http : public ::testing::Test {
         return text_response(200, request.method + " " + request.path + " [" + request.query +
                                       "] " + request.body);
       };
-    auto opened = HttpServer::open({any_port()}, {}, limits, {handler, may_send_much});
+    auto opened = HttpServer::open({any_port()}, {}, limits, {handler, may_send_much, is_known});
     ASSERT_TRUE(opened) << opened.error().text;
     server_ = std::move(*opened);
     at_ = server_->addresses().at(0);
@@ -74,6 +74,7 @@ class Http : public ::testing::Test {
   }
 
   std::function<bool(const Request&)> may_send_much;
+  std::function<bool(const Request&)> is_known;
   std::unique_ptr<HttpServer> server_;
   Endpoint at_;
   std::thread thread_;
@@ -110,14 +111,21 @@ TEST_F(Http, RefusesMalformedAndLargeRequests) {
       {"GET / HTTP/9.9\r\n\r\n", "HTTP/1.1 400 "},
       {"GET /a b HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "},
       {"GET / HTTP/1.1\r\nno colon\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "HTTP/1.1 400 "},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nabc", "HTTP/1.1 501 "},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+       "HTTP/1.1 501 "},
+      {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 400 "},
       {"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 400 "},
       {std::string("\0\xFF\x16\x03\x01", 5) + "\r\n\r\n", "HTTP/1.1 400 "},
       {"GET /" + std::string(2000, 'a') + " HTTP/1.1\r\n\r\n", "HTTP/1.1 431 "},
       {"GET / HTTP/1.1\r\nA: " + std::string(2000, 'a') + "\r\n\r\n", "HTTP/1.1 431 "},
-      {"POST / HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n", "HTTP/1.1 413 "},
-      {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n", "HTTP/1.1 4"},
-      {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nFF\r\n" + std::string(255, 'a') +
-           "\r\n0\r\n\r\n",
+      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n", "HTTP/1.1 413 "},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+       "HTTP/1.1 4"},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nFF\r\n" +
+           std::string(255, 'a') + "\r\n0\r\n\r\n",
        "HTTP/1.1 413 "},
   };
   for (const auto& [text, expected] : cases) {
@@ -162,7 +170,8 @@ TEST_F(Http, TakesLargeBodiesOfSomeClientsOnly) {
 TEST_F(Http, TellsAClientThatWaitsToGoOn) {
   serve({});
   const Fd fd = connect();
-  send(fd, "PUT / HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+  send(fd, "PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n"
+           "Connection: close\r\n\r\n");
   EXPECT_EQ(receive(fd, 10).substr(0, 25), "HTTP/1.1 100 Continue\r\n\r\n");
   send(fd, "ok");
   EXPECT_THAT(receive(fd), EndsWith("PUT / [] ok\n"));
@@ -247,6 +256,66 @@ TEST_F(Http, RefusesMoreThanItsRate) {
   std::string answers;
   for (int i = 0; i < 10; ++i) answers += ask("GET / HTTP/1.0\r\n\r\n").substr(9, 4);
   EXPECT_THAT(answers, StartsWith("200 200 429 "));
+}
+
+/// Requests without a key, or with a wrong one, are many; those of known clients are answered.
+TEST_F(Http, StrangersTakeNothingFromKnownClients) {
+  ServerLimits limits;
+  limits.requests_per_second = 1;
+  limits.burst = 2;
+  is_known = [](const Request& request) { return request.api_key == "known"; };
+  serve(limits);
+  std::string strangers;
+  for (int i = 0; i < 10; ++i) strangers += ask("GET / HTTP/1.0\r\n\r\n").substr(9, 4);
+  EXPECT_THAT(strangers, StartsWith("200 200 429 "));
+  EXPECT_THAT(ask("GET / HTTP/1.0\r\nX-API-Key: known\r\n\r\n"), HasSubstr(" 200 OK"));
+}
+
+/// A request that cannot be read is answered as itself, not as the HEAD before it.
+TEST_F(Http, ARefusalBehindHeadHasItsContent) {
+  serve({});
+  EXPECT_THAT(ask("HEAD / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n"),
+              EndsWith("\r\n\r\nmalformed request\n"));
+}
+
+/// RFC 9112 §3.2.2: the authority of the target counts, and not the Host field.
+TEST_F(Http, TakesAWholeUrlAsTarget) {
+  serve({}, [](const Request& request) {
+    return text_response(200, request.host + " " + request.path + " [" + request.query + "]");
+  });
+  const std::pair<const char*, const char*> cases[] = {
+      {"http://a.test:80/b?c", "a.test:80 /b [c]\n"},
+      {"HTTPS://a.test", "a.test / []\n"},
+      {"http://a.test?c", "a.test / [c]\n"},
+      {"/http://a.test/b", "other /http://a.test/b []\n"},
+  };
+  for (const auto& [target, expected] : cases)
+    EXPECT_THAT(ask(fmt::format("GET {} HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n",
+                                target)),
+                EndsWith(expected))
+        << target;
+}
+
+/// Clients that ask for much and do not read it hold a bounded part of the memory.
+TEST_F(Http, BoundsTheResponsesThatNobodyReads) {
+  constexpr std::size_t kOctets = std::size_t{32} << 20;  // more than the sockets take
+  ServerLimits limits;
+  limits.unsent_bytes = 2 * kOctets + 100;  // a line has an end
+  serve(limits, [](const Request& request) {
+    return text_response(200, std::string(request.path == "/large" ? kOctets : 10, 'a'));
+  });
+  std::vector<Fd> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(connect());
+    send(clients.back(), "GET /large HTTP/1.0\r\n\r\n");
+    EXPECT_THAT(receive(clients.back(), 1), StartsWith("HTTP/1."));
+  }
+  EXPECT_THAT(ask("GET / HTTP/1.0\r\n\r\n"), HasSubstr(" 200 OK")) << "small ones are answered";
+  std::size_t whole = 0;
+  for (const Fd& fd : clients) whole += receive(fd).size() > kOctets / 2 ? 1 : 0;
+  EXPECT_EQ(whole, 2U);
+  std::string answer;
+  while (answer.size() < kOctets) answer = ask("GET /large HTTP/1.0\r\n\r\n");
 }
 
 /// A handler that hangs holds its threads, and the other requests are refused at once.

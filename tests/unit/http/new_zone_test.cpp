@@ -54,7 +54,18 @@ TEST(NewZone, WithoutAServerPowerDnssNameStandsIn) {
   const auto zone = read({{"name", "."}, {"kind", "master"}, {"nameservers", json::array()}});
   ASSERT_TRUE(zone) << zone.error().text;
   EXPECT_EQ(zone->content, ". 3600 IN SOA a.misconfigured.dns.server.invalid. hostmaster. 2026112601 "
-                           "10800 3600 604800 3600\n");
+                           "10800 3600 604800 3600\n"
+                           ". 3600 IN NS a.misconfigured.dns.server.invalid.\n");
+}
+
+/// Panels add a zone first and its servers then; a zone without any would not be served.
+TEST(NewZone, ServersAmongTheRecordsAreEnough) {
+  const auto content = [](const json& added) {
+    return read({{"name", "a.test."}, {"kind", "Native"}, {"rrsets", {added}}}).value().content;
+  };
+  constexpr const char* kStandIn = "a.test. 3600 IN NS a.misconfigured.dns.server.invalid.\n";
+  EXPECT_THAT(content(rrset("a.test.", "NS", "ns.b.test.")), Not(HasSubstr(kStandIn)));
+  EXPECT_THAT(content(rrset("sub.a.test.", "NS", "ns.b.test.")), HasSubstr(kStandIn));
 }
 
 TEST(NewZone, RecordsComeWithTheZone) {
@@ -64,7 +75,8 @@ TEST(NewZone, RecordsComeWithTheZone) {
                           {"rrsets", {rrset("a.test.", "SOA", soa), rrset("w.a.test.", "A", "192.0.2.7"),
                                       rrset("t.a.test.", "TXT", "\"a; b\"")}}});
   ASSERT_TRUE(zone) << zone.error().text;
-  EXPECT_EQ(zone->content, "a.test. 60 IN SOA " + soa + "\nw.a.test. 60 IN A 192.0.2.7\n" +
+  EXPECT_EQ(zone->content, "a.test. 3600 IN NS a.misconfigured.dns.server.invalid.\n"
+                           "a.test. 60 IN SOA " + soa + "\nw.a.test. 60 IN A 192.0.2.7\n" +
                                "t.a.test. 60 IN TXT \"a; b\"\n");
 }
 

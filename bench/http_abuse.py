@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""What abuse of pando-http costs the answers beside it: processor time of one worker and of the manager per query, while
+nothing else goes on, and under 10,000 connections, malformed and slow requests, wrong keys, and PATCHes of 100 MB.
+Prints a Markdown table.
+
+  PANDO_BUILD=build/release bench/http_abuse.py [TURNS] [SECONDS] [RATE]
+
+Turns are interleaved: idle, abused, idle, abused, … Cells are medians, with the lowest and the highest; the ratio is the
+median of the ratios of neighbours. RATE queries per second come from eight clients.
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import resource
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import peers  # noqa: E402  (which finds the system tests)
+import profiles  # noqa: E402
+import question_mix  # noqa: E402
+import servers  # noqa: E402
+
+TURNS, SECONDS, RATE = (int(word) for word in (*sys.argv[1:4], *("7", "5", "5000")[len(sys.argv) - 1:]))
+CONNECTIONS = 10_000
+KEY = "abused-key-of-a-bench"
+REQUESTS = [b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-API-Key: wrong\r\n\r\n", b"GET /metrics HTTP/1.1\r\nX: ",
+            b"\x16\x03\x01\x02\x00" + bytes(range(100)), b"nonsense\r\n\r\n",
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+            b"GET /api/v1/servers/localhost/zones HTTP/1.1\r\nHost: x\r\nX-API-Key: " + KEY.encode() + b"\r\n\r\n"]
+LARGE = (b"PATCH /api/v1/servers/localhost/zones/example. HTTP/1.1\r\nHost: x\r\nX-API-Key: " + KEY.encode() +
+         b"\r\nContent-Length: 104857600\r\n\r\n")
+
+
+def connect(port):
+    client = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    client.setblocking(False)
+    client.connect_ex(("127.0.0.1", port))
+    return client
+
+
+def abuse(port):
+    """Keeps the number of connections, whatever the server closes, until it is killed."""
+    chosen = random.Random(1)
+    with selectors.DefaultSelector() as open_ones:
+        while True:
+            while len(open_ones.get_map()) < CONNECTIONS:
+                open_ones.register(connect(port), selectors.EVENT_READ | selectors.EVENT_WRITE, chosen.choice([*REQUESTS, LARGE]))
+                if len(open_ones.get_map()) % 100 == 0:
+                    break
+            for key, events in open_ones.select(0.1):
+                try:
+                    if events & selectors.EVENT_READ and not key.fileobj.recv(65536):
+                        raise ConnectionError
+                    if events & selectors.EVENT_WRITE and key.data:
+                        key.fileobj.send(key.data + (b"x" * 65536 if key.data is LARGE else b""))
+                        open_ones.modify(key.fileobj, selectors.EVENT_READ, b"")
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    open_ones.unregister(key.fileobj)
+                    key.fileobj.close()
+
+
+@contextlib.contextmanager
+def abused(port):
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (CONNECTIONS + 1000, CONNECTIONS + 1000))
+        os.nice(10)
+        abuse(port)
+    time.sleep(2)
+    try:
+        yield
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+
+
+def turn(server, questions):
+    """Microseconds of processor time per query of the worker and of the manager, and the share of lost queries."""
+    pids = [server.workers()[0]["pid"], server.process.pid]
+    before = [peers.processor([pid]) for pid in pids]
+    report = subprocess.run(["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(questions), "-l", str(SECONDS),
+                             "-Q", str(RATE), "-c", "8"], capture_output=True, text=True, check=True).stdout
+    result = servers.Dnsperf.Result(report)
+    return [(peers.processor([pid]) - then) / result.completed / 1000 for pid, then in zip(pids, before)] + [result.lost]
+
+
+def cell(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
+        folder = pathlib.Path(name)
+        origin, _ = profiles.ten(folder / "zone")
+        questions = folder / "questions"
+        questions.write_text("".join(question_mix.of_ten(random.Random(1), 10_000)))
+        server = peers.make("pando", folder / "pando", {origin: folder / "zone"})
+        port = servers.free_port()
+        server.config.write_text(server.config.read_text() + f"http: {{listen: [127.0.0.1@{port}], user: root, "
+                                 f"keys: [{{name: a, secret: {KEY}, role: admin}}]}}\n")
+        found = {"idle": [], "abused": []}
+        beside = None
+        try:
+            server.start(origin)
+            beside = subprocess.Popen([servers.build_folder() / "pando-http", "--config", server.config],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(1)
+            for _ in range(TURNS):
+                found["idle"].append(turn(server, questions))
+                with abused(port):
+                    found["abused"].append(turn(server, questions))
+        finally:
+            if beside:
+                beside.terminate()
+                beside.wait()
+            peers.end(server)
+    print("| beside | worker, µs per query | manager, µs per query | lost |\n|---|---:|---:|---:|")
+    for mode, turns in found.items():
+        worker, manager, lost = zip(*turns)
+        print(f"| {mode} | {cell(worker)} | {cell(manager)} | {sum(lost)} |")
+    ratios = [after[0] / before[0] for before, after in zip(found["idle"], found["abused"])]
+    print(f"\nworker, abused to idle: {cell(ratios)}")
+
+
+if __name__ == "__main__":
+    main()
