@@ -103,10 +103,9 @@ bool allow_sockets(void* filter) {
 
 bool allow_files(void* filter) {
   // No locks: the kernel cannot tell whose a lock is, and a filter cannot see its position.
-  for (const std::uint64_t command : {F_GETFD, F_GETFL})
-    if (!allow(filter, SCMP_SYS(fcntl), equals(1, command))) return false;
-  // No descriptor of the log under another number.
-  if (!allow_above_standard(filter, SCMP_SYS(fcntl), equals(1, F_DUPFD_CLOEXEC))) return false;
+  // Nor may a descriptor of the log get another number.
+  for (const std::uint64_t command : {F_DUPFD_CLOEXEC, F_GETFD, F_GETFL})
+    if (!allow_above_standard(filter, SCMP_SYS(fcntl), equals(1, command))) return false;
   // All files come from the manager, by descriptor.
   return refuse(filter, SCMP_SYS(openat), EACCES);
 }

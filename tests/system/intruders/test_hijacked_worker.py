@@ -28,7 +28,7 @@ pytestmark = [injected.needed, injected.needs_filter, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
 
 SOL_SOCKET, SO_LOCK_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_SNDBUF, SO_RCVBUF = 1, 44, 51, 7, 8
-F_OFD_SETLK, F_GETFL, F_SETFL, F_SETOWN, F_ADD_SEALS, F_DUPFD_CLOEXEC = 37, 3, 4, 8, 1033, 1030
+F_OFD_SETLK, F_SETFL, F_SETOWN, F_ADD_SEALS, F_DUPFD_CLOEXEC = 37, 4, 8, 1033, 1030
 FIONBIO, MAP_GROWSDOWN, MAP_NORESERVE = 0x5421, 0x100, 0x4000
 
 
@@ -185,16 +185,20 @@ def test_the_log_has_no_other_number(server, worker, call, rest, number):
     assert is_ended(worker, call, number, *rest)
 
 
+def waits(pid, number):
+    """Whether calls on this descriptor wait, for all that have the same open file."""
+    text = pathlib.Path(f"/proc/{pid}/fdinfo/{number}").read_text()
+    return int(re.search(r"flags:\s+(\d+)", text)[1], 8) & os.O_NONBLOCK == 0
+
+
 def test_no_descriptor_of_others_begins_to_wait(server, worker):
     """Whoever has the same socket would wait in accept4(2) for a connection that another one took."""
-    with injected.into(worker) as process:
-        for number in (injected.listening(worker, "udp", server.port), injected.listening(worker, "tcp", server.port)):
-            assert process.call("ioctl", number, FIONBIO, process.put(struct.pack("i", 0))) == 0
-            flags = process.call("fcntl", number, F_GETFL)
-            assert flags & os.O_NONBLOCK, hex(flags)
-        assert process.call("fcntl", 2, F_GETFL) & os.O_NONBLOCK == 0
-        assert process.call("ioctl", 2, FIONBIO, process.put(struct.pack("i", 1))) == 0
-        assert process.call("fcntl", 2, F_GETFL) & os.O_NONBLOCK == 0
+    for number in (injected.listening(worker, "udp", server.port), injected.listening(worker, "tcp", server.port), 2):
+        before = waits(worker, number)
+        assert before == (number == 2)
+        with injected.into(worker) as process:
+            assert process.call("ioctl", number, FIONBIO, process.put(struct.pack("i", not before))) == 0
+        assert waits(worker, number) == before
 
 
 def test_its_memory_is_bounded(server, worker):
