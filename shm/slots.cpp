@@ -136,6 +136,7 @@ struct SlotTable::Impl {
     return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
   }
   Status initialize(SlotPage& page, std::uint32_t number) const;
+  void make_new(SlotPage& page, std::uint32_t number) const noexcept;
   bool is_of_another_build(const Slot& slot) const;
   bool unknown_reader() const noexcept;
 
@@ -161,13 +162,17 @@ Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
   if (page.magic == kSlotMagic && page.layout == layout && page.slot == number) return {};
   if (alive(number))
     return fail(Errc::kLayout, "slot {} is held by a worker with another layout", number);
+  make_new(page, number);
+  return {};
+}
+
+void SlotTable::Impl::make_new(SlotPage& page, std::uint32_t number) const noexcept {
   reset_holds(page);
   page.layout = layout;
   page.slot = number;
   page.pid = 0;
   page.started = 0;
   page.magic = kSlotMagic;
-  return {};
 }
 
 /// True when a living slot has no page in this table: its pins cannot be known.
@@ -266,6 +271,18 @@ void SlotTable::remove(std::uint32_t number) {
   const std::scoped_lock lock(impl_->mutex);
   ::unlink(impl_->path(number).c_str());
   impl_->slots.erase(number);
+}
+
+Status SlotTable::replace(std::uint32_t number) {
+  const std::scoped_lock lock(impl_->mutex);
+  ::unlink(impl_->path(number).c_str());
+  auto slot = map_slot(impl_->path(number));
+  if (!slot) return pass(slot);
+  impl_->make_new(*slot->page(), number);
+  [[maybe_unused]] const Status shared =
+      impl_->readers ? give_to_readers(impl_->path(number), 0640, *impl_->readers) : Status();
+  impl_->slots.insert_or_assign(number, std::move(*slot));
+  return {};
 }
 
 bool SlotTable::alive(std::uint32_t number) const noexcept { return impl_->alive(number); }
