@@ -197,7 +197,7 @@ def test_no_descriptor_of_others_begins_to_wait(server, worker):
         before = waits(worker, number)
         assert before == (number == 2)
         with injected.into(worker) as process:
-            assert process.call("ioctl", number, FIONBIO, process.put(struct.pack("i", not before))) == 0
+            assert process.call("ioctl", number, FIONBIO, process.put(struct.pack("i", before))) == 0
         assert waits(worker, number) == before
 
 
