@@ -89,17 +89,6 @@ PROFILES = {"root": root, "ten": ten, **{name: written(name) for name in ("1m", 
             "zones": zones}
 
 
-def rest(server, seconds=60):
-    """Until its processes use less than 2 % of a processor: checks and copies behind a load are not a query's cost."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pids = peers.family(server.process.pid)
-        before = peers.processor(pids)
-        time.sleep(0.5)
-        if peers.processor(pids) - before < 10_000_000:
-            return
-
-
 class Run:
     """What was measured so far; the file is written again behind each profile."""
 
@@ -150,7 +139,7 @@ def load_turn(run, profile, subject, kind, turn, folder):
     try:
         _, cpu = starts.launch(server, subject.last)
         starts.settled(server)
-        rest(server)
+        peers.rest(server)
         octets = peers.memory(peers.family(server.process.pid))
         starts.kill(server)
         again, _ = starts.launch(server, subject.last)
@@ -217,7 +206,7 @@ def measure(run, profile, scale, folder):
                 except Exception as error:  # the others go on
                     run.fail(profile, kind, error)
         for server in running.values():
-            rest(server)
+            peers.rest(server)
         query_turns(run, subject, running, folder)
         if len(subject.zones) == 1 and profile != "ten":
             transfer_turns(run, profile, subject.last, running)

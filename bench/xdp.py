@@ -4,9 +4,11 @@ Knot that was built with XDP, for itself and for its load generator kxdpgun.
 
   PANDO_BUILD=build/release bench/xdp.py --knot DIR [--turns N] [--seconds S] [--rate QPS] [KIND]...
 
-Each server has a wire of its own: two network namespaces with a veth pair. All processes of all servers run on one
-core, and kxdpgun on another one. Turns of all servers are interleaved. The core's time is what the kernel says that it
-was not idle (user, system, interrupts), so nothing else may run on it. KIND: pando, pando-xdp, knot, knot-xdp.
+Each server has a wire of its own: two network namespaces with a veth pair. A server runs on one core, and kxdpgun on
+another one; Knot chooses its worker's core itself, the first one. The kernel's work for what an interface receives is
+done on the core of its host, as with network cards: by threads for AF_XDP (threaded NAPI), by packet steering (RPS) for
+sockets. Turns of all servers are interleaved. The core's time is what the kernel says that it was not idle, so nothing
+else may run on it. KIND: pando, pando-xdp, knot, knot-xdp.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/system"), str(ROOT / "tests/system/xdp")]
@@ -26,7 +29,8 @@ import pairs  # noqa: E402
 import servers  # noqa: E402
 
 KINDS = ("pando", "pando-xdp", "knot", "knot-xdp")
-SERVER_CORE, LOAD_CORE = 1, 0
+CORES = {"pando": (1, 0), "knot": (0, 1)}  # of the server, and of its load generator
+PARTS = {"user": (1, 2), "system": (3,), "interrupts": (6, 7)}  # fields of /proc/stat
 NAMES = 1000
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -36,19 +40,19 @@ def zone_text():
     return head + "".join(f"host{n} A 10.0.{n >> 8}.{n & 255}\n" for n in range(NAMES))
 
 
-def busy():
-    """Seconds for which the core was not idle: user, nice, system, interrupts and soft interrupts."""
+def busy(core):
+    """Seconds for which the core was not idle, by parts."""
     for line in pathlib.Path("/proc/stat").read_text().splitlines():
         fields = line.split()
-        if fields[0] == f"cpu{SERVER_CORE}":
-            return sum(int(fields[place]) for place in (1, 2, 3, 6, 7)) / TICK
-    raise SystemExit(f"there is no core {SERVER_CORE}")
+        if fields[0] == f"cpu{core}":
+            return {part: sum(int(fields[place]) for place in places) / TICK for part, places in PARTS.items()}
+    raise SystemExit(f"there is no core {core}")
 
 
 class Pando(hosts.XdpPando):
     def __init__(self, folder, wire, by_xdp):
         super().__init__(folder, wire, [{"interface": "eth0"}] if by_xdp else [],
-                         prefix=["taskset", "-c", str(SERVER_CORE)])
+                         prefix=["taskset", "-c", str(CORES["pando"][0])])
         self.zone_file.write_text(zone_text())
         self.by_xdp = by_xdp
 
@@ -71,7 +75,7 @@ class Knot(servers.Server):
             "zone:", f"  - domain: {hosts.ZONE}", f"    file: {folder}/zone"]) + "\n")
 
     def command(self):
-        return ["taskset", "-c", str(SERVER_CORE), str(self.program), "-c", str(self.folder / "knot.conf")]
+        return ["taskset", "-c", str(CORES["knot"][0]), str(self.program), "-c", str(self.folder / "knot.conf")]
 
     def begin(self):
         with self.wire.server.inside(), open(self.log_path, "ab") as log:
@@ -84,18 +88,39 @@ class Knot(servers.Server):
         self.stop()
 
 
+def receive_on(host, interface, core):
+    """Sockets' part of what the interface receives is done on this core, and AF_XDP's by a thread; an interface without
+    an XDP program has no such part, and the kernel refuses a thread then."""
+    host.run("unshare", "--mount", "sh", "-c", "mount -t sysfs sys /sys && cd /sys/class/net/" + interface +
+             f" && echo {1 << core:x} > queues/rx-0/rps_cpus && {{ echo 1 > threaded || true; }}")
+
+
+def pin_receivers(interface, core):
+    """Of all wires: those of others have nothing to do now."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if path.read_text().startswith(f"napi/{interface}-"):
+                os.sched_setaffinity(int(path.parent.name), {core})
+
+
 def turn(server, kxdpgun, queries, options):
-    """Microseconds of the core per answer, and answers in a second."""
-    command = ["taskset", "-c", str(LOAD_CORE), str(kxdpgun), "-t", str(options.seconds), "-Q", str(options.rate),
-               "-F", f"{LOAD_CORE}s1", "-I", "c0", "-i", str(queries), "-p", "53", hosts.SERVER[4]]
-    before = busy()
+    """Microseconds of the core per answer by parts, and answers in a second."""
+    own, other = CORES[server.name]
+    command = ["taskset", "-c", str(other), str(kxdpgun), "-t", str(options.seconds), "-Q", str(options.rate),
+               "-F", f"{other}s1", "-I", "c0", "-i", str(queries), "-p", "53", hosts.SERVER[4]]
+    before = busy(own)
     with server.wire.client.inside():
-        report = subprocess.run(command, capture_output=True, text=True, timeout=60 + options.seconds)
-    spent = busy() - before
-    answers = re.search(r"total replies:\s+(\d+)", report.stdout)
+        load = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.1)  # until it has attached its program
+    for host, interface, core in ((server.wire.server, "eth0", own), (server.wire.client, "c0", other)):
+        receive_on(host, interface, core)
+        pin_receivers(interface, core)
+    output, errors = load.communicate(timeout=60 + options.seconds)
+    spent = {part: seconds - before[part] for part, seconds in busy(own).items()}
+    answers = re.search(r"total replies:\s+(\d+)", output)
     if not answers or not int(answers[1]):
-        raise SystemExit(f"kxdpgun: {report.stdout}{report.stderr}")
-    return spent / int(answers[1]) * 1e6, int(answers[1]) / options.seconds
+        raise SystemExit(f"kxdpgun: {output}{errors}")
+    return {part: seconds / int(answers[1]) * 1e6 for part, seconds in spent.items()}, int(answers[1]) / options.seconds
 
 
 def main():
@@ -133,13 +158,17 @@ def main():
 
 
 def print_table(costs, rates, options):
+    """`costs`: {server: [{part: µs} of a turn]}."""
     print(f"{options.turns} turns of {options.seconds} s, {options.rate:,} queries/s sent\n\n"
-          "| server | core's µs per answer (middle 80 %) | answers/s | to pando-xdp |\n|---|---:|---:|---:|")
-    for kind, values in costs.items():
+          "| server | core's µs per answer (middle 80 %) | user, system, interrupts | answers/s | to pando-xdp |\n"
+          "|---|---:|---:|---:|---:|")
+    whole = {kind: [sum(turn.values()) for turn in turns] for kind, turns in costs.items()}
+    for kind, values in whole.items():
         own, rate = pairs.spread(values), pairs.spread(rates[kind])
-        compared = pairs.compare(costs["pando-xdp"], values) if "pando-xdp" in costs and kind != "pando-xdp" else None
+        parts = ", ".join(f"{pairs.spread([turn[part] for turn in costs[kind]]).median:.2f}" for part in PARTS)
+        compared = pairs.compare(whole["pando-xdp"], values) if "pando-xdp" in costs and kind != "pando-xdp" else None
         claim = "" if compared is None else f"× {compared.ratio.median:.2f}" if compared.apart else "not told apart"
-        print(f"| {kind} | {own.median:.2f} ({own.low:.2f}–{own.high:.2f}) | {rate.median:,.0f} | {claim} |")
+        print(f"| {kind} | {own.median:.2f} ({own.low:.2f}–{own.high:.2f}) | {parts} | {rate.median:,.0f} | {claim} |")
 
 
 if __name__ == "__main__":

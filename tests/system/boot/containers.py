@@ -73,12 +73,12 @@ def overlay(folder):
         subprocess.run(["umount", "--lazy", str(root)], check=True)
 
 
-def boot(root, machine):
-    """Boots until the script has ended; returns the output of each of its steps."""
+def boot(root, machine, *options):
+    """Boots until the script has ended; returns the output of each of its steps. `options` are systemd-nspawn's."""
     pathlib.Path("/sys/fs/cgroup/systemd").mkdir(exist_ok=True)
     console = subprocess.run(
         ["systemd-nspawn", "--boot", "--quiet", "-D", str(root), f"--machine={machine}",
-         "--register=no", "--keep-unit", "--private-network", "--console=pipe",
+         "--register=no", "--keep-unit", "--private-network", "--console=pipe", *options,
          "--", "--unit=pando-boot-test.target"],
         env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=BOOT_SECONDS)
