@@ -132,9 +132,7 @@ struct SlotTable::Impl {
   [[nodiscard]] std::string path(std::uint32_t number) const {
     return slot_path(directory, number);
   }
-  [[nodiscard]] bool alive(std::uint32_t number) const noexcept {
-    return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
-  }
+  [[nodiscard]] bool alive(std::uint32_t number) const noexcept;
   Status initialize(SlotPage& page, std::uint32_t number) const;
   void make_new(SlotPage& page, std::uint32_t number) const noexcept;
   bool is_of_another_build(const Slot& slot) const;
@@ -146,8 +144,17 @@ struct SlotTable::Impl {
   std::optional<gid_t> readers;  // group that may read the slots
   mutable std::mutex mutex;
   std::map<std::uint32_t, Slot> slots;
+  std::set<std::uint32_t> replaced;  // whose locks on the store tell nothing
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
 };
+
+/// The lock on the slot's file is as good: whoever has a loan of the file of now.
+bool SlotTable::Impl::alive(std::uint32_t number) const noexcept {
+  if (!replaced.contains(number))
+    return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
+  const auto slot = slots.find(number);
+  return slot != slots.end() && find_lock(slot->second.file.get(), 0, 1).has_value();
+}
 
 /// True for a page of another build whose process lives: that process holds the lock on its slot's
 /// file, whatever store it reads. Only the first words of the page are the same in all builds.
@@ -181,10 +188,19 @@ bool SlotTable::Impl::unknown_reader() const noexcept {
   const auto locked_before = [&](std::uint32_t end) {
     return end > from && find_lock(store.get(), kSlotLockBase + from, end - from).has_value();
   };
-  for (const auto& [number, slot] : slots) {
+  const auto pass_by = [&](std::uint32_t number) {
     if (locked_before(number)) return true;
-    from = number + 1;
+    from = std::max(from, number + 1);
+    return false;
+  };
+  auto next_replaced = replaced.begin();
+  for (const auto& [number, slot] : slots) {
+    for (; next_replaced != replaced.end() && *next_replaced < number; ++next_replaced)
+      if (pass_by(*next_replaced)) return true;
+    if (pass_by(number)) return true;
   }
+  for (; next_replaced != replaced.end(); ++next_replaced)
+    if (pass_by(*next_replaced)) return true;
   return locked_before(kMaxSlots);
 }
 
@@ -282,10 +298,14 @@ Status SlotTable::replace(std::uint32_t number) {
   [[maybe_unused]] const Status shared =
       impl_->readers ? give_to_readers(impl_->path(number), 0640, *impl_->readers) : Status();
   impl_->slots.insert_or_assign(number, std::move(*slot));
+  impl_->replaced.insert(number);
   return {};
 }
 
-bool SlotTable::alive(std::uint32_t number) const noexcept { return impl_->alive(number); }
+bool SlotTable::alive(std::uint32_t number) const noexcept {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->alive(number);
+}
 
 void SlotTable::clear(std::uint32_t number) noexcept {
   const std::scoped_lock lock(impl_->mutex);

@@ -299,8 +299,8 @@ void SocketHandover::renew(std::uint32_t number) {
   const bool is_needed = slot->serving() && !record.lent.empty() && !table_.phase.stopping;
   if (is_needed && !was_steered) {
     renew_after(number, kHandshake);
-  } else if (is_needed && !listeners_.has_queue(number)) {
-    return replace_lent(*slot);
+  } else if (is_needed && listeners_.impaired(number).empty() && !listeners_.has_queue(number)) {
+    return replace_lent(*slot);  // find_impairing() ends the borrower of an impaired one
   } else if (is_needed && record.late_rounds++ < kMaxLateRounds) {
     renew_after(number, kSteerSettle);
   } else {

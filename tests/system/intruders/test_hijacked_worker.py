@@ -332,7 +332,7 @@ for slot in range(count):
     connection.settimeout(5)
     try:
         connection.connect(path)
-        connection.send(struct.pack(">HBIIQII", PROTOCOL, 0, slot, os.getpid(), layout, 0, 0))
+        connection.send(struct.pack(">HBIIQIII", PROTOCOL, 0, slot, os.getpid(), layout, 0, 0, 0))
         data, descriptors, _, _ = socket.recv_fds(connection, 65536, 64)
     except OSError:
         continue
