@@ -497,7 +497,7 @@ void Refresher::end_cycle(Zones::iterator at, bool ok) {
   const bool again_paced = !zone.again || zone.again_paced;
   const bool hint_paced = !hint || hint->primary >= zone.primaries.size() ||
                           !zone.primaries[hint->primary].key;
-  if (std::exchange(zone.again, false) || hint) bring_forward(at, again_paced && hint_paced);
+  if (std::exchange(zone.again, false) || hint) refresh_soon(at, again_paced && hint_paced);
   run_due();
 }
 
@@ -509,20 +509,19 @@ bool Refresher::refresh_now(const dns::Name& name, Take take) {
   return true;
 }
 
-/// `paced`: anybody could have asked for it, so it keeps to the pace of unsigned NOTIFYs.
+/// `paced`: anybody could have asked for it, so it keeps to the pace of unsigned NOTIFYs. A flood for
+/// a zone that is due already takes no places in the pace: others would wait for them.
 void Refresher::refresh_soon(Zones::iterator at, bool paced) {
   Zone& zone = at->second;
-  if (!zone.running && zone.asked == 0) return bring_forward(at, paced);
-  zone.again_paced = paced && (!zone.again || zone.again_paced);
-  zone.again = true;
-}
-
-/// A flood for a zone that is due already takes no places in the pace: others would wait for them.
-void Refresher::bring_forward(Zones::iterator at, bool paced) {
+  if (zone.running || zone.asked > 0) {
+    zone.again_paced = paced && (!zone.again || zone.again_paced);
+    zone.again = true;
+    return;
+  }
   const std::uint64_t now = unix_seconds();
   const std::uint64_t due = paced ? notify_pace_.next(now) : now;
-  if (paced && due < at->second.due) notify_pace_.take(now);
-  schedule(at, std::min(at->second.due, due));
+  if (paced && due < zone.due) notify_pace_.take(now);
+  schedule(at, std::min(zone.due, due));
 }
 
 bool Refresher::notified(const NotifyRequest& request) {
@@ -552,7 +551,7 @@ void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
   if (!request.serial || (speaker->key && !is_signed)) return refresh_soon(at, !is_signed);
   if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
     zone.hint = Hint{*request.serial, place};
-  if (between_cycles) bring_forward(at, !is_signed);
+  if (between_cycles) refresh_soon(at, !is_signed);
 }
 
 std::string Refresher::problem(const dns::Name& name) const {

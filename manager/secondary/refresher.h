@@ -163,7 +163,6 @@ class Refresher {
   void mark_timers_untrusted(std::uint64_t before, std::uint64_t now);
   void on_notify(Zones::iterator zone, const NotifyRequest& request);
   void refresh_soon(Zones::iterator zone, bool paced);
-  void bring_forward(Zones::iterator zone, bool paced);
 
   // One refresh attempt.
   void start(Zones::iterator zone);
