@@ -1,13 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "base/bytes.h"
 #include "dns/message/message_writer.h"
 #include "worker/answer/answer.h"
+#include "worker/respond/answer_table.h"
 #include "worker/respond/rate_limit.h"
 
 namespace pando::worker {
@@ -15,10 +13,6 @@ namespace pando::worker {
 /// Rendered answers to the questions that are asked again and again: most queries to a small zone.
 /// Referrals and name errors have templates of their own (AnswerTemplates), since their questions
 /// seldom repeat.
-///
-/// One table per worker, of bounded size. A question that is rarely asked (`wants`) displaces
-/// nothing. An answer belongs to one state of the zone's data, so a change of the zone needs no
-/// clean-up.
 class KeptAnswers {
  public:
   struct Key {
@@ -29,11 +23,6 @@ class KeptAnswers {
     bool dnssec_ok = false;
     bool minimal_responses = false;
   };
-  /// Where a key may be; its hash is taken once per query.
-  struct Place {
-    std::uint32_t set;
-    std::uint32_t tag;
-  };
   struct Kept {
     Bytes records;  ///< all sections behind the question
     dns::SectionCounts counts;
@@ -42,26 +31,22 @@ class KeptAnswers {
     Bytes owner;
   };
 
-  [[nodiscard]] static Place place_of(const Key& key) noexcept;
+  [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
   /// The answer, or null; valid until the next keep().
-  [[nodiscard]] const Kept* find(const Key& key, Place place) const noexcept;
+  [[nodiscard]] const Kept* find(const Key& key, AnswerPlace place) const noexcept;
   /// Returns true for a key that was missed twice in a row at its place.
-  [[nodiscard]] bool wants(Place place) noexcept;
+  [[nodiscard]] bool wants(AnswerPlace place) noexcept { return table_.wants(place); }
   /// Keeps `answer` to `question`, which has RCODE 0 and no extended error, if it fits into
   /// kMaxOctets with nothing left out.
-  void keep(const Key& key, Place place, const Answer& answer, const dns::Question& question,
+  void keep(const Key& key, AnswerPlace place, const Answer& answer, const dns::Question& question,
             const ResponseKind& kind);
 
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  ///< of all answers
-  /// When all answers together exceed this size, all are dropped: those in use soon come back.
-  static constexpr std::size_t kMaxBytes = std::size_t{2} << 20;
+  [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all answers
+  static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
   /// Of a message without OPT and TSIG. Larger answers are not kept: few are asked for often.
   static constexpr std::size_t kMaxOctets = 1400;
 
  private:
-  static constexpr std::size_t kWays = 4;
-  static constexpr std::size_t kSets = 2048;
-
   struct Entry {
     Bytes name;
     dns::RRType type;
@@ -70,17 +55,13 @@ class KeptAnswers {
     bool dnssec_ok;
     bool minimal_responses;
     Kept kept;
-  };
-  struct Set {
-    std::array<std::uint32_t, kWays> tags{};  // 0 = empty
-    std::uint32_t missed = 0;                 // tag of the last miss
-    std::array<std::unique_ptr<Entry>, kWays> entries;
-  };
-  static std::size_t size_of(const Entry& entry) noexcept;
-  void store(Place place, std::unique_ptr<Entry> entry);
 
-  std::vector<Set> sets_;  // allocated at the first miss
-  std::size_t bytes_ = 0;  // of all entries
+    [[nodiscard]] std::size_t octets() const noexcept {
+      return sizeof(Entry) + name.capacity() + kept.records.capacity() + kept.owner.capacity();
+    }
+  };
+
+  AnswerTable<Entry> table_;
   Bytes space_;
 };
 

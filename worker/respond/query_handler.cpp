@@ -87,7 +87,7 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
                              zone.data_version(),
                              options.dnssec_ok,
                              options.minimal_responses};
-  const KeptAnswers::Place place = KeptAnswers::place_of(key);
+  const AnswerPlace place = KeptAnswers::place_of(key);
   if (const KeptAnswers::Kept* const kept = kept_.find(key, place))
     if (auto repeated = repeat(context, zone, rules, *kept)) return *repeated;
   return answer_anew(context, zone, rules, options, &key, place);
@@ -113,7 +113,7 @@ std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone:
 /// Looks the answer up and renders it. With `key` it is kept if it is asked for again.
 Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView& zone,
                                   const DecodedZoneSettings* rules, const ResolveOptions& options,
-                                  const KeptAnswers::Key* key, KeptAnswers::Place place) {
+                                  const KeptAnswers::Key* key, AnswerPlace place) {
   const Request& request = context.request;
   const dns::Question& question = request.question;
   answer_.clear();

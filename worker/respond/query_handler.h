@@ -49,7 +49,7 @@ class QueryHandler {
                                 const DecodedZoneSettings* rules, const KeptAnswers::Kept& kept);
   Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, const ResolveOptions& options,
-                      const KeptAnswers::Key* key, KeptAnswers::Place place);
+                      const KeptAnswers::Key* key, AnswerPlace place);
   RateLimiter::Verdict judge(RequestContext& context, const ResponseKind& kind);
 
   SettingsCache& cache_;
