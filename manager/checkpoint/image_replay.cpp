@@ -31,6 +31,8 @@ constexpr std::uint64_t kCrowdedPart = 8;
 /// Number of lost records that is assumed where nobody can count them. No larger step of a serial
 /// is needed for as many updates as fit a segment.
 constexpr std::uint64_t kUncounted = 1 << 20;
+/// Step for zones of which nothing tells the serial: earlier faults may have raised it many times.
+constexpr std::uint64_t kUnknownSerialStep = kUncounted << 6;
 /// RFC 1982: no step of a serial may be 2^31 or more.
 constexpr std::uint64_t kLargestRaise = (std::uint64_t{1} << 31) - 2;
 /// Few: moved blocks need space before the next step can use the space that they leave.
@@ -64,6 +66,8 @@ class ImageReplay {
     ++gaps_;
     lost_records_ += std::min(records, kUncounted);
   }
+  /// The highest serials of zones are lost as well.
+  void pass_lost_serials() noexcept { step_ += kUnknownSerialStep; }
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
@@ -311,7 +315,7 @@ class ImageReplay {
     dns::Serial highest = zone.serial();
     if (seen != seen_.end() && seen->second.highest.ahead_of(highest))
       highest = seen->second.highest;
-    const auto step = static_cast<std::uint32_t>(std::min(lost_records_, kLargestRaise));
+    const auto step = static_cast<std::uint32_t>(std::min(lost_records_ + step_, kLargestRaise));
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
     set_soa_serial(changes.added.back().rdata, dns::Serial{highest.value + step}.next());
     auto done = next_->draft().apply(changes, limits_);
@@ -327,6 +331,7 @@ class ImageReplay {
   std::uint64_t applied_ = 0;
   std::uint64_t gaps_ = 0;
   std::uint64_t lost_records_ = 0;
+  std::uint64_t step_ = 0;  // of serials, beside the number of lost records
   std::unordered_map<std::string, Seen> seen_;  // by folded name
   std::vector<dns::Name> lost_;  // each zone once: an unloaded zone has no data
 };
@@ -397,6 +402,7 @@ Status pass_snapshot(ImageReplay& replay, Files& files, const JournalFiles& pres
     lost = replay.lose_all([&](const zone::ZoneView& zone) { return !damaged.contains(zone); });
   if (!lost || (damaged.places.empty() && !damaged.all_others)) return lost;
   replay.pass_gap(present.snapshot_position - position);
+  if (damaged.all_others) replay.pass_lost_serials();
   for (const SnapshotFile::Place& place : damaged.places)
     replay.note_serial(place.name, place.serial);
   note({true,

@@ -147,7 +147,8 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
       damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, next - 1),
              next - last_ - 1, next - 1);
     last_ = std::max(last_, segment.header.first - 1);
-    if (segment.header.first >= journal.damaged) take_place_of_damaged(0);
+    // A segment that begins at that very position may be damaged from its first record to its end.
+    if (segment.header.first > journal.damaged) take_place_of_damaged(0);
     if (auto done = read_segment(files, segment, journal, note); !done) {
       take_error(segment.path, done.error(), end_of(segment, journal), note);
       if (&segment != &journal.segments.back())  // what follows there is no gap
@@ -186,7 +187,11 @@ Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& s
     if (follows_damage)
       lost_up_to_ = std::max(lost_up_to_,
                              *record ? (*record)->position - 1 : end_of(segment, journal));
-    if (!*record) break;
+    if (!*record) {
+      // A start would have found it: these bytes have changed since.
+      if (reader->ends_damaged() && !ends_in_damage(journal)) missing_ += kUnknownNumber;
+      break;
+    }
     const std::uint64_t position = (*record)->position;
     if (follows_damage)
       missing_ += std::min(position - std::min(position, last_ + 1), kUnknownNumber);
@@ -234,6 +239,11 @@ bool JournalHistory::may_have_lost(dns::NameView zone) const {
   const ZonePlaces* places = find(zone);
   if (snapshot_may_lack(places)) return true;
   return damages_ > passed(zone).damages || (places != nullptr && places->is_lost);
+}
+
+/// A snapshot may have taken the place of damaged files, and no position tells what it lacks.
+bool JournalHistory::may_have_lost_behind(dns::NameView zone, std::uint64_t position) const {
+  return lost_up_to_ > position || snapshot_may_lack(find(zone));
 }
 
 /// All faults add up. An earlier start may have had some of them and raised the serial by these, and

@@ -83,10 +83,8 @@ class JournalHistory {
   /// Whether the journal has all of the zone since a position behind `position`, so that older data
   /// of it are of no use.
   [[nodiscard]] bool has_all_since(dns::NameView zone, std::uint64_t position) const;
-  /// Whether synced records behind `position` are lost.
-  [[nodiscard]] bool has_lost_behind(std::uint64_t position) const noexcept {
-    return lost_up_to_ > position;
-  }
+  /// Whether synced records of the zone behind `position` may be lost.
+  [[nodiscard]] bool may_have_lost_behind(dns::NameView zone, std::uint64_t position) const;
   /// Names of all zones with records, in lower case.
   [[nodiscard]] std::vector<dns::Name> zone_names() const;
 

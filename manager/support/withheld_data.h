@@ -16,8 +16,9 @@ struct WithheldData {
   std::uint64_t position = 0;  ///< of the image; later records of the journal may be in the data
 };
 
-/// Unloads the zone and keeps its data, if the store has room for a snapshot. The journal's records
-/// up to `position` are in the data, and some of the later ones may be.
+/// Unloads the zone and keeps its data, if the store is not in low space; else that is logged. A
+/// snapshot of a user's gives way if the zone has as many as it may. The journal's records up to
+/// `position` are in the data, and some of the later ones may be.
 Status withhold_data(zone::Draft& draft, dns::NameView apex, std::uint64_t position);
 /// The data that are kept for the zone; nullopt: it has data, or there are none.
 [[nodiscard]] std::optional<WithheldData> withheld_data(const zone::ZoneView& zone);

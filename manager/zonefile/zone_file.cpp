@@ -176,7 +176,7 @@ class Builder {
                                         JournalHistory::Gaps::kPassed);
     if (!found) return pass(found);
     if (found->from_snapshot) return {};
-    is_doubtful_ = history.journal.has_lost_behind(history.withheld->position);
+    is_doubtful_ = history.journal.may_have_lost_behind(apex_, history.withheld->position);
     withheld_ = data;
     replay_ = std::move(*found);
     recovery_.emplace(replay_.net.entries());

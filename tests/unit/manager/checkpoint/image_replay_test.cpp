@@ -10,6 +10,7 @@
 #include "shm/image_state.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/journal/snapshot_maker.h"
+#include "zone/dump/dump_index.h"
 
 namespace pando::manager {
 namespace image_replay_test {
@@ -75,11 +76,12 @@ class ReplayOntoImage : public ::testing::Test {
     }));
   }
   /// A journal snapshot of all records so far, which has the zone at `serial`.
-  void fold(std::uint32_t serial, bool is_damaged) {
+  void fold(std::uint32_t serial, bool is_damaged, bool is_index_damaged = false) {
     Bytes bytes = testing::snapshot_of(
         parts_.journal.last_position(),
         {testing::whole_zone(name("@"), serial), zone::DumpZoneEnd{}});
     if (is_damaged) bytes[zone::kDumpHeaderBytes + zone::kDumpFrameBytes] ^= 1;
+    if (is_index_damaged) bytes[bytes.size() - zone::kDumpTrailerBytes - 1] ^= 1;
     parts_.journal.seal();
     const std::string path = parts_.journal.directory() + "/a.snapshot.partial";
     std::ofstream(path, std::ios::binary)
@@ -207,6 +209,18 @@ TEST_F(ReplayOntoImage, AZoneThatIsDamagedInANewerJournalSnapshotKeepsTheImagesD
   EXPECT_FALSE(parts_.zone.at("t11").empty());
   EXPECT_FALSE(parts_.zone.at("t14").empty());
   EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{18}) << "two records may be lost behind 15";
+}
+
+/// An earlier fault may have raised the serial, and the snapshot alone told that.
+TEST_F(ReplayOntoImage, AZoneWhoseSerialTheJournalSnapshotHasLostIsRaisedAboveEarlierSteps) {
+  allow_updates();
+  journalled({text(10), text(11)});
+  replay(parts_.zone.store());
+  journalled({text(12), text(13)});
+  fold(14 + (5U << 20), true, true);
+  EXPECT_THAT(replay_with_gap(), IsEmpty());
+  EXPECT_FALSE(parts_.zone.at("t11").empty());
+  EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({14 + (32U << 20)}));
 }
 
 TEST_F(ReplayOntoImage, AnImageFromBeforeADumpThatWasTakenOverIsOfNoUse) {

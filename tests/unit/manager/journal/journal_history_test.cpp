@@ -174,6 +174,25 @@ TEST_F(History, FaultsAddUpToTheStepOfASerial) {
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + 2 * kUnknown + 1});
 }
 
+/// The segment's position must not pass for the one of a later segment, which would tell how many
+/// records are lost.
+TEST_F(History, ALastSegmentThatIsDamagedFromItsFirstRecordOnMayHaveLostAnyNumber) {
+  constexpr std::uint32_t kUnknown = 1 << 20;
+  segment(1, {delta("a", 1, 2)});
+  segment(2, {delta("a", 2, 3), delta("a", 3, 4)});
+  damage_record(1);
+  damage_record(2);
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + kUnknown + 1})
+      << "bytes that change behind the start";
+  files_.damaged = 2;  // as Journal::open() finds it
+  ASSERT_TRUE(ends_in_damage(files_));
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + kUnknown + 1});
+  // A later segment tells the number.
+  segment(7, {delta("b", 1, 2)});
+  ASSERT_FALSE(ends_in_damage(files_));
+  EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + 5 + 1});
+}
+
 TEST_F(History, AZoneOfWhichAnUnreadFileHasAllTakesASerialAboveEarlierSteps) {
   constexpr std::uint32_t kUnknown = 1 << 20;
   segment(1, {delta("a", 1, 2)});

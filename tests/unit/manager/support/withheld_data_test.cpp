@@ -91,6 +91,18 @@ TEST_F(Withheld, TakeASerialThatNobodyHasSeenIfLaterRecordsAreLost) {
   EXPECT_EQ(records.back().to.value, serial());
 }
 
+/// The snapshot is whole, and no position tells any more that records were lost.
+TEST_F(Withheld, TakeSuchASerialAlsoBesideASnapshotInPlaceOfDamagedFiles) {
+  withhold();
+  journal_update(11, "second 60 TXT two-and-more");
+  journal_update(12, "third 60 TXT three");
+  damage("two-and-more");
+  snapshot();
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_TRUE(has("first") && has("third"));
+  EXPECT_GT(serial(), 13U);
+}
+
 TEST_F(Withheld, AreNeededForThat) {
   unload();
   journal_update(11, "second 60 TXT two");
@@ -134,7 +146,8 @@ TEST_F(Withheld, LeaveTheSnapshotsOfUsersAlone) {
   EXPECT_EQ(zone::data_of(parts_.zone.zone(), left.front()).serial(), dns::Serial{11});
 }
 
-TEST_F(Withheld, AreGivenUpForTheSnapshotsOfUsers) {
+/// A user can do without an old snapshot, and nobody without acknowledged updates.
+TEST_F(Withheld, TakeThePlaceOfTheOldestSnapshotOfSoMany) {
   ASSERT_TRUE(parts_.edit([](zone::Draft& draft) {
                       Status taken;
                       for (std::size_t i = 0; taken && i < zone::kMaxSnapshots; ++i)
@@ -143,8 +156,30 @@ TEST_F(Withheld, AreGivenUpForTheSnapshotsOfUsers) {
                     }).has_value());
   withhold();
   EXPECT_FALSE(parts_.zone.zone().loaded());
-  EXPECT_FALSE(withheld_data(parts_.zone.zone()));
-  EXPECT_THAT(zone::snapshots_of(parts_.zone.zone()), SizeIs(zone::kMaxSnapshots));
+  ASSERT_TRUE(withheld_data(parts_.zone.zone()));
+  damage("one-and-only");
+  EXPECT_EQ(load().kind, Kind::kLoaded);
+  EXPECT_TRUE(has("first"));
+  const auto left = zone::snapshots_of(parts_.zone.zone());
+  ASSERT_THAT(left, SizeIs(zone::kMaxSnapshots - 1));
+  EXPECT_EQ(left.front().label, "mine-1");
+}
+
+TEST_F(Withheld, TakeThePlaceOfALostSnapshotFirst) {
+  ASSERT_TRUE(parts_.edit([](zone::Draft& draft) {
+                      Status put;
+                      for (std::size_t i = 0; put && i < zone::kMaxSnapshots; ++i) {
+                        zone::ZoneSnapshot one{fmt::format("mine-{}", i), dns::Serial{11}, 1, 1};
+                        if (i == 7) one.state = zone::ZoneSnapshot::State::kTooLarge;
+                        put = draft.put_snapshot(name("@"), one);
+                      }
+                      return put;
+                    }).has_value());
+  withhold();
+  ASSERT_TRUE(withheld_data(parts_.zone.zone()));
+  const auto left = zone::snapshots_of(parts_.zone.zone());
+  EXPECT_EQ(zone::find_snapshot(left, "mine-7"), nullptr);
+  EXPECT_NE(zone::find_snapshot(left, "mine-0"), nullptr);
 }
 
 }  // namespace withheld_data_test
