@@ -5,9 +5,14 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "base/nearest.h"
+#include "base/secret.h"
+#include "config/files.h"
 #include "config/load.h"
+#include "config/settings/section_text.h"
 #include "ctl/check_commands.h"
 #include "ctl/compare_command.h"
 #include "ctl/view/completion.h"
@@ -66,12 +71,27 @@ ctl::Output output_for(const Arguments& arguments) {
   return {std::cout, std::cerr, arguments.json, colour};
 }
 
+/// The folder, if the section that has it can be found without parsing the zones: a command must
+/// not take seconds and hundreds of MiB for them.
+std::optional<std::string> run_directory_of_large(const std::string& path) {
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  const WipeFreed wipe_freed;  // the text may have secrets
+  const auto text = config::read_regular_file(path);
+  if (!text || text->size() < kLarge) return std::nullopt;
+  const std::string section = config::section_text(*text, "server");
+  if (section.empty()) return std::nullopt;
+  const auto loaded = config::load_text(section, path, {.read_zone_lists = false});
+  if (!loaded.ok()) return std::nullopt;
+  return loaded.settings.server.run_directory;
+}
+
 /// Folder of the control socket. Even a configuration with errors must give it: pandoctl is the
 /// tool for repairs.
 Result<std::string> run_directory(const Arguments& arguments) {
   if (!arguments.run_directory.empty()) return arguments.run_directory;
   if (::access(arguments.config.c_str(), R_OK) != 0)
     return fail_errno("cannot read " + arguments.config);
+  if (auto folder = run_directory_of_large(arguments.config)) return *folder;
   const auto loaded = config::load(arguments.config, {.read_zone_lists = false});
   if (!loaded.ok() && !arguments.json)
     std::cerr << "pandoctl: the configuration has errors; see 'pandoctl config check'\n";

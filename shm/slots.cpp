@@ -132,10 +132,9 @@ struct SlotTable::Impl {
   [[nodiscard]] std::string path(std::uint32_t number) const {
     return slot_path(directory, number);
   }
-  [[nodiscard]] bool alive(std::uint32_t number) const noexcept {
-    return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
-  }
+  [[nodiscard]] bool alive(std::uint32_t number) const noexcept;
   Status initialize(SlotPage& page, std::uint32_t number) const;
+  void make_new(SlotPage& page, std::uint32_t number) const noexcept;
   bool is_of_another_build(const Slot& slot) const;
   bool unknown_reader() const noexcept;
 
@@ -145,8 +144,17 @@ struct SlotTable::Impl {
   std::optional<gid_t> readers;  // group that may read the slots
   mutable std::mutex mutex;
   std::map<std::uint32_t, Slot> slots;
+  std::set<std::uint32_t> replaced;  // whose locks on the store tell nothing
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
 };
+
+/// The lock on the slot's file is as good: whoever has a loan of the file of now.
+bool SlotTable::Impl::alive(std::uint32_t number) const noexcept {
+  if (!replaced.contains(number))
+    return find_lock(store.get(), kSlotLockBase + number, 1).has_value();
+  const auto slot = slots.find(number);
+  return slot != slots.end() && find_lock(slot->second.file.get(), 0, 1).has_value();
+}
 
 /// True for a page of another build whose process lives: that process holds the lock on its slot's
 /// file, whatever store it reads. Only the first words of the page are the same in all builds.
@@ -161,13 +169,17 @@ Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
   if (page.magic == kSlotMagic && page.layout == layout && page.slot == number) return {};
   if (alive(number))
     return fail(Errc::kLayout, "slot {} is held by a worker with another layout", number);
+  make_new(page, number);
+  return {};
+}
+
+void SlotTable::Impl::make_new(SlotPage& page, std::uint32_t number) const noexcept {
   reset_holds(page);
   page.layout = layout;
   page.slot = number;
   page.pid = 0;
   page.started = 0;
   page.magic = kSlotMagic;
-  return {};
 }
 
 /// True when a living slot has no page in this table: its pins cannot be known.
@@ -176,10 +188,19 @@ bool SlotTable::Impl::unknown_reader() const noexcept {
   const auto locked_before = [&](std::uint32_t end) {
     return end > from && find_lock(store.get(), kSlotLockBase + from, end - from).has_value();
   };
-  for (const auto& [number, slot] : slots) {
+  const auto pass_by = [&](std::uint32_t number) {
     if (locked_before(number)) return true;
-    from = number + 1;
+    from = std::max(from, number + 1);
+    return false;
+  };
+  auto next_replaced = replaced.begin();
+  for (const auto& [number, slot] : slots) {
+    for (; next_replaced != replaced.end() && *next_replaced < number; ++next_replaced)
+      if (pass_by(*next_replaced)) return true;
+    if (pass_by(number)) return true;
   }
+  for (; next_replaced != replaced.end(); ++next_replaced)
+    if (pass_by(*next_replaced)) return true;
   return locked_before(kMaxSlots);
 }
 
@@ -268,7 +289,23 @@ void SlotTable::remove(std::uint32_t number) {
   impl_->slots.erase(number);
 }
 
-bool SlotTable::alive(std::uint32_t number) const noexcept { return impl_->alive(number); }
+Status SlotTable::replace(std::uint32_t number) {
+  const std::scoped_lock lock(impl_->mutex);
+  ::unlink(impl_->path(number).c_str());
+  auto slot = map_slot(impl_->path(number));
+  if (!slot) return pass(slot);
+  impl_->make_new(*slot->page(), number);
+  [[maybe_unused]] const Status shared =
+      impl_->readers ? give_to_readers(impl_->path(number), 0640, *impl_->readers) : Status();
+  impl_->slots.insert_or_assign(number, std::move(*slot));
+  impl_->replaced.insert(number);
+  return {};
+}
+
+bool SlotTable::alive(std::uint32_t number) const noexcept {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->alive(number);
+}
 
 void SlotTable::clear(std::uint32_t number) noexcept {
   const std::scoped_lock lock(impl_->mutex);

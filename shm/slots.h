@@ -62,7 +62,7 @@ Result<std::vector<std::uint32_t>> slot_numbers(const std::string& directory);
 /// share_with() opens them to a group of readers), keeps them mapped, and collects the readers'
 /// pins. A slot counts as alive while the OFD read lock of a loan is held on the store's inode
 /// (offset kSlotLockBase + slot). The kernel drops the lock however the worker dies. Thread-safe,
-/// but add() and remove() invalidate the result of page() for that number.
+/// but add(), replace() and remove() invalidate the result of page() for that number.
 class SlotTable {
  public:
   /// Slot files found in the directory are taken over: their workers may be alive.
@@ -84,6 +84,9 @@ class SlotTable {
   Result<SlotLoan> lend(std::uint32_t number, bool attached = false) const;
   /// Forgets a slot whose worker is dead and removes its file.
   void remove(std::uint32_t number);
+  /// Gives a slot a new file whose process has ended, but whose descriptors somebody else has: a
+  /// worker may pass them on, and they would keep the slot alive with all that its page holds.
+  Status replace(std::uint32_t number);
   [[nodiscard]] bool alive(std::uint32_t number) const noexcept;
   /// Clears pins and leases of a dead worker. Must only be called when !alive(number).
   void clear(std::uint32_t number) noexcept;

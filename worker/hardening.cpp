@@ -64,6 +64,10 @@ bool refuse(void* filter, int call, int error) {
   return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(static_cast<std::uint32_t>(error)), call, 0) ==
          0;
 }
+/// The call does nothing and returns 0.
+bool succeed(void* filter, int call, const scmp_arg_cmp& condition) {
+  return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), call, 1, condition) == 0;
+}
 scmp_arg_cmp equals(unsigned argument, std::uint64_t value) {
   return {argument, SCMP_CMP_EQ, value, 0};
 }
@@ -71,21 +75,37 @@ scmp_arg_cmp without(unsigned argument, std::uint64_t bits) {
   return {argument, SCMP_CMP_MASKED_EQ, bits, 0};
 }
 
+/// Descriptors 0 to 2 are the manager's and all workers', too. The kernel reads 32 bits of a
+/// descriptor, so greater-than of all 64 could be met with the number 2.
+bool allow_above_standard(void* filter, int call, const scmp_arg_cmp& condition) {
+  constexpr std::uint64_t kNumber = 0xFFFF'FFFF;
+  if (!allow(filter, call, scmp_arg_cmp{0, SCMP_CMP_MASKED_EQ, kNumber, 3}, condition))
+    return false;
+  for (std::uint64_t bit = 4; bit < kNumber; bit <<= 1)
+    if (!allow(filter, call, scmp_arg_cmp{0, SCMP_CMP_MASKED_EQ, bit, bit}, condition))
+      return false;
+  return true;
+}
+
 bool allow_sockets(void* filter) {
   // The only socket that a worker opens is the one to its manager.
   return allow(filter, SCMP_SYS(socket), equals(0, AF_UNIX),
                equals(1, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC), equals(2, 0)) &&
-         // Reading from a listening socket must not be shut: nothing would open it again.
-         allow(filter, SCMP_SYS(shutdown), equals(1, SHUT_WR)) &&
-         allow(filter, SCMP_SYS(ioctl), equals(1, FIONBIO)) &&
+         // Reading from a listening socket must not be shut: nothing would open it again. The log
+         // may be a socket, which all processes write to.
+         allow_above_standard(filter, SCMP_SYS(shutdown), equals(1, SHUT_WR)) &&
+         // Asio asks for it. All sockets are non-blocking already, and the flag is not the worker's
+         // alone: a socket that blocks would hold the other workers that have it.
+         succeed(filter, SCMP_SYS(ioctl), equals(1, FIONBIO)) &&
          // A filter or a lock on it (SO_LOCK_FILTER) would outlive the worker.
          refuse(filter, SCMP_SYS(setsockopt), EPERM);
 }
 
 bool allow_files(void* filter) {
   // No locks: the kernel cannot tell whose a lock is, and a filter cannot see its position.
+  // Nor may a descriptor of the log get another number.
   for (const std::uint64_t command : {F_DUPFD_CLOEXEC, F_GETFD, F_GETFL})
-    if (!allow(filter, SCMP_SYS(fcntl), equals(1, command))) return false;
+    if (!allow_above_standard(filter, SCMP_SYS(fcntl), equals(1, command))) return false;
   // All files come from the manager, by descriptor.
   return refuse(filter, SCMP_SYS(openat), EACCES);
 }
@@ -95,8 +115,12 @@ bool allow_memory(void* filter) {
   for (const std::uint64_t advice :
        {MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP})
     if (!allow(filter, SCMP_SYS(madvise), equals(2, advice))) return false;
-  // No memory ever becomes executable.
-  return allow(filter, SCMP_SYS(mmap), without(2, PROT_EXEC)) &&
+  // No memory ever becomes executable. Memory that is neither private nor a file's, and memory that
+  // grows like a stack, would escape limit_memory().
+  return allow(filter, SCMP_SYS(mmap), without(2, PROT_EXEC),
+               without(3, MAP_SHARED | MAP_GROWSDOWN)) &&
+         allow(filter, SCMP_SYS(mmap), without(2, PROT_EXEC),
+               without(3, MAP_ANONYMOUS | MAP_GROWSDOWN)) &&
          allow(filter, SCMP_SYS(mprotect), without(2, PROT_EXEC));
 }
 
@@ -178,6 +202,21 @@ Status forbid_files() {
       static_cast<int>(::syscall(kCreateRuleset, &rules, bytes_of_rules(version), 0)));
   if (!ruleset) return fail_errno("landlock_create_ruleset");
   if (::syscall(kRestrictSelf, ruleset.get(), 0) != 0) return fail_errno("landlock_restrict_self");
+  return {};
+}
+
+Status limit_memory() {
+  constexpr std::uint64_t kAnyway = std::uint64_t{512} << 20;
+  constexpr std::uint64_t kShare = 4;
+  if (kSanitized) return {};  // their own memory would count, too
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || bytes <= 0) return {};
+  const std::uint64_t all = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0) return fail_errno("getrlimit(RLIMIT_DATA)");
+  limit.rlim_cur = limit.rlim_max = std::min<rlim_t>(limit.rlim_max, std::max(kAnyway, all / kShare));
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0) return fail_errno("setrlimit(RLIMIT_DATA)");
   return {};
 }
 

@@ -23,6 +23,11 @@ Status forbid_files();
 /// PANDO_SECCOMP=off skips it for debuggers and valgrind.
 Status filter_system_calls();
 
+/// Limits the process's own memory to a quarter of the machine's, or 512 MiB if that is more. A
+/// worker needs some MiB. Under systemd the kernel spares workers when memory runs out, so that a
+/// hijacked one would have all other processes ended. Builds with sanitizers have no limit.
+Status limit_memory();
+
 /// Raises the limit of open descriptors to the hard limit, which bounds the number of connections.
 void raise_descriptor_limit() noexcept;
 

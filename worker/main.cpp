@@ -46,7 +46,8 @@ int run(const Arguments& arguments) {
   asio::io_context io(1);
   pando::worker::Service service(io, arguments.service);
   ::tzset();  // the log's times need a file that cannot be opened later
-  auto confined = pando::worker::forbid_files();
+  auto confined = pando::worker::limit_memory();
+  if (confined) confined = pando::worker::forbid_files();
   if (confined) confined = pando::worker::filter_system_calls();
   if (!confined) {
     pando::log::error("worker_failed", "error", confined.error().text);

@@ -12,14 +12,22 @@ class NotifyPace {
   static constexpr std::uint64_t kPerSecond = 200;
   static constexpr std::uint64_t kBurst = 1000;
 
-  /// The second in which the refresh may begin; `now` is in seconds.
-  std::uint64_t due(std::uint64_t now) noexcept {
-    const std::uint64_t now_ms = now * 1000;
-    at_ms_ = std::max(at_ms_, now_ms) + 1000 / kPerSecond;
-    return std::max(now_ms, at_ms_ - kBurst * 1000 / kPerSecond) / 1000;
+  /// The second in which another refresh could begin; `now` is in seconds.
+  [[nodiscard]] std::uint64_t next(std::uint64_t now) const noexcept {
+    return std::max(now * 1000, counted(now) - kBurst * 1000 / kPerSecond) / 1000;
+  }
+  /// The same, of a refresh that will begin then.
+  std::uint64_t take(std::uint64_t now) noexcept {
+    const std::uint64_t second = next(now);
+    at_ms_ = counted(now);
+    return second;
   }
 
  private:
+  [[nodiscard]] std::uint64_t counted(std::uint64_t now) const noexcept {
+    return std::max(at_ms_, now * 1000) + 1000 / kPerSecond;
+  }
+
   std::uint64_t at_ms_ = 0;  // when the last one would be due if there were no bursts
 };
 

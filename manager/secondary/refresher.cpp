@@ -494,7 +494,10 @@ void Refresher::end_cycle(Zones::iterator at, bool ok) {
   const std::optional<Hint> hint = has_news ? zone.hint : std::nullopt;
   zone.hint = hint;
   if (hint) zone.first_primary = hint->primary;
-  if (std::exchange(zone.again, false) || hint) schedule(at, unix_seconds());
+  const bool again_paced = !zone.again || zone.again_paced;
+  const bool hint_paced = !hint || hint->primary >= zone.primaries.size() ||
+                          !zone.primaries[hint->primary].key;
+  if (std::exchange(zone.again, false) || hint) refresh_soon(at, again_paced && hint_paced);
   run_due();
 }
 
@@ -502,15 +505,23 @@ bool Refresher::refresh_now(const dns::Name& name, Take take) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return false;
   if (take == Take::kAny) zone->second.replace = true;
-  refresh_at(zone, unix_seconds());
+  refresh_soon(zone, false);
   return true;
 }
 
-void Refresher::refresh_at(Zones::iterator zone, std::uint64_t due) {
-  if (zone->second.running || zone->second.asked > 0)
-    zone->second.again = true;
-  else
-    schedule(zone, std::min(zone->second.due, due));
+/// `paced`: anybody could have asked for it, so it keeps to the pace of unsigned NOTIFYs. A flood for
+/// a zone that is due already takes no places in the pace: others would wait for them.
+void Refresher::refresh_soon(Zones::iterator at, bool paced) {
+  Zone& zone = at->second;
+  if (zone.running || zone.asked > 0) {
+    zone.again_paced = paced && (!zone.again || zone.again_paced);
+    zone.again = true;
+    return;
+  }
+  const std::uint64_t now = unix_seconds();
+  const std::uint64_t due = paced ? notify_pace_.next(now) : now;
+  if (paced && due < zone.due) notify_pace_.take(now);
+  schedule(at, std::min(zone.due, due));
 }
 
 bool Refresher::notified(const NotifyRequest& request) {
@@ -530,19 +541,17 @@ void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
       [&](const Primary& one) { return one.endpoint.address == request.client.address; });
   const bool is_signed = speaker != zone.primaries.end() && speaker->key && request.key &&
                          *speaker->key == *request.key;
-  const std::uint64_t now = unix_seconds();
-  const std::uint64_t due = is_signed ? now : notify_pace_.due(now);
-  if (speaker == zone.primaries.end()) return refresh_at(at, due);
+  if (speaker == zone.primaries.end()) return refresh_soon(at, true);
   // The notifying primary is asked first, since that primary has the new version.
   const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
   const bool between_cycles = !zone.running && zone.asked == 0;
   if (between_cycles) zone.first_primary = place;
   // The serial of a NOTIFY without the primary's signature is no reason for a connection: the SOA
   // record is asked for first.
-  if (!request.serial || (speaker->key && !is_signed)) return refresh_at(at, due);
+  if (!request.serial || (speaker->key && !is_signed)) return refresh_soon(at, !is_signed);
   if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
     zone.hint = Hint{*request.serial, place};
-  if (between_cycles) schedule(at, std::min(zone.due, due));
+  if (between_cycles) refresh_soon(at, !is_signed);
 }
 
 std::string Refresher::problem(const dns::Name& name) const {

@@ -139,6 +139,7 @@ class Refresher {
     bool running = false;
     bool waiting = false;      // queued for a busy primary
     bool again = false;        // a NOTIFY without a serial came during the cycle
+    bool again_paced = false;  // all of these could have been anybody's
     std::optional<Hint> hint;  // highest notified serial that no attempt has used
     bool whole_zone = false;   // the next attempt requests an AXFR
     bool replace = false;      // the next cycle takes any serial, by AXFR
@@ -161,7 +162,7 @@ class Refresher {
   void start_or_wait(Zones::iterator zone);
   void mark_timers_untrusted(std::uint64_t before, std::uint64_t now);
   void on_notify(Zones::iterator zone, const NotifyRequest& request);
-  void refresh_at(Zones::iterator zone, std::uint64_t due);
+  void refresh_soon(Zones::iterator zone, bool paced);
 
   // One refresh attempt.
   void start(Zones::iterator zone);

@@ -284,6 +284,20 @@ std::vector<std::uint32_t> Listeners::drop_impaired(std::uint32_t slot) {
   return numbers;
 }
 
+std::vector<std::uint32_t> Listeners::drop(std::uint32_t slot) {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return {};
+  withdraw(slot);
+  std::vector<std::uint32_t> numbers;
+  for (auto& socket : found->second) {
+    leave_group(slot, socket);
+    if (socket.description.transport != ipc::Transport::kUdp) stop_listening(socket.fd.get());
+    numbers.push_back(socket.description.id);
+  }
+  found->second.clear();
+  return numbers;
+}
+
 void Listeners::close(std::uint32_t slot) {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return;

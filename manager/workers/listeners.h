@@ -69,6 +69,9 @@ class Listeners {
   /// Closes the slot's sockets that a worker has impaired (is_impaired()); returns their numbers.
   /// Queued packets are lost; open() makes new sockets.
   std::vector<std::uint32_t> drop_impaired(std::uint32_t slot);
+  /// Closes all sockets of a slot for whoever has a descriptor; returns their numbers. Queued packets
+  /// are lost, so steer and drain first. The slot stays, and open() makes new sockets.
+  std::vector<std::uint32_t> drop(std::uint32_t slot);
   /// Closes all sockets of a slot. Queued packets are lost, so steer, drain and withdraw first.
   void close(std::uint32_t slot);
 

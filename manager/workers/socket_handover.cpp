@@ -14,6 +14,8 @@ namespace {
 constexpr auto kAbsenceLimit = std::chrono::seconds(1);
 /// Each look finds less, unless steering failed: then traffic never ends, and the slot has to.
 constexpr std::uint32_t kMaxLateRounds = 8;
+/// A handshake of TCP that began before new traffic was steered away ends within this time.
+constexpr auto kHandshake = std::chrono::milliseconds(200);
 }  // namespace
 
 SocketHandover::Record& SocketHandover::record_of(std::uint32_t number) {
@@ -109,7 +111,8 @@ void SocketHandover::sockets_changed(const Listeners::Change& change) {
 bool SocketHandover::is_turned_away(const WorkerSlot& slot) const {
   if (slot.state == WorkerSlot::State::kDraining) return true;
   const auto record = records_.find(slot.number);
-  return record != records_.end() && (record->second.drain_worker || record->second.withdrawn);
+  return record != records_.end() && (record->second.drain_worker || record->second.withdrawn ||
+                                      record->second.renewing);
 }
 
 void SocketHandover::steer() {
@@ -194,6 +197,7 @@ void SocketHandover::hand_over(WorkerSlot& slot) {
   if (slot.process && slot.link) return;  // a worker came meanwhile
   const WorkerSlot* reader = table_.other_serving(slot);
   Record& record = record_of(slot.number);
+  record.renewing = false;
   if (reader == nullptr || listeners_.of(slot.number).empty()) {
     if (slot.state != WorkerSlot::State::kDraining)
       return;  // the queue waits for the first worker that serves
@@ -275,6 +279,49 @@ void SocketHandover::worker_came(WorkerSlot& slot) {
   if (record.withdrawn) listeners_.drop_withdrawn(slot.number);
   record.withdrawn = false;
   record.late_rounds = 0;
+  if (record.lent.empty()) return;
+  record.renewing = true;
+  renew_after(slot.number, kHandshake);
+}
+
+/// Traffic is steered to others until the slot has new sockets.
+void SocketHandover::renew_after(std::uint32_t number, std::chrono::milliseconds pause) {
+  Record& record = record_of(number);
+  record.absence.expires_after(pause);
+  record.absence.async_wait(table_.guarded([this, number] { renew(number); }));
+}
+
+void SocketHandover::renew(std::uint32_t number) {
+  WorkerSlot* slot = table_.find(number);
+  if (slot == nullptr) return;
+  Record& record = record_of(number);
+  const bool was_steered = std::exchange(record.renewing, true);
+  const bool is_needed = slot->serving() && !record.lent.empty() && !table_.phase.stopping;
+  if (is_needed && !was_steered) {
+    renew_after(number, kHandshake);
+  } else if (is_needed && listeners_.impaired(number).empty() && !listeners_.has_queue(number)) {
+    return replace_lent(*slot);  // find_impairing() ends the borrower of an impaired one
+  } else if (is_needed && record.late_rounds++ < kMaxLateRounds) {
+    renew_after(number, kSteerSettle);
+  } else {
+    record.renewing = false;
+    record.late_rounds = 0;
+    // Steering fails where nobody else serves. Nothing must be lost, so there is another time.
+    if (is_needed) renew_after(number, kAbsenceLimit);
+  }
+  steer();
+}
+
+void SocketHandover::replace_lent(WorkerSlot& slot) {
+  Record& record = record_of(slot.number);
+  const auto gone = listeners_.drop(slot.number);
+  log::info("lent_sockets_replaced", "slot", slot.number, "sockets", gone.size());
+  for (const std::uint32_t id : gone) record.known.erase(id);
+  record.lent.clear();
+  record.renewing = false;
+  if (slot.link) slot.link->close_sockets(gone);
+  open(slot.number);
+  tell_positions();
 }
 
 void SocketHandover::take_back(Record& record) {
@@ -299,9 +346,16 @@ void SocketHandover::retire(WorkerSlot& slot) {
   // The slot itself stays, without sockets, and gets new ones with its next worker.
   record.withdrawn = false;
   record.late_rounds = 0;
-  record.lent.clear();
-  listeners_.close(slot.number);
+  close_sockets(slot.number);
   tell_positions();
+}
+
+/// A worker that was lent a TCP socket could keep it listening.
+void SocketHandover::close_sockets(std::uint32_t number) {
+  auto& lent = record_of(number).lent;
+  if (!lent.empty()) listeners_.drop(number);
+  lent.clear();
+  listeners_.close(number);
 }
 
 void SocketHandover::withdraw(std::uint32_t number) {
@@ -328,7 +382,7 @@ void SocketHandover::tell_positions() {
 void SocketHandover::close_slot(WorkerSlot& slot) {
   const std::uint32_t number = slot.number;
   const auto done = std::move(slot.on_removed);
-  listeners_.close(number);
+  close_sockets(number);
   forget_slot_(number);
   tell_positions();
   log::info("worker_removed", "slot", number);

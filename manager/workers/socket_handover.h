@@ -57,7 +57,9 @@ class SocketHandover {
 
   /// Sends new traffic to the slots that are not about to leave.
   void steer();
-  /// A worker has come to the slot, and takes its sockets back from the drain worker.
+  /// A worker has come to the slot, and takes its sockets back from the drain worker. If that was
+  /// given their descriptors, the slot gets other sockets soon: a hijacked drain worker keeps the
+  /// descriptors, and would read the slot's queries for as long as it lives.
   void worker_came(WorkerSlot& slot);
   /// The worker's connection has broken: it no longer says which queues of others are empty.
   void worker_lost(std::uint32_t number);
@@ -101,6 +103,7 @@ class SocketHandover {
     std::map<std::uint32_t, std::uint32_t> lent;
     std::optional<std::uint32_t> drain_worker;
     bool withdrawn = false;         ///< its UDP sockets have left their groups: about to be closed
+    bool renewing = false;          ///< its worker reads the queue before it gets other sockets
     std::uint32_t late_rounds = 0;  ///< how often the queue was not empty after it had been read
   };
 
@@ -113,8 +116,12 @@ class SocketHandover {
   void hand_over_again(std::uint32_t number);
   void rest(std::uint32_t number, Record& record);
   void take_back(Record& record);
+  void renew_after(std::uint32_t number, std::chrono::milliseconds pause);
+  void renew(std::uint32_t number);
+  void replace_lent(WorkerSlot& slot);
   void withdraw(std::uint32_t number);
   void tell_positions();
+  void close_sockets(std::uint32_t number);
   void close_slot(WorkerSlot& slot);
 
   WorkerTable& table_;

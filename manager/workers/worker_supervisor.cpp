@@ -50,10 +50,15 @@ std::string reap(int pidfd) {
 
 /// After the end of the slot's process.
 void clear_page(shm::SlotTable& slots, std::uint32_t number) {
-  if (!slots.intact(number))
+  if (slots.alive(number)) {
+    // Its process is known to have ended, so nobody reads by its pins.
+    const auto replaced = slots.replace(number);
+    log::error("slot_left_open", "slot", number, "error", replaced ? "" : replaced.error().text);
+  } else if (!slots.intact(number)) {
     slots.remove(number);
-  else if (!slots.alive(number))
+  } else {
     slots.clear(number);
+  }
   // Another process may get its pid.
   if (auto* page = slots.page(number)) page->pid = 0;
 }

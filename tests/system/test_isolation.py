@@ -191,7 +191,7 @@ path, slot, pid, layout = sys.argv[1], *map(int, sys.argv[2:])
 connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 connection.settimeout(30)
 connection.connect(path)
-connection.send(struct.pack(">HBIIQII", PROTOCOL, 0, slot, pid, layout, 0, 0))
+connection.send(struct.pack(">HBIIQIII", PROTOCOL, 0, slot, pid, layout, 0, 0, 0))
 numbers, descriptors = [], 0
 while True:
     data, received, _, _ = socket.recv_fds(connection, 65536, 64)

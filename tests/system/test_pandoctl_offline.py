@@ -97,6 +97,17 @@ def test_a_broken_configuration_still_leads_to_the_manager(tmp_path):
     assert str(tmp_path / "run/control.sock") in result.stderr
 
 
+def test_a_command_does_not_read_the_zones_of_a_large_configuration(tmp_path):
+    """100,000 zones took it five seconds of processor time and 600 MB. The mistake behind them shows that it did."""
+    path = tmp_path / "p.yaml"
+    zones = "".join(f"  - {{name: z{number}.example, file: zone, allow-query: [192.0.2.1]}}\n" for number in range(20_000))
+    path.write_text(f"server: {{run-directory: run}}\nzones:\n{zones}  - {{name: a..b}}\n")
+    result = pandoctl("--config", path, "status")
+    assert result.returncode == UNREACHABLE
+    assert str(tmp_path / "run/control.sock") in result.stderr
+    assert "the configuration has errors" not in result.stderr
+
+
 def test_help_and_version_succeed():
     assert "zone check" not in pandoctl("--help").stderr
     assert pandoctl("--help").returncode == DONE

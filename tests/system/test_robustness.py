@@ -279,6 +279,36 @@ def test_a_notify_that_is_ahead_of_the_primary_brings_one_visit(lazy_secondary):
     has_serial(server, 2)
 
 
+def quiet(primary):
+    """Whether nobody has asked it for two seconds."""
+    asked = len(primary.asked)
+    time.sleep(2)
+    return len(primary.asked) == asked
+
+
+def test_a_flood_of_notifies_does_not_hold_the_next_one_back(lazy_secondary):
+    """Anybody can send them in the primary's name. Each that asks for nothing new costs no place in the pace."""
+    server, primary = lazy_secondary
+    octets, flood, answered = message(NOTIFY, (APEX, SOA, IN), []), 40_000, 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(("127.0.0.1", server.port))
+        client.settimeout(1)
+        while answered < flood:
+            for _ in range(50):
+                client.send(octets)
+            try:
+                for _ in range(50):
+                    client.recv(512)
+                    answered += 1
+            except TimeoutError:
+                pass
+    servers.wait_until("the secondary is quiet", lambda: quiet(primary))
+    assert len(primary.asked) < flood / 10, "many brought one visit"
+    primary.serial = 2
+    notify(server)
+    has_serial(server, 2)
+
+
 def test_a_failing_transfer_waits_for_its_retry_time(lazy_secondary):
     server, primary = lazy_secondary
     primary.serial = 2

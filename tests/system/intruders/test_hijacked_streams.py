@@ -4,9 +4,11 @@ it sends is its own; the other worker's stream, the manager and the log's file a
 import array
 import errno
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import struct
 import tempfile
@@ -200,6 +202,38 @@ def test_reports_of_lost_streams_cost_the_manager_a_bounded_number_of_connection
     assert pids(server)[1]
     ask_all(server, "after-reports.two.test")
     servers.wait_until("messages come", lambda: taker.told("after-reports.two.test") > 0)
+
+
+@pytest.fixture
+def untapped(folder, start):
+    """The collector reads no more once its streams are open."""
+    taker = Collector(folder / "tap.sock", reads=False)
+    (folder / "tap.sock").chmod(0o666)
+    server = start(f"  dnstap: {{socket: {folder}/tap.sock, messages: [queries]}}")
+    servers.wait_until("both have a stream", lambda: len(taker.streams) == 2)
+    servers.wait_until("both streams are open", lambda: server.log().count("dnstap_stream_opened") == 2)
+    yield server
+    taker.close()
+
+
+def test_descriptors_that_outlive_it_hold_neither_its_slot_nor_memory(untapped):
+    """They lie in a stream that nobody reads, with the locks by which the slot is known to be alive."""
+    server = untapped
+    hijacked = pids(server)[0]
+    links = injected.descriptors(hijacked)
+    passed = array.array("i", [number for number, link in links.items() if "zones.store" in link or
+                               link.endswith("/0.slot")]).tobytes()
+    assert len(passed) == 8, links
+    control = struct.pack("QII", 16 + len(passed), socket.SOL_SOCKET, socket.SCM_RIGHTS) + passed
+    with injected.into(hijacked) as process:
+        vector = process.put(struct.pack("QQ", process.put(b"x"), 1), 1024)
+        header = process.put(struct.pack("QIxxxxQQQQI4x", 0, 0, vector, 1, process.put(control, 2048), len(control),
+                                         0), 1536)
+        assert process.call("sendmsg", stream_of(hijacked), header, 0x4040) == 1
+    os.kill(hijacked, signal.SIGKILL)
+    servers.wait_until("the slot serves again", lambda: pids(server).get(0) not in (None, hijacked), 60)
+    assert "slot_left_open slot=0" in server.log()
+    assert add(server, "after-the-leak") == 0
 
 
 # -- The query log -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 it reaches must end with it."""
 
 import errno
+import mmap
 import os
 import pathlib
 import pwd
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 
+import dns.message
 import dns.query
 import pytest
 
@@ -26,7 +28,8 @@ pytestmark = [injected.needed, injected.needs_filter, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
 
 SOL_SOCKET, SO_LOCK_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_SNDBUF, SO_RCVBUF = 1, 44, 51, 7, 8
-F_OFD_SETLK, F_SETFL, F_SETOWN, F_ADD_SEALS = 37, 4, 8, 1033
+F_OFD_SETLK, F_SETFL, F_SETOWN, F_ADD_SEALS, F_DUPFD_CLOEXEC = 37, 4, 8, 1033, 1030
+FIONBIO, MAP_GROWSDOWN, MAP_NORESERVE = 0x5421, 0x100, 0x4000
 
 
 class Logged(TwoUsers):
@@ -169,6 +172,47 @@ def test_what_it_silences_is_answered_after_its_end(server, worker):
     assert "sockets_replaced slot=0" in server.log_path.read_text()
 
 
+def test_it_shuts_no_log(server, worker):
+    """Under systemd the log is a socket that the manager and all workers write to."""
+    assert is_ended(worker, "shutdown", 2, socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("call, rest", [("shutdown", [socket.SHUT_WR]), ("fcntl", [F_DUPFD_CLOEXEC, 100])],
+                         ids=["shutdown", "fcntl"])
+@pytest.mark.parametrize("number", [0, 1, 2, (1 << 32) + 2], ids=str)
+def test_the_log_has_no_other_number(server, worker, call, rest, number):
+    """The kernel reads 32 bits of a descriptor, a filter 64."""
+    assert is_ended(worker, call, number, *rest)
+
+
+def waits(pid, number):
+    """Whether calls on this descriptor wait, for all that have the same open file."""
+    text = pathlib.Path(f"/proc/{pid}/fdinfo/{number}").read_text()
+    return int(re.search(r"flags:\s+(\d+)", text)[1], 8) & os.O_NONBLOCK == 0
+
+
+def test_no_descriptor_of_others_begins_to_wait(server, worker):
+    """Whoever has the same socket would wait in accept4(2) for a connection that another one took."""
+    for number in (injected.listening(worker, "udp", server.port), injected.listening(worker, "tcp", server.port), 2):
+        before = waits(worker, number)
+        assert before == (number == 2)
+        with injected.into(worker) as process:
+            assert process.call("ioctl", number, FIONBIO, process.put(struct.pack("i", before))) == 0
+        assert waits(worker, number) == before
+
+
+def test_its_memory_is_bounded(server, worker):
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    with injected.into(worker) as process:
+        assert process.call("mmap", 0, max(half, 1 << 30), mmap.PROT_READ | mmap.PROT_WRITE,
+                            mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == -errno.ENOMEM
+
+
+@pytest.mark.parametrize("flags", [mmap.MAP_SHARED, mmap.MAP_PRIVATE | MAP_GROWSDOWN], ids=["shared", "stack"])
+def test_it_gets_no_memory_that_is_not_counted(server, worker, flags):
+    assert is_ended(worker, "mmap", 0, 4096, mmap.PROT_READ | mmap.PROT_WRITE, flags | mmap.MAP_ANONYMOUS, -1, 0)
+
+
 def received_descriptors(process, ipc):
     """Descriptors that wait in the connection to the manager, taken before the worker's own code sees them."""
     taken = []
@@ -200,6 +244,52 @@ def test_what_it_silences_of_another_slot_is_answered_within_seconds(server, wor
     servers.wait_until("its sockets are replaced", lambda: "sockets_replaced slot=1" in server.log_path.read_text())
     servers.wait_until("others serve", lambda: {0, 1} <= pids(server).keys() and worker not in pids(server).values())
     everybody_is_answered(server)
+
+
+def unanswered(server, queries):
+    """How many queries of as many ports have no answer within a second."""
+    query, missing = dns.message.make_query("ns.two.test", "A").to_wire(), 0
+    for _ in range(queries):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(1)
+            client.connect(("127.0.0.1", server.port))
+            client.send(query)
+            try:
+                client.recv(512)
+            except TimeoutError:
+                missing += 1
+    return missing
+
+
+def test_what_it_was_lent_is_not_its_to_read_when_the_slot_has_a_worker_again(server, worker):
+    """It keeps the descriptors of its neighbour's sockets, and would take the neighbour's queries from there."""
+    neighbour = pids(server)[1]
+    ipc = injected.connection(worker)
+    (server.folder / "held").touch()
+    lent = server.log_path.read_text().count("queue_handed_over slot=1")
+    replaced = server.log_path.read_text().count("lent_sockets_replaced slot=1")
+    with injected.into(worker) as process:
+        os.kill(neighbour, signal.SIGKILL)
+        servers.wait_until("the sockets are lent",
+                           lambda: server.log_path.read_text().count("queue_handed_over slot=1") > lent)
+        time.sleep(0.5)
+        kept = received_descriptors(process, ipc)
+        assert kept
+        (server.folder / "held").unlink()
+        servers.wait_until("the neighbour has other sockets", lambda: server.log_path.read_text().count(
+            "lent_sockets_replaced slot=1") > replaced)
+        own = injected.listening(worker, "udp", server.port)
+        unanswered(server, 60)  # half of them wait in the socket of the worker that stands still
+        assert process.call("recvfrom", own, process.free, 512, 0x40, 0, 0) > 0
+        connections = []
+        for _ in range(20):
+            connections.append(socket.create_connection(("127.0.0.1", server.port), 5))
+        taken = [process.call(*call) for one in kept for call in (
+            ("recvfrom", one, process.free, 512, 0x40, 0, 0), ("accept4", one, 0, 0, 0))]
+        for connection in connections:
+            connection.close()
+    assert max(taken) < 0, taken
+    servers.wait_until("it answers again", lambda: unanswered(server, 20) == 0)
 
 
 def test_its_slot_file_does_not_grow(server, worker):
@@ -242,7 +332,7 @@ for slot in range(count):
     connection.settimeout(5)
     try:
         connection.connect(path)
-        connection.send(struct.pack(">HBIIQII", PROTOCOL, 0, slot, os.getpid(), layout, 0, 0))
+        connection.send(struct.pack(">HBIIQIII", PROTOCOL, 0, slot, os.getpid(), layout, 0, 0, 0))
         data, descriptors, _, _ = socket.recv_fds(connection, 65536, 64)
     except OSError:
         continue

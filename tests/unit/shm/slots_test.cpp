@@ -161,6 +161,30 @@ TEST_F(Slots, NewTableTakesOverLivingSlots) {
   EXPECT_EQ(table.oldest_pinned(), 1U);
 }
 
+TEST_F(Slots, AReplacedSlotHoldsNothingWhoeverHasTheOldDescriptors) {
+  SlotTable table = open_table();
+  must(table.add(0))->epoch = 5;
+  const SlotLoan kept = must(table.lend(0));
+  EXPECT_EQ(table.oldest_pinned(), 5U);
+  EXPECT_FALSE(table.lend(0));
+  must(table.replace(0));
+  EXPECT_FALSE(table.alive(0)) << "although the lock on the store stays";
+  EXPECT_EQ(table.oldest_pinned(), UINT64_MAX);
+  EXPECT_EQ(must(table.add(0))->slot, 0U);
+  {
+    const Reader successor = attach(table, 0);
+    EXPECT_TRUE(table.alive(0));
+    must(table.add(0))->epoch = 7;
+    EXPECT_EQ(table.oldest_pinned(), 7U);
+  }
+  EXPECT_FALSE(table.alive(0));
+  EXPECT_EQ(table.oldest_pinned(), UINT64_MAX);
+  table.remove(0);
+  EXPECT_EQ(table.oldest_pinned(), UINT64_MAX) << "no unknown reader";
+  must(table.add(0));
+  EXPECT_FALSE(table.alive(0));
+}
+
 TEST_F(Slots, LivingReaderWithoutAPageHoldsEverything) {
   SlotTable table = open_table();
   must(table.add(1));

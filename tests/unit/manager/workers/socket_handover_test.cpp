@@ -1,5 +1,6 @@
 #include "manager/workers/socket_handover.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -148,6 +149,38 @@ TEST_F(Handover, AWorkerThatComesTakesItsSocketsBack) {
             std::set(orphaned.begin(), orphaned.end()));
   for (const auto socket : orphaned) handover_.socket_drained(1, socket);  // too late: no effect
   EXPECT_EQ(listeners_.of(0).size(), 2U);
+}
+
+TEST_F(Handover, SocketsThatWereLentAreReplacedOnceTheirQueueIsEmpty) {
+  while (!listeners_.has_queue(0)) send_query();
+  lose_worker(0);
+  handover_.await_worker(table_.at(0));
+  const auto lent = await_orphaned_sockets();
+  Fd kept;  // by the worker of slot 1
+  for (const auto& socket : listeners_.of(0))
+    if (socket.description.transport == ipc::Transport::kUdp)
+      kept = Fd(::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 0));
+  const auto has_lent = [&] {
+    return std::ranges::any_of(listeners_.of(0), [&](const Listeners::Socket& socket) {
+      return std::ranges::find(lent, socket.description.id) != lent.end();
+    });
+  };
+  WorkerSlot& slot = table_.at(0);
+  slot.link = first_.link;
+  slot.state = State::kServing;
+  handover_.worker_came(slot);
+  handover_.send(slot);
+  handover_.steer();
+  io_.restart();
+  io_.run_for(std::chrono::milliseconds(500));
+  EXPECT_TRUE(has_lent()) << "a query waits in it";
+  char octet = 0;
+  while (::recv(kept.get(), &octet, 1, MSG_DONTWAIT) >= 0) {
+  }
+  ASSERT_TRUE(run_until(io_, [&] { return !has_lent(); }));
+  EXPECT_EQ(listeners_.of(0).size(), 2U);
+  while (!listeners_.has_queue(0)) send_query();  // the new sockets are in their groups
+  EXPECT_FALSE(is_readable(kept.get()));
 }
 
 TEST_F(Handover, WorkersThatImpairLentSocketsAreFoundAndTheSocketsReplaced) {

@@ -212,6 +212,20 @@ TEST_F(Supervisor, ASlotThatAnUnknownProcessHoldsIsReplacedByAnother) {
   ASSERT_TRUE(run_until(io_, [&] { return table_.find(0) == nullptr; }));
 }
 
+TEST_F(Supervisor, PinsOfAnEndedWorkerDoNotCountWhoeverHasItsLock) {
+  WorkerProcess process(directory_.path(), 0);
+  shm::SlotPage* const page = directory_.slots().add(0).value();
+  page->pid = static_cast<std::uint32_t>(process.pid());
+  page->epoch = 5;
+  Fd holder(::open((directory_.path() + "/zones.store").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(shm::try_lock(holder.get(), shm::LockKind::kShared, shm::kSlotLockBase).value());
+  ASSERT_TRUE(supervisor_.start(1));
+  EXPECT_EQ(directory_.slots().oldest_pinned(), 5U);
+  process.end();
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  EXPECT_EQ(directory_.slots().oldest_pinned(), UINT64_MAX);
+}
+
 TEST_F(Supervisor, AProcessThatOutlivesItsKillIsReplacedInAnotherSlot) {
   directory_.options().adopted_time = directory_.options().kill_time = milliseconds(50);
   const WorkerProcess process(directory_.path(), 0);
