@@ -66,7 +66,7 @@ ls /var/log/pando
 step load
 until_true serving
 for i in $(seq 50); do printf 'ns.example.com A\nnew.example.com A\n'; done > /boot-test/questions
-dnsperf -s 127.0.0.1 -d /boot-test/questions -l 20 -Q 500 -t 5 > /boot-test/results/dnsperf 2>&1 &
+dnsperf -s 127.0.0.1 -d /boot-test/questions -l 200 -Q 500 -t 5 > /boot-test/results/dnsperf 2>&1 &
 load=$!
 sleep 1
 
@@ -77,6 +77,7 @@ kill -0 $load && echo "still under load"
 until_true serving
 dpkg-query -W -f '${Version}\n' pando pando-http
 systemctl is-active pando-http
+kill -INT $load  # it tells what it has counted
 wait $load
 
 step programs
