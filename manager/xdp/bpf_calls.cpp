@@ -39,7 +39,7 @@ tl::unexpected<Error> fail_call(std::string_view name) {
               name);
 }
 
-/// What the verifier said last before its statistics.
+/// The last line of the verifier's log before its statistics: the reason of a refusal.
 std::string_view last_words(std::string_view log) {
   std::string_view found = "no reason given";
   while (!log.empty()) {

@@ -20,7 +20,7 @@ struct InterfaceAddress {
   bool operator==(const InterfaceAddress&) const = default;
 };
 
-/// What the program and the sockets of an interface depend on.
+/// Properties of an interface on which its XDP program and AF_XDP sockets depend.
 struct InterfaceFacts {
   int index = 0;
   MacAddress mac{};

@@ -46,7 +46,7 @@ XdpLender::Interface& XdpLender::interface_named(const std::string& name) {
   return interfaces_[name];
 }
 
-// What the configuration and workers say
+// Events of the configuration and of workers
 // -----------------------------------------------------------------------------------------------
 
 void XdpLender::set(XdpOptions options) {

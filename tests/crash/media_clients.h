@@ -23,8 +23,8 @@ struct ServedZone {
   Numbers numbers{};
 };
 
-/// What clients know of the zones, and what they may never see: that an acknowledged update is gone
-/// of which an intact copy is left, or that a serial stands for two contents.
+/// The clients' knowledge of the zones. Clients may never see the loss of an acknowledged update of
+/// which an intact copy is left, nor a serial that stands for two contents.
 class MediaClients {
  public:
   /// Whether a copy has the zone's update at this position in the journal.
@@ -66,7 +66,7 @@ class MediaClients {
       EXPECT_TRUE(served.numbers.contains(number) ||
                   !(was_complete || is_intact_(served.name, position)))
           << served.name << " lacks update " << number << " at position " << position << said;
-    // What is gone is gone; what is there must stay.
+    // An update that was lost with its last copy is forgotten; all others must stay.
     counts_["updates lost with their last copy"] += std::erase_if(
         acknowledged, [&](const auto& update) { return !served.numbers.contains(update.first); });
   }

@@ -110,7 +110,8 @@ class Node(servers.Pando):
         before = {self.manager_pid(), *self.left_over()}
         self.install(build)
         done = self.control("upgrade", "--log", str(self.folder / "log"))
-        assert not before & {done["pid"], *self.left_over()}
+        assert done["pid"] not in before
+        servers.wait_until("the old processes have ended", lambda: not before & set(self.left_over()))
         self.process.wait(60)
 
     def log(self):

@@ -195,7 +195,7 @@ TEST_F(JournalFolder, ADamagedVersionIsDamage) {
   EXPECT_THAT(severe, ElementsAre(HasSubstr("damaged header")));
 }
 
-/// What it has would be written over by the next one.
+/// The next segment would be written over the records of this one.
 TEST_F(JournalFolder, ASegmentThatCannotBeReadForNowIsNotLeftOut) {
   Journal journal = open(1024);
   for (int i = 0; i < 20; ++i) append(journal, fmt::format("{:x>100}", i));
@@ -226,7 +226,7 @@ TEST_F(JournalFolder, ASegmentWithADamagedHeaderIsKeptAside) {
   append(again, "goes on under the same name");
   EXPECT_EQ(last_segment(again), last);
   EXPECT_EQ(disk.contents(last + ".damaged"), damaged);
-  // What it had is missing from then on, also for whoever reads the files anew.
+  // The records of the damaged segment are missing from then on, also for a new reader of the files.
   const std::uint64_t first = again.files().segments.back().header.first;
   EXPECT_EQ(again.files().damaged, first);
   EXPECT_EQ(open(1024).files().damaged, first);
