@@ -16,7 +16,8 @@ struct ComparisonWords {
   std::uint32_t limit = 100;  ///< records shown of each zone
 };
 
-/// The differences between two servers in one zone. Rows are `ComparisonWords::limit` at most, the counts are whole.
+/// The differences between two servers in one zone. Rows are `ComparisonWords::limit` at most, the
+/// counts are whole.
 struct ComparedZone {
   std::string zone{};
   std::uint32_t serial = 0;

@@ -226,7 +226,7 @@ TEST_F(JournalFolder, ASegmentWithADamagedHeaderIsKeptAside) {
   append(again, "goes on under the same name");
   EXPECT_EQ(last_segment(again), last);
   EXPECT_EQ(disk.contents(last + ".damaged"), damaged);
-  // The records of the damaged segment are missing from then on, also for a new reader of the files.
+  // The records of the damaged segment are missing from then on, also for new readers of the files.
   const std::uint64_t first = again.files().segments.back().header.first;
   EXPECT_EQ(again.files().damaged, first);
   EXPECT_EQ(open(1024).files().damaged, first);
