@@ -157,7 +157,7 @@ def test_an_update_has_a_query_and_a_response(server, collectors, tcp):
     assert ask(update, "127.0.0.1", port=pando.port, timeout=20).rcode() == dns.rcode.NOERROR
     (asked,) = wait_for(collector, 1, kind="UPDATE_QUERY")
     (answered,) = wait_for(collector, 1, kind="UPDATE_RESPONSE")
-    assert asked["query_message"][-20:] == update.to_wire()[-20:]
+    assert update.mac in asked["query_message"]  # a second to_wire() would sign again, maybe in the next second
     assert answered["response_message"][:2] == asked["query_message"][:2]
     assert answered["response_message"][3] & 15 == dns.rcode.NOERROR
     assert answered["query_zone"] == b"\x06tapped\x04test\x00"
