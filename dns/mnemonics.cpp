@@ -7,7 +7,7 @@ namespace pando::dns {
 namespace {
 
 // "DNS Security Algorithm Numbers"
-constexpr Mnemonic kAlgorithms[] = {
+constexpr Mnemonic kAlgorithmMnemonics[] = {
     {"RSAMD5", 1},
     {"DH", 2},
     {"DSA", 3},
@@ -89,7 +89,7 @@ std::string_view mnemonic_of(std::span<const Mnemonic> table, std::uint16_t valu
   return {};
 }
 
-std::span<const Mnemonic> dnssec_algorithms() noexcept { return kAlgorithms; }
+std::span<const Mnemonic> dnssec_algorithms() noexcept { return kAlgorithmMnemonics; }
 std::span<const Mnemonic> digest_types() noexcept { return kDigestTypes; }
 std::span<const Mnemonic> certificate_types() noexcept { return kCertificateTypes; }
 std::span<const Mnemonic> key_flags() noexcept { return kKeyFlags; }

@@ -10,7 +10,7 @@ namespace pando::dns {
 
 namespace {
 
-constexpr std::array<TsigAlgorithmRow, 9> kAlgorithms = {{
+constexpr std::array<TsigAlgorithmRow, 9> kTsigAlgorithms = {{
     {TsigAlgorithm::kMd5, "hmac-md5", "hmac-md5.sig-alg.reg.int.", "MD5", 16, 16},
     {TsigAlgorithm::kSha1, "hmac-sha1", "hmac-sha1.", "SHA1", 20, 20},
     {TsigAlgorithm::kSha224, "hmac-sha224", "hmac-sha224.", "SHA224", 28, 28},
@@ -39,14 +39,14 @@ bool same_in_any_case(std::string_view a, std::string_view b) noexcept {
 
 const TsigAlgorithmRow& tsig_algorithm_row(TsigAlgorithm algorithm) noexcept {
   const auto index = static_cast<std::size_t>(algorithm);
-  PANDO_ASSERT(index < kAlgorithms.size() && kAlgorithms[index].algorithm == algorithm);
-  return kAlgorithms[index];
+  PANDO_ASSERT(index < kTsigAlgorithms.size() && kTsigAlgorithms[index].algorithm == algorithm);
+  return kTsigAlgorithms[index];
 }
 
 Result<TsigAlgorithm> tsig_algorithm_from_text(std::string_view text) {
   std::string_view bare = text;
   if (bare.ends_with('.')) bare.remove_suffix(1);
-  for (const TsigAlgorithmRow& row : kAlgorithms) {
+  for (const TsigAlgorithmRow& row : kTsigAlgorithms) {
     const std::string_view wire(row.wire_text);
     if (same_in_any_case(bare, row.text) ||
         same_in_any_case(bare, wire.substr(0, wire.size() - 1)))

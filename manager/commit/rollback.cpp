@@ -86,7 +86,7 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
 }
 
 /// Appends the steps of `then` to `steps`.
-void append(Steps& steps, Steps&& then) {
+void append_steps(Steps& steps, Steps&& then) {
   while (!then.empty()) {
     const auto moved = steps.insert(then.extract(then.begin()));
     if (moved.inserted) continue;
@@ -152,7 +152,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
     soa = way.soa();
     Steps steps = steps_of(std::move(changes));
-    append(steps, std::move(way).steps());
+    append_steps(steps, std::move(way).steps());
     changes = changes_of(apex, std::move(steps));
   }
   Bytes same = soa->rdata;

@@ -12,7 +12,6 @@ namespace pando::manager {
 namespace {
 constexpr std::chrono::milliseconds kAttachmentLook{10};
 constexpr std::chrono::milliseconds kUnidentifiedLook{100};
-constexpr std::uint32_t kStopMarginMs = 1000;
 /// As for adopted workers.
 constexpr auto kHelloDeadline = std::chrono::seconds(3);
 }  // namespace
@@ -223,7 +222,7 @@ void LayoutSuccession::stop(WorkerSlot& slot) {
   record->link->stop(options_.stop_grace_ms);
   record = find(slot.number);  // the message may have ended the connection
   if (record == nullptr) return;
-  record->step.expires_after(std::chrono::milliseconds(options_.stop_grace_ms + kStopMarginMs));
+  record->step.expires_after(options_.stop_time());
   record->step.async_wait(table_.guarded([this, number = slot.number] {
     Record* late = find(number);
     if (late != nullptr) calls_.kill(table_.at(number), *late->process);

@@ -38,6 +38,11 @@ struct WorkerPoolOptions {
   std::uint32_t stop_grace_ms = 2'000;  ///< how long a stopped worker may finish its connections
   std::uint32_t worker_uid = 0;  ///< the user who may say Hello beside root and the manager's own
   std::optional<std::uint32_t> worker_group;  ///< may connect; none: all users may
+
+  /// A stopped worker that lives longer than this is killed.
+  [[nodiscard]] std::chrono::milliseconds stop_time() const {
+    return std::chrono::milliseconds(stop_grace_ms) + std::chrono::seconds(1);
+  }
 };
 
 struct WorkerPoolHooks {

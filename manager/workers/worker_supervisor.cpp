@@ -24,7 +24,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr auto kTick = seconds(1);
-constexpr std::uint32_t kStopMarginMs = 1000;
 
 /// The `index`-th processor this process may use, counted round.
 std::uint32_t processor(std::uint32_t index) {
@@ -467,7 +466,7 @@ void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
     slot.link->stop(options_.stop_grace_ms);
   }
   // An adopted or new worker that has not said Hello yet is told when it does.
-  slot.step.expires_after(milliseconds(options_.stop_grace_ms + kStopMarginMs));
+  slot.step.expires_after(options_.stop_time());
   slot.step.async_wait(table_.guarded([this, number = slot.number] {
     WorkerSlot* late = table_.find(number);
     if (late == nullptr) return;
@@ -515,7 +514,7 @@ void WorkerSupervisor::stop(std::function<void()> done) {
   for (const auto& [number, slot] : table_.slots())
     if (!slot.process && !succession_.serves(number)) empty.push_back(number);
   for (const auto number : empty) forget(number);
-  tick_timer_.expires_after(milliseconds(options_.stop_grace_ms + 1000));
+  tick_timer_.expires_after(options_.stop_time());
   tick_timer_.async_wait(table_.guarded([this] {
     for (auto& [number, slot] : table_.slots()) kill(slot);
     // A process that cannot be ended does not block the stop.

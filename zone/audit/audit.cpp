@@ -20,7 +20,7 @@ namespace pando::zone {
 
 namespace {
 
-using Kind = std::uint64_t Usage::*;
+using UsageField = std::uint64_t Usage::*;
 
 /// Bytes between two calls of AuditProgress: about a millisecond.
 constexpr std::uint64_t kTellEvery = std::uint64_t{1} << 20;
@@ -46,12 +46,12 @@ class Auditor {
     unsigned next_child = 0;
   };
 
-  bool count(std::uint32_t ref, std::size_t octets, Kind kind);
+  bool count(std::uint32_t ref, std::size_t octets, UsageField kind);
   void fault(std::string_view what);
   void fault_at(ByteView labels, std::string_view what);
 
-  void walk_trie(std::uint32_t root, LeafKind kind, Kind counted_as, const OnLeaf& on_leaf);
-  bool enter(std::vector<Step>& path, std::uint32_t ref, Kind counted_as);
+  void walk_trie(std::uint32_t root, LeafKind kind, UsageField counted_as, const OnLeaf& on_leaf);
+  bool enter(std::vector<Step>& path, std::uint32_t ref, UsageField counted_as);
   void check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before, bool& first);
 
   void walk_settings();
@@ -60,7 +60,7 @@ class Auditor {
   void walk_discarded();
   void walk_discarded_block(std::uint32_t ref, std::vector<std::uint32_t>& stack);
   void walk_zone(std::uint32_t ref);
-  void walk_pages(std::uint32_t page, Kind kind);
+  void walk_pages(std::uint32_t page, UsageField kind);
   void walk_snapshots(const ZoneEntry& entry);
   void walk_archive(std::uint32_t ref);
   void check_snapshot(const ZoneView& zone, const ZoneSnapshot& version);
@@ -69,7 +69,8 @@ class Auditor {
   void check_counts(const ZoneEntry& entry);
   void check_history(const ZoneView& zone, const ZoneEntry& entry);
   void walk_record(std::uint32_t ref);
-  void count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rdata, Kind signatures);
+  void count_record(std::uint32_t ref, UsageField owner, UsageField headers, UsageField rdata,
+                    UsageField signatures);
   void check_record(const RecordView& record);
   void check_rrset(const RecordView& record, const RRsetView& rrset);
 
@@ -101,7 +102,7 @@ void Auditor::fault_at(ByteView labels, std::string_view what) {
 }
 
 /// False when the block does not lie in the store, or more blocks were met than the store can have.
-bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
+bool Auditor::count(std::uint32_t ref, std::size_t octets, UsageField kind) {
   const std::size_t size = shm::block_bytes(octets);
   if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
     fault(fmt::format("a reference leads to {}, where no block of {} bytes is", ref, octets));
@@ -125,7 +126,7 @@ bool Auditor::count(std::uint32_t ref, std::size_t octets, Kind kind) {
 }
 
 /// Puts a branch on the path; false when `ref` is a leaf or damaged.
-bool Auditor::enter(std::vector<Step>& path, std::uint32_t ref, Kind counted_as) {
+bool Auditor::enter(std::vector<Step>& path, std::uint32_t ref, UsageField counted_as) {
   LeafBlock leaf;
   const Trie trie(window_, ref, LeafKind::kRecord);
   const Branch* branch = trie.branch_at(ref, leaf);
@@ -145,7 +146,8 @@ bool Auditor::enter(std::vector<Step>& path, std::uint32_t ref, Kind counted_as)
 }
 
 /// Depth first, so leaves come in the order of their names.
-void Auditor::walk_trie(std::uint32_t root, LeafKind kind, Kind counted_as, const OnLeaf& on_leaf) {
+void Auditor::walk_trie(std::uint32_t root, LeafKind kind, UsageField counted_as,
+                        const OnLeaf& on_leaf) {
   if (root == 0) return;
   std::vector<Step> path;
   TrieKey before;
@@ -259,7 +261,7 @@ void Auditor::walk_discarded_block(std::uint32_t ref, std::vector<std::uint32_t>
   LeafBlock leaf;
   const Trie trie(window_, ref, LeafKind::kRecord);
   const Branch* branch = trie.branch_at(ref, leaf);
-  constexpr Kind kind = &Usage::discarded;
+  constexpr UsageField kind = &Usage::discarded;
   if (branch == nullptr) return count_record(ref, kind, kind, kind, kind);
   if (count(ref, Branch::octets(branch->count()), kind))
     stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
@@ -290,7 +292,7 @@ void Auditor::walk_zone(std::uint32_t ref) {
   walk_snapshots(*entry);
 }
 
-void Auditor::walk_pages(std::uint32_t page, Kind kind) {
+void Auditor::walk_pages(std::uint32_t page, UsageField kind) {
   while (page != 0 && count(page, kSharedPageBytes, kind))
     page = window_.at(shm::Ref<SharedPage>{page})->older;
 }
@@ -309,7 +311,7 @@ void Auditor::check_counts(const ZoneEntry& entry) {
 }
 
 void Auditor::walk_history(const ZoneEntry& entry) {
-  constexpr Kind kind = &Usage::history;
+  constexpr UsageField kind = &Usage::history;
   walk_trie(entry.history, LeafKind::kRecord, kind,
             [&](std::uint32_t ref) { count_record(ref, kind, kind, kind, kind); });
   if (entry.history != 0) check_history(StoreView(window_, root_ref_, 0).zone_at(apex_), entry);
@@ -338,7 +340,7 @@ void Auditor::walk_archive(std::uint32_t ref) {
       !count(ref, entry->octets(), &Usage::snapshots))
     return fault("archived data cannot be read");
   names_ = records_ = 0;
-  constexpr Kind kind = &Usage::snapshots;
+  constexpr UsageField kind = &Usage::snapshots;
   const std::uint64_t before = audit_.usage.snapshots;
   const auto on_leaf = [this](std::uint32_t leaf) {
     count_record(leaf, kind, kind, kind, kind);
@@ -388,8 +390,8 @@ void Auditor::check_history(const ZoneView& zone, const ZoneEntry& entry) {
     fault(fmt::format("its history has {} records that can be read, of {}", found, promised));
 }
 
-void Auditor::count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rdata,
-                           Kind signatures) {
+void Auditor::count_record(std::uint32_t ref, UsageField owner, UsageField headers,
+                           UsageField rdata, UsageField signatures) {
   RecordParts parts;
   if (!take_apart(window_, ref, parts))
     return fault(fmt::format("the record at {} cannot be read", ref));

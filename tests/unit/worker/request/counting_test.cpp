@@ -12,7 +12,7 @@ IpAddress client(unsigned number) {
   return *IpAddress::from_text(fmt::format("192.0.2.{}", number));
 }
 
-class NotesOfSecondaries : public testing::Test {
+class NotesOfSecondaries : public ::testing::Test {
  protected:
   /// The value of the client's note; 0: it has none.
   [[nodiscard]] std::uint64_t note(unsigned number) const {
