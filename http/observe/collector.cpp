@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/steady_time.h"
 #include "http/observe/kernel_sockets.h"
 #include "http/observe/manager_client.h"
 #include "http/observe/process_facts.h"
@@ -17,12 +18,6 @@ std::uint64_t coarse_seconds() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return static_cast<std::uint64_t>(now.tv_sec);
-}
-
-std::uint64_t steady_milliseconds() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
 void add_process(Observed& observed, std::string name, std::uint32_t pid) {

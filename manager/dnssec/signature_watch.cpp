@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/progress.h"
+#include "base/steady_time.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
@@ -32,12 +33,6 @@ constexpr std::chrono::seconds kLookInterval{1};
 constexpr std::size_t kSweepSlice = 1000;
 /// Zones with fewer names are verified faster than threads are started.
 constexpr std::uint64_t kNamesForThreads = 500;
-
-std::uint64_t steady_milliseconds() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
 
 /// Whether there is anything to verify: keys, signatures, or a digest.
 bool has_signatures(const zone::ZoneView& zone) {
@@ -345,10 +340,11 @@ void SignatureWatch::log_faults(const dns::Name& zone, State& state, const Task&
   const std::uint64_t now = options_.now();
   if (!is_new && now < state.told_at + kRepeatAfter) return;
   state.told_at = now;
-  if (!lines_.take(steady_milliseconds())) return static_cast<void>(++lines_left_out_);
+  const auto left_out = lines_.one_more(steady_milliseconds());
+  if (!left_out) return;
   log::warning("zone_not_valid", "zone", to_text(zone), "serial", task.serial.value, "faults",
                result.fault_count, "reason", result.faults.front(), "left_out",
-               std::exchange(lines_left_out_, 0));
+               *left_out);
 }
 
 void SignatureWatch::look_at_end(const dns::Name& zone, State& state) {
@@ -357,10 +353,11 @@ void SignatureWatch::look_at_end(const dns::Name& zone, State& state) {
   if (state.warned_at != 0 && now < state.warned_at + kRepeatAfter) return;
   state.warned_at = now;
   ++counters_.warnings;
-  if (!lines_.take(steady_milliseconds())) return static_cast<void>(++lines_left_out_);
+  const auto left_out = lines_.one_more(steady_milliseconds());
+  if (!left_out) return;
   log::warning("signatures_end", "zone", to_text(zone), "set", state.end_of, "s",
                state.end < now ? 0 : state.end - now, "left_out",
-               std::exchange(lines_left_out_, 0));
+               *left_out);
 }
 
 void SignatureWatch::set_faults(State& state, std::uint64_t faults) {

@@ -16,7 +16,7 @@
 #include "manager/commit/committer.h"
 #include "manager/dnssec/changes_verification.h"
 #include "manager/support/background_threads.h"
-#include "manager/support/token_bucket.h"
+#include "manager/support/burst_limited_log.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 
@@ -123,8 +123,7 @@ class SignatureWatch {
   std::shared_ptr<Task> under_way_;
   std::uint64_t zones_with_faults_ = 0;
   Counters counters_;
-  TokenBucket lines_{1, 100};
-  std::uint64_t lines_left_out_ = 0;
+  BurstLimitedLog lines_{1, 100};
   bool held_ = false;
   bool stopped_ = false;
   BackgroundThreads thread_{1, BackgroundThreads::kIdleNice};  // ends first: uses the others

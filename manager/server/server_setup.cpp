@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "base/pause_point.h"
+#include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
@@ -9,6 +10,7 @@
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "manager/start/log_options.h"
+#include "manager/support/burst_limited_log.h"
 #include "shm/slot_guard.h"
 
 namespace pando::manager {
@@ -21,6 +23,10 @@ std::uint64_t now_milliseconds() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
+
+/// Clients, and a worker that is not its own master, choose how many transfers end.
+constexpr std::uint32_t kTransferLinesPerSecond = 1'000;
+constexpr std::uint32_t kTransferLinesAtOnce = 10'000;
 
 /// pando-http reads. It edits what its keys may edit: a fault in it must change nothing else.
 ControlServer::Rights control_rights(std::uint32_t uid, const config::Settings& settings) {
@@ -226,12 +232,16 @@ WorkerPool::Hooks Server::worker_hooks() {
     return std::shared_ptr<const dns::TsigKeyring>(configuration_.runtime,
                                                    &configuration_.runtime->keys);
   };
-  hooks.transfer_finished = [](std::uint32_t slot, const ipc::TransferFinished& transfer) {
+  BurstLimitedLog limit(kTransferLinesPerSecond, kTransferLinesAtOnce);
+  hooks.transfer_finished = [limit](std::uint32_t slot,
+                                    const ipc::TransferFinished& transfer) mutable {
+    const auto left_out = limit.one_more(steady_milliseconds());
+    if (!left_out) return;
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
               "kind", transfer.incremental ? "ixfr" : "axfr", "complete",
               transfer.end == ipc::TransferEnd::kComplete, "reason", to_text(transfer.end),
               "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
-              transfer.milliseconds, "slot", slot);
+              transfer.milliseconds, "slot", slot, "left_out", *left_out);
   };
   hooks.current_version = [this] { return data_->store->current().number; };
   hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };

@@ -5,6 +5,7 @@
 #include <asio/this_coro.hpp>
 
 #include "base/random.h"
+#include "base/steady_time.h"
 #include "dns/message/message.h"
 #include "manager/net/message_stream.h"
 
@@ -13,12 +14,6 @@ namespace pando::manager {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::uint64_t steady_milliseconds() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch())
-          .count());
-}
 
 std::chrono::milliseconds left_until(Clock::time_point deadline) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
