@@ -133,7 +133,7 @@ AddedZoneList::AddedZoneList(Files& files, const std::string& journal)
       path_(config::added_list_path(journal)),
       mark_path_(config::added_mark_path(journal)) {}
 
-/// Of the file's name, inode, size and times: 0 without a file.
+/// Hash of the file's name, inode, size and times; 0 without a file.
 std::uint64_t AddedZoneList::fingerprint() const {
   const auto fd = config::open_regular_file(path_);
   if (!fd) return 0;
