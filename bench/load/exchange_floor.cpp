@@ -4,8 +4,8 @@
 //   bench_exchange_floor [ROUNDS [GAP-MS]]
 //
 // A datagram wakes the first thread, as a NOTIFY does. The first thread wakes a second one by
-// eventfd. The second thread sends 60 octets over TCP, gets 600, and wakes the first one, which
-// writes 400 bytes to a file, syncs the file, and answers the datagram. Rows without the second
+// eventfd. The second thread sends 60 octets over TCP, gets 600, and wakes the first one. The first
+// thread writes 400 bytes to a file, syncs the file, and answers the datagram. Rows without second
 // thread, and without the file, tell the price of each. Between rounds all sleep for GAP-MS (30),
 // as in bench/updates.py ixfr: waking up cold is most of the price.
 

@@ -120,8 +120,8 @@ class ImageReplay {
     return {};
   }
 
-  /// After a gap: zones of which records may be lost get a serial that nobody has seen, because
-  /// other data have had each serial that the lost records led to.
+  /// After a gap, zones that may have lost records get a serial that nobody has seen: other data
+  /// have had each serial that the lost records led to.
   Status raise_serials() {
     if (gaps_ == 0) return {};
     std::vector<dns::Name> names;

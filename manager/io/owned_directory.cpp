@@ -40,8 +40,8 @@ std::string next_name(std::string& rest) {
   return name;
 }
 
-/// Follows a path name by name. The kernel would follow any link in it, and a link of the server's
-/// user would lead a process that is still root wherever that user likes.
+/// Follows a path name by name. The kernel would follow any link in a path. A link of the server's
+/// user would then lead a process that is still root wherever that user likes.
 class PathWalk {
  public:
   explicit PathWalk(std::string path) : rest_(std::move(path)) {}

@@ -447,7 +447,7 @@ Status AddedZoneList::write_whole() {
   return {};
 }
 
-/// Behind the list, which is whole without its mark.
+/// Written after the list, which is whole without its mark.
 Status AddedZoneList::write_mark() {
   if (files_.open(mark_path_, OpenMode::kRead)) return {};
   return write_file_atomically(files_, mark_path_, text_bytes(kMark));
