@@ -50,7 +50,7 @@ std::vector<Bytes> read_queries(const std::string& path, bool dnssec_ok) {
   return queries;
 }
 
-/// Batches of 64, as a busy worker has them; the octets of all responses.
+/// Answers in batches of 64, as a busy worker does. Returns the octets of all responses.
 [[gnu::noinline]] std::uint64_t answer_each(worker::Responder& responder,
                                             const zone::StoreView& view,
                                             const std::vector<Bytes>& queries, Bytes& space) {

@@ -1,5 +1,5 @@
-// What a worker does for an AXFR out, without sockets: loads one zone into a store and writes all of
-// its records into messages, ROUNDS times.
+// Measures a worker's part of an AXFR out, without sockets: a zone is loaded into a store, and all
+// of its records are written into messages, ROUNDS times.
 //
 //   bench_transfer_path ZONE-FILE ORIGIN [ROUNDS]
 //

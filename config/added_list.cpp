@@ -43,7 +43,7 @@ class ChangeReader {
       at_ = line_end;
     }
     if (list_.end == 0)
-      return fail(Errc::kCorrupt, "no change in it is whole: a change ends with a line '{}'",
+      return fail(Errc::kCorrupt, "no change of the list is whole: a change ends with a line '{}'",
                   kCommit);
     // Comments behind the last change are no change.
     if (damaged_ != 0 || !change_.empty() || at_ < text_.size())

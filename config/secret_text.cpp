@@ -36,7 +36,7 @@ std::size_t start_of_line(std::string_view text, int line) {
   return at;
 }
 
-/// The secret becomes kNoSecret, with the quotes around it. False: it is not on its line as it is.
+/// Puts kNoSecret in the place of a secret and its quotes. False: the secret is spelt otherwise.
 bool replace_secret(std::string& text, const FoundSecret& one) {
   const std::size_t start = start_of_line(text, one.mark.line);
   // Columns count characters, of which the octets are at least as many.

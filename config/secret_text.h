@@ -14,8 +14,8 @@ struct TextWithoutSecrets {
 };
 
 /// The text of a configuration with `kNoSecret` in the place of each `secret` of `keys` and
-/// `http.keys`. kInvalid when the text is not YAML, or when a secret is written in a form that
-/// cannot be found in the text (over several lines, or with escapes).
+/// `http.keys`. kInvalid: the text is not YAML, or a secret in it cannot be found as it is, since
+/// it goes over several lines or has escapes.
 Result<TextWithoutSecrets> without_secrets(std::string_view text);
 
 /// Neither base64 nor of the form that pando-http takes: a configuration with it is refused.

@@ -58,7 +58,7 @@ int run_manager(manager::Server::Options options) {
   }
   const log::Options logging = manager::log_options(loaded.settings.server.log);
   log::start(logging);
-  // Workers inherit it for the lines before they hear of server.log from this process.
+  // Workers inherit level and format for the lines before this process sends them server.log.
   ::setenv("PANDO_LOG_LEVEL", logging.level.c_str(), 1);
   ::setenv("PANDO_LOG_FORMAT", logging.format.c_str(), 1);
   // Without its file a session key has a secret that nobody has: all else can be served.

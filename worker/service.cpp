@@ -58,7 +58,7 @@ ManagerLink::Handlers Service::link_handlers() {
   handlers.close = [this](const ipc::CloseSockets& message) { close(message); };
   handlers.xdp_queues = [this] { return xdp_.held(); };
   handlers.serve_xdp = [this](const ipc::ServeXdp& what, std::vector<Fd>&& descriptors) {
-    if (!core_.attached()) return fail("an interface's queue before a store");
+    if (!core_.attached()) return fail("the manager sent an interface's queue before a store");
     xdp_.add(what, std::move(descriptors));
   };
   handlers.close_xdp = [this](const ipc::CloseXdp& message) { xdp_.close(message.queue); };

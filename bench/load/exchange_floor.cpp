@@ -1,13 +1,13 @@
-// What the machine itself takes for the steps of one IXFR that a NOTIFY brings: the processor time
-// of a process that does its system calls and nothing else.
+// Measures the machine's own price of one IXFR that a NOTIFY brings: the processor time of a
+// process that makes the system calls of such an exchange and does nothing else.
 //
 //   bench_exchange_floor [ROUNDS [GAP-MS]]
 //
-// A datagram wakes the first thread, as a NOTIFY does; it wakes a second one by eventfd, which
-// sends 60 octets over TCP to a third party, gets 600, and wakes the first one, which writes 400
-// octets to a file, syncs it, and answers the datagram. Rows without the second thread, and
-// without the file, tell what each is worth. Between rounds everybody sleeps for GAP-MS (30): that
-// is what bench/updates.py ixfr does, and waking up cold is most of the price.
+// A datagram wakes the first thread, as a NOTIFY does. The first thread wakes a second one by
+// eventfd. The second thread sends 60 octets over TCP, gets 600, and wakes the first one. The first
+// thread writes 400 bytes to a file, syncs the file, and answers the datagram. Rows without second
+// thread, and without the file, tell the price of each. Between rounds all sleep for GAP-MS (30),
+// as in bench/updates.py ixfr: waking up cold is most of the price.
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 // FILE has one name and type A or SOA per line. SECONDS 0: until SIGTERM. With WAIT in the
 // environment it says "ready" when it has read FILE, and begins with the first line of its input.
 // Queries leave from the local ports in turn, or from eight of the kernel's choice. Prints sent,
-// answered, bad (no answer with RCODE NOERROR) and lost queries, the time from when a burst was due
-// to each of its answers, and how late the latest burst left: when that is much, the figures are
-// those of this program.
+// answered, bad (no answer with RCODE NOERROR) and lost queries. Times to an answer count from when
+// the burst was due. The delay of the latest burst is printed, too: a large one means that the
+// figures are those of this program.
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -35,8 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostPerBurst = 64;
 constexpr std::size_t kPortsByDefault = 8;
-/// What has not been answered by then is lost.
-constexpr std::chrono::milliseconds kPatience{300};
+/// A query without an answer after this time counts as lost.
+constexpr std::chrono::milliseconds kAnswerTimeout{300};
 
 volatile std::sig_atomic_t ending = 0;
 void end_soon(int /*signal*/) { ending = 1; }
@@ -114,7 +114,7 @@ class Run {
       send_burst(due);
     }
     seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
-    receive_until(Clock::now() + kPatience);
+    receive_until(Clock::now() + kAnswerTimeout);
   }
 
   void print() {

@@ -7,9 +7,9 @@
 // Update i replaces the A RRset at n<i mod NAMES>.ZONE by one record, so a zone of NAMES such names
 // keeps its size. i begins with the time in microseconds: were it 0 each time, what a run before
 // has set would be no change, and cost next to nothing. With `look` each acknowledged update is
-// asked for at once, from another port; no more clients than names then. With a rate no more than
-// that many are sent per second, and the time that an update took counts from when it was due, so
-// that a stall is all in the figures; with COUNT 0 it goes on until SIGTERM. The clients send from
+// asked for at once, from another port; no more clients than names then. RATE is the most updates
+// per second. An update's time then counts from when the update was due, so that the figures have
+// all of a stall. With COUNT 0 the program goes on until SIGTERM. The clients send from
 // the local ports in turn, or from ports of the kernel's choice. Prints answered, refused and lost
 // messages, seconds and rate, the time that updates took, and how many looks found an older
 // address.

@@ -26,9 +26,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLookAgain{50};
 constexpr const char* kHttpUnit = "pando-http.service";
 constexpr const char* kSystemctl = "systemctl";
-/// Settings of the manager's unit for the hand-over. Workers that are the old manager's children go
-/// on until the new one has taken them over. systemd itself starts the new one, because it lets the
-/// sockets that it keeps go when a unit has stopped.
+/// Settings of the manager's unit for the hand-over. The old manager's workers go on until the new
+/// manager has taken them over. systemd itself starts the new manager, because a stop of the unit
+/// would let the kept sockets go.
 constexpr const char* kWhileUpgraded =
     "[Service]\n"
     "KillMode=process\n"

@@ -11,7 +11,7 @@ namespace pando::ctl {
 /// Addresses of this host's interfaces, as text.
 [[nodiscard]] std::set<std::string> own_addresses();
 
-/// Whether it stands for all addresses of its family: 0.0.0.0 or `::`.
+/// Whether the address stands for all of its family: 0.0.0.0 or `::`.
 [[nodiscard]] bool is_any(const IpAddress& address) noexcept;
 
 }  // namespace pando::ctl

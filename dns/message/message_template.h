@@ -57,8 +57,8 @@ class MessageTemplate {
   std::uint16_t authority_records_ = 0;
 };
 
-/// The NS RRset of a referral and its servers' addresses, reusable at every cut of a zone that has
-/// the same servers, none of them at or below the cut. Owners of the NS records point to the cut
+/// The NS RRset of a referral and its servers' addresses. Every cut of a zone with the same servers
+/// can use them, if no server is at or below the cut. Owners of the NS records point to the cut
 /// within the question; all other pointers lead to the zone's apex, where the question ends, or to
 /// names of the NS records. So records may come between NS RRset and addresses (DS, RFC 4035 §3.1.4).
 class ServerSetTemplate {

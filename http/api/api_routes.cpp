@@ -120,8 +120,8 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
                          const AccessKey& client) const {
   const auto name = name_of_id(take_part(path));
   if (!name) return error_response(name.error());
-  // As if it were not there, which is no business of this client either. Clients that look for the
-  // zone of a name go on with its parent.
+  // A client does not learn whether a zone of others exists. Clients that look for the zone of a
+  // name go on with the name's parent.
   if (!client.sees(*name)) return not_found();
   const ZoneRequest wanted{request, *name, path};
   if (is_reading(request)) return read(wanted);

@@ -28,10 +28,10 @@ struct RRsetChange {
 /// RRsets and records of one request. It is the manager's limit for a transaction, too.
 inline constexpr std::size_t kMostChanges = 20'000;
 
-/// Reads the content of a PATCH of `zone`, by the rules of PowerDNS: names and names in data have a
-/// final dot, at most one REPLACE and one DELETE of an RRset. kCorrupt: no JSON, or JSON that is
-/// nested too deeply. kInvalid: a rule is broken; comments and disabled records, which have no
-/// place in a zone, too. kFull: more than kMostChanges.
+/// Reads the content of a PATCH of `zone` by the rules of PowerDNS. Names, also in data, have a
+/// final dot; an RRset has at most one REPLACE and one DELETE. kCorrupt: no JSON, or JSON that is
+/// nested too deeply. kInvalid: a broken rule, or a comment or disabled record, which no zone has a
+/// place for. kFull: more than kMostChanges.
 Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView zone);
 /// The same of an array of RRsets alone.
 Result<std::vector<RRsetChange>> read_rrsets(const nlohmann::json& rrsets, dns::NameView zone);

@@ -38,7 +38,7 @@ class Conversation {
   using Clock = std::chrono::steady_clock;
   explicit Conversation(Fd socket) : socket_(std::move(socket)) {}
   Fd socket_;
-  Clock::time_point end_ = Clock::now() + ZoneWriter::kPatience;
+  Clock::time_point end_ = Clock::now() + ZoneWriter::kTimeout;
 };
 
 ipc::ControlRequest request_for(std::string_view verb, const dns::Name& zone,

@@ -36,7 +36,7 @@ class ZoneWriter {
   [[nodiscard]] Status retransfer(const dns::Name& zone) const;
 
   /// For a whole change, the wait for a disk included.
-  static constexpr std::chrono::seconds kPatience{30};
+  static constexpr std::chrono::seconds kTimeout{30};
 
  private:
   std::string run_directory_;

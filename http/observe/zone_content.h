@@ -29,7 +29,7 @@ struct ZoneContent {
 };
 
 /// Reads a whole zone of one version of its data, a few names at a time and without a pin. Changes
-/// of other zones cost a repetition of one step; a change of this zone makes it begin anew.
+/// of other zones repeat one step of the reading, and a change of this zone repeats all of it.
 /// kNotFound: no such zone. kUnsupported: it has no data. kFull: it changes too quickly, or its
 /// text is larger than `most_bytes`.
 Result<ZoneContent> read_zone(const shm::Observer& observer, const dns::Name& apex,

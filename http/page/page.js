@@ -378,7 +378,7 @@ function managerNotices(manager, add) {
   if (manager.counters.zones_not_valid > 0)
     add(true, `${plural(manager.counters.zones_not_valid, "signed zone has", "signed zones have")} faults.`);
   if (store.effective_limit > 0 && store.live > 0.9 * store.effective_limit)
-    add(true, `The store is nearly full: ${bytes(store.live)} of ${bytes(store.effective_limit)} are in use.`);
+    add(true, `Less than a tenth of the store is free: ${bytes(store.live)} of ${bytes(store.effective_limit)} are in use.`);
   if (failed > 0) add(false, `${plural(failed, "update has", "updates have")} failed since the manager started.`);
   if (manager.image_not_used) add(false, `An image was not used: ${manager.image_not_used}`);
   if (manager.image_quarantined) add(false, `An image is quarantined: ${manager.image_quarantined}`);

@@ -21,9 +21,9 @@ class Access {
   explicit Access(std::vector<AccessKey> keys, std::vector<std::string> hosts = {})
       : keys_(std::move(keys)), hosts_(std::move(hosts)) {}
 
-  /// Whether the request means this server by its Host field. Without keys, whoever can connect
-  /// reads, and so could a web page in a local browser whose own name leads to this server's
-  /// address (DNS rebinding): the browser then sends the page's name. With keys any host is good.
+  /// Whether the request means this server by its Host field. Without keys every client that can
+  /// connect reads. So could a web page in a local browser whose name leads to this server
+  /// (DNS rebinding): the browser then sends the page's name. With keys any host is good.
   [[nodiscard]] bool is_addressed_by(const Request& request) const;
   /// The response to a request for another host: 421 (RFC 9110 §15.5.20).
   [[nodiscard]] static Response misdirected();

@@ -16,7 +16,7 @@ namespace pando::manager {
 namespace {
 
 constexpr std::chrono::seconds kInterval{1};
-/// After an error that may pass, as a full store.
+/// Pause after an error that may pass, such as a full store.
 constexpr std::uint64_t kRetryAfter = 10;  // seconds
 constexpr std::size_t kMostLines = 10;     // of the log, about refused members of one look
 

@@ -18,9 +18,9 @@
 
 namespace pando::manager {
 
-/// Serves the member zones of consumed catalogs (RFC 9432): looks at each catalog zone once a
-/// second, and when its data or the configuration have changed, makes the catalog's part of the
-/// list of added zones equal to its members.
+/// Serves the member zones of consumed catalogs (RFC 9432). Each catalog zone is looked at once a
+/// second. If its data or the configuration have changed, the catalog's part of the list of added
+/// zones is made equal to its members.
 ///
 /// A broken catalog changes nothing. If more than half of the members leave at once, they stay for
 /// `removal-grace`: a catalog that was emptied by mistake must not take its zones away.

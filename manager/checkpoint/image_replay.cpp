@@ -61,7 +61,7 @@ class ImageReplay {
     image_ = last_;
   }
 
-  /// Records are lost that come before the next one.
+  /// Counts a gap: `records` records before the next one are lost.
   void pass_gap(std::uint64_t records) noexcept {
     ++gaps_;
     lost_records_ += std::min(records, kUncounted);
@@ -120,8 +120,8 @@ class ImageReplay {
     return {};
   }
 
-  /// After a gap: zones of which records may be lost get a serial that nobody has seen, because
-  /// other data have had each serial that the lost records led to.
+  /// After a gap, zones that may have lost records get a serial that nobody has seen: other data
+  /// have had each serial that the lost records led to.
   Status raise_serials() {
     if (gaps_ == 0) return {};
     std::vector<dns::Name> names;
@@ -257,9 +257,9 @@ class ImageReplay {
         return is_in_doubt(zone) ? Status() : lose(record.zone);
       case RecordKind::kTransfer:
         // A zone that was sent whole may be another one with the same serial.
-        return record.from == record.to ? lose(record.zone) : apply_difference(zone, record);
+        return record.from == record.to ? lose(record.zone) : apply_changeset(zone, record);
       default:
-        return apply_difference(zone, record);
+        return apply_changeset(zone, record);
     }
   }
 
@@ -269,7 +269,7 @@ class ImageReplay {
     return next_->draft().put_zone_source(record.zone, *source);
   }
 
-  Status apply_difference(const zone::ZoneView& zone, const JournalRecord& record) {
+  Status apply_changeset(const zone::ZoneView& zone, const JournalRecord& record) {
     const bool follows = zone.serial() == record.from;
     const bool in_doubt = is_in_doubt(zone);
     if (!follows && !in_doubt) return lose(record.zone);

@@ -54,14 +54,14 @@ std::vector<zone::DumpNote> notes_of_zone(const JournalHistory& history, const z
   std::vector<zone::DumpNote> notes;
   if (!zone.loaded()) return notes;
   const MergeBase state = served_merge_base(history, zone, position);
-  const zone::ZoneFileInfo noted = merge_base_file(zone);
+  const zone::ZoneFileInfo base = merge_base_file(zone);
   if (!history.knows(zone.apex()) && state.dynamic_changes.known()) {
-    if (noted.stamp != 0) notes.push_back(file_note(zone, noted));
+    if (base.stamp != 0) notes.push_back(file_note(zone, base));
     return notes;
   }
   notes = notes_of(dns::Name(zone.apex()), zone.serial(), state);
   auto source = state.source;
-  if (zone.source_mtime_ns() != 0) source = noted;
+  if (zone.source_mtime_ns() != 0) source = base;
   if (source) notes.push_back(file_note(zone, *source));
   return notes;
 }

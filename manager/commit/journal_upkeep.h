@@ -24,8 +24,8 @@ class JournalUpkeep {
                 std::chrono::milliseconds pause_before_healing = std::chrono::seconds(10));
 
   void set_limit(std::uint64_t bytes) noexcept { limit_ = bytes; }
-  /// Begins a round if the journal is too large, or if a part of it could not be read for a while
-  /// and the live store has what is missing (Journal::has_gap_to_close). Call after commits.
+  /// Begins a snapshot if the journal is too large. A part unreadable for a while is a reason, too,
+  /// if the live store has its records (Journal::has_gap_to_close). Call after commits.
   /// `blocked`: the old files are still being read.
   void check(bool blocked);
   /// `hook` is called on the commit thread after a snapshot is written. The journal's old files are

@@ -204,7 +204,7 @@ void RecordControl::diff(const Request& request, const Reply& reply) {
   auto zone = dns::Name::from_text(request.name);
   if (!zone) return reply(pass(zone));
   if (request.serials.size() > 2)
-    return reply(fail(Errc::kInvalid, "a difference is between two serials"));
+    return reply(fail(Errc::kInvalid, "zone diff takes two serials at most"));
   if (request.serials.empty()) return reply(diff_of_transaction(request, *zone));
   read_in_pool(
       *zone,

@@ -31,8 +31,8 @@ class RollingRestart {
   RollingRestart(const RollingRestart&) = delete;
   RollingRestart& operator=(const RollingRestart&) = delete;
 
-  /// kExists: a restart is under way. `step_time`: how long a new worker may take until it serves,
-  /// and an old one until it has gone; behind that the restart ends with an error, and the workers
+  /// kExists: a restart is under way. `step_time`: limit for a new worker until it serves, and for
+  /// an old one until it has gone. Beyond the limit the restart ends with an error, and the workers
   /// that were not replaced go on.
   Status begin(Done done, std::chrono::milliseconds step_time = std::chrono::seconds(60));
 

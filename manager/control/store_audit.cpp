@@ -16,10 +16,10 @@ namespace {
 /// A reply stays below ipc::kMaxReplyBytes with this many.
 constexpr std::size_t kMostSnapshots = 10'000;
 
-/// Bytes of the file outside blocks: room in chunks that are in use (the root block of some hundred
-/// bytes counts as that), chunks that are free, wait for readers or belong to an unpublished
-/// version, and the store's own tables. While an image is borrowed its chunks are in no
-/// file of ours: the sum is larger than the memory by them.
+/// Adds the bytes of the file outside blocks: the store's tables, room in chunks that are in use,
+/// and chunks that are free, wait for readers or belong to an unpublished version. The root block
+/// of some hundred bytes counts as room. While an image is borrowed, its chunks are in no file of
+/// ours, so the sum exceeds the memory by their size.
 void add_room(ipc::Counters& bytes, const shm::StoreStats& stats,
               const std::vector<std::uint32_t>& occupied) {
   std::uint64_t blocks = 0;

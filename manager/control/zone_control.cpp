@@ -116,7 +116,7 @@ void ZoneControl::freeze(const ipc::ControlRequest& request, const Reply& reply)
   });
 }
 
-/// Also of a zone that left the configuration. A secondary zone asks its primaries at once.
+/// The zone may have left the configuration. A secondary zone asks its primaries at once.
 void ZoneControl::thaw(const ipc::ControlRequest& request, const Reply& reply) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return reply(pass(name));

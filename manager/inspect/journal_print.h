@@ -25,12 +25,12 @@ struct JournalPage {
   std::size_t rows = 100;  ///< resource records that a row has at most of each list
 };
 
-/// The page from the files of a journal that may go on meanwhile. Damage and files that cannot be
-/// read are told in the result; what is sound behind them is read.
+/// Reads a page from the files of a journal that may be written meanwhile. The result names damage
+/// and unreadable files; sound records behind them are read.
 [[nodiscard]] ipc::JournalPrintResult print_journal(Files& files, JournalFiles journal,
                                                     const JournalPage& page);
 
-/// The same for a journal's folder, or a single segment of one, that no manager has. kExists: a
+/// Reads a page from a journal's folder, or from a single segment, that no manager has. kExists: a
 /// manager works in the folder. kNotFound: there is no journal. kCorrupt, kLayout: a single segment
 /// that cannot be read at all.
 [[nodiscard]] Result<ipc::JournalPrintResult> print_journal_at(const std::string& path,

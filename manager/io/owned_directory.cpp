@@ -40,8 +40,8 @@ std::string next_name(std::string& rest) {
   return name;
 }
 
-/// Follows a path name by name. The kernel would follow any link in it, and a link of the server's
-/// user would lead a process that is still root wherever that user likes.
+/// Follows a path name by name. The kernel would follow any link in a path. A link of the server's
+/// user would then lead a process that is still root wherever that user likes.
 class PathWalk {
  public:
   explicit PathWalk(std::string path) : rest_(std::move(path)) {}
@@ -156,7 +156,8 @@ Result<Fd> OwnedDirectory::open_file(const std::string& name) const {
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return fail_errno("fstat " + name);
   if (!S_ISREG(status.st_mode) || status.st_nlink > 1 || !is_ours(status.st_uid))
-    return fail(Errc::kDenied, "{}: {}/{} is not a file of this server alone", what_, path_, name);
+    return fail(Errc::kDenied, "{}: {}/{} is no plain file of this server's user with one name",
+                what_, path_, name);
   if (owner_ && status.st_uid != *owner_ &&
       ::fchown(file.get(), *owner_, static_cast<gid_t>(-1)) != 0 && errno != EROFS)
     return fail_errno(fmt::format("chown {}/{}", path_, name));

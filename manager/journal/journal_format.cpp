@@ -21,13 +21,13 @@ void append_be64(Bytes& out, std::uint64_t value) {
   append_be32(out, static_cast<std::uint32_t>(value));
 }
 
-/// Covers the fields before it. So a record's length is proven without the record's body, which may
-/// be damaged or not there.
+/// Checksum of the header's fields before the checksum. It proves a record's length without the
+/// record's body, which may be damaged or absent.
 std::uint32_t frame_check(const std::uint8_t* header) noexcept {
   return static_cast<std::uint32_t>(XXH3_64bits(header, kCheckAt));
 }
 
-/// Covers the whole record except the checksum itself and the padding.
+/// Checksum of the whole record except the checksum itself and the padding.
 std::uint64_t record_checksum(ByteView record, std::uint64_t nonce) noexcept {
   const std::uint64_t head = XXH3_64bits_withSeed(record.data(), kChecksumAt, nonce);
   const ByteView body = record.subspan(kRecordHeaderBytes);

@@ -246,8 +246,8 @@ bool JournalHistory::may_have_lost_behind(dns::NameView zone, std::uint64_t posi
   return lost_up_to_ > position || snapshot_may_lack(find(zone));
 }
 
-/// All faults add up. An earlier start may have had some of them and raised the serial by these, and
-/// the record of that may be what another fault has taken.
+/// All faults add up. An earlier start may have raised the serial because of some of them, and the
+/// record of that may be among the lost ones.
 dns::Serial JournalHistory::unused_serial(dns::NameView zone, dns::Serial present) const {
   std::optional<dns::Serial> highest = present;
   const ZonePlaces* places = find(zone);

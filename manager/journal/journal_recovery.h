@@ -15,9 +15,9 @@ struct RecoveredJournal {
   std::uint64_t last = 0;  ///< the last used position; 0 = none
 };
 
-/// Renames a file that must not be lost to its name with `suffix`, and a number if a file has that
-/// name already, which may be the only trace of an earlier loss. Returns the new name. The folder is
-/// not synced.
+/// Renames a file that must not be lost to its name with `suffix`. The name gets a number, too, if
+/// a file has it already: that file may be the only trace of an earlier loss. Returns the new name.
+/// The folder is not synced.
 Result<std::string> keep_file(Files& disk, const std::string& file, std::string_view suffix);
 /// The same for a file that a snapshot has replaced and that could not be read. The operator is
 /// told.

@@ -12,8 +12,8 @@
 namespace pando::manager {
 
 /// Reads a journal snapshot, zone by zone: a dump with an index behind it. One damaged or
-/// unreadable place costs at most the zone in which it lies, because the header stands twice, each
-/// record has a checksum, and zones can be found without the index. Threads may share one object.
+/// unreadable place costs at most the zone in which it lies: the header stands twice, each record
+/// has a checksum, and zones can be found without the index. Threads may share one object.
 class SnapshotFile {
  public:
   using Place = zone::DumpPlace;

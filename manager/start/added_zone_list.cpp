@@ -133,7 +133,7 @@ AddedZoneList::AddedZoneList(Files& files, const std::string& journal)
       path_(config::added_list_path(journal)),
       mark_path_(config::added_mark_path(journal)) {}
 
-/// Of the file's name, inode, size and times: 0 without a file.
+/// Hash of the file's name, inode, size and times; 0 without a file.
 std::uint64_t AddedZoneList::fingerprint() const {
   const auto fd = config::open_regular_file(path_);
   if (!fd) return 0;
@@ -447,7 +447,7 @@ Status AddedZoneList::write_whole() {
   return {};
 }
 
-/// Behind the list, which is whole without its mark.
+/// Written after the list, which is whole without its mark.
 Status AddedZoneList::write_mark() {
   if (files_.open(mark_path_, OpenMode::kRead)) return {};
   return write_file_atomically(files_, mark_path_, text_bytes(kMark));

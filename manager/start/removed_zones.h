@@ -47,8 +47,8 @@ class RemovedZones {
   /// the number of zones that have come to the list. `history` is read in a pool thread.
   void look(RuntimePtr runtime, std::shared_ptr<HistorySource> history,
             std::function<void(std::uint64_t added)> done);
-  /// Drops the zone's records from the journal, durably when `done` is called, and the file that
-  /// was made for the zone. kNotFound: the zone is not in the list, and there was no such file.
+  /// Drops the zone's records from the journal and the file that was made for the zone, durably
+  /// when `done` is called. kNotFound: the zone is not in the list, and there was no such file.
   /// kExists: the zone is configured.
   void purge(const dns::Name& zone, std::function<void(const Status&)> done);
   using Clock = std::chrono::steady_clock;

@@ -60,8 +60,8 @@ Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& op
   return known;
 }
 
-/// The store and the journal go together. With another journal, updates that only this store has
-/// would be gone at the next host restart, and the journal's own updates would never come back.
+/// The store and the journal go together. With another journal, updates of this store alone would
+/// be gone at the next host restart, and the journal's own updates would never come back.
 Status name_owner(Files& files, shm::StoreOptions& options,
                   const config::StoreSettings& settings) {
   const std::string& journal = settings.journal;

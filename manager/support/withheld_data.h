@@ -9,18 +9,18 @@
 
 namespace pando::manager {
 
-/// Data of a zone without data: the image's, which are not served, since the journal may have later
-/// updates in a part that cannot be read. A snapshot of the zone keeps them until it has data again.
+/// Data that a zone has from the image and does not serve: the journal may have later updates in a
+/// part that cannot be read. A snapshot keeps the data until the zone serves data again.
 struct WithheldData {
   zone::ZoneView data;
   std::uint64_t position = 0;  ///< of the image; later records of the journal may be in the data
 };
 
-/// Unloads the zone and keeps its data, if the store is not in low space; else that is logged. A
-/// snapshot of a user's gives way if the zone has as many as it may. The journal's records up to
+/// Unloads the zone and keeps its data; in low space the data are dropped, which is logged. A zone
+/// with the most snapshots that it may have loses a user's. The journal's records up to
 /// `position` are in the data, and some of the later ones may be.
 Status withhold_data(zone::Draft& draft, dns::NameView apex, std::uint64_t position);
-/// The data that are kept for the zone; nullopt: it has data, or there are none.
+/// The withheld data of the zone; nullopt: the zone serves data, or none were withheld.
 [[nodiscard]] std::optional<WithheldData> withheld_data(const zone::ZoneView& zone);
 /// To be called for a zone that has data again.
 Status drop_withheld_data(zone::Draft& draft, dns::NameView apex);

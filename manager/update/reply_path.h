@@ -22,9 +22,9 @@ struct UpdateCounters {
   std::uint64_t bad_signatures = 0;
 };
 
-/// The one way back to a client. Each request ends in one call of this class, which makes the
-/// response, signs it, counts and logs the outcome, keeps the response for retransmissions, and
-/// hands it to the worker. Belongs to the commit thread.
+/// The one way back to a client. Each request ends in one call of this class. The call makes and
+/// signs the response, counts and logs the outcome, keeps the response for retransmissions, and
+/// hands the response to the worker. Belongs to the commit thread.
 class ReplyPath {
  public:
   using Clock = std::function<std::uint64_t()>;  ///< milliseconds since 1970

@@ -17,9 +17,9 @@
 
 namespace pando::manager {
 
-/// Transactions on records of primary zones, by commands: at most one for each zone. Transactions
-/// live here and not in a connection, so that a client may use several connections, and a client
-/// that dies leaves a transaction that anybody can abort. An unused one expires. Only those of a
+/// Transactions on records of primary zones, by commands: at most one for each zone. They live here
+/// and not in a connection: a client may use several connections, and every operator can abort the
+/// transaction of a client that died. An unused transaction expires. Only those of a
 /// session end with its connection.
 ///
 /// Updates go on meanwhile: the edits are applied to the version that is there at the commit. Lives

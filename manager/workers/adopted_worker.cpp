@@ -82,7 +82,7 @@ std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const WorkerSear
       value_of(words, "--slot") != std::to_string(slot) ||
       !same_directory(value_of(words, "--run-directory"), search.run_directory))
     return std::nullopt;
-  // Still the process that the descriptor is of: what was read above was about it.
+  // The pid of a process that has not ended was not reused: all read above is about this process.
   if (has_ended(child.pidfd)) return std::nullopt;
   return child;
 }

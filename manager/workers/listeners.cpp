@@ -213,7 +213,7 @@ Status Listeners::adopt_socket(std::uint32_t slot, Socket socket) {
     return fail(Errc::kNotFound, "{} is not served any more", to_text(description.local));
   if (const Socket* shared = shared_at(description.local, description.transport)) {
     if (is_same_socket(shared->fd.get(), fd)) return {};
-    return fail(Errc::kExists, "{} is a socket unit's", to_text(description.local));
+    return fail(Errc::kExists, "{} was opened by a socket unit", to_text(description.local));
   }
   for (const auto& own : of(slot)) {
     if (own.description.local != description.local ||

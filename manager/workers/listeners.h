@@ -53,9 +53,9 @@ class Listeners {
   /// stays open.
   Status open(std::uint32_t slot);
   /// Takes a socket that an adopted worker handed back. Checked against the kernel: type, local
-  /// address, SO_REUSEPORT, SO_ACCEPTCONN; kInvalid when it is not what the description says,
-  /// kNotFound when its address is not served any more, kExists when the slot has another one
-  /// there. A duplicate is accepted.
+  /// address, SO_REUSEPORT, SO_ACCEPTCONN. kInvalid: the socket is not what the description says.
+  /// kNotFound: its address is not served any more. kExists: the slot has another socket there.
+  /// A duplicate is accepted.
   Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
   /// Takes the slot's UDP sockets out of their groups without closing them. The kernel's receive
   /// path may be about to queue a datagram in a socket that is just being closed, which throws it

@@ -217,8 +217,8 @@ void detach_steering(int socket) noexcept {
 }
 
 bool withdraw_datagrams(int socket) noexcept {
-  // Bound to an interface that is none, it matches no packet; and binding detaches it from its
-  // group (udp_lib_rehash in net/ipv4/udp.c). Nobody checks that there is such an interface.
+  // A socket that is bound to an absent interface matches no packet. Binding also detaches a socket
+  // from its group (udp_lib_rehash in net/ipv4/udp.c). The kernel accepts an absent interface.
   const int no_interface = std::numeric_limits<int>::max();
   return ::setsockopt(socket, SOL_SOCKET, SO_BINDTOIFINDEX, &no_interface, sizeof no_interface) ==
          0;

@@ -40,8 +40,8 @@ Status check_listening_socket(int socket, const ipc::SocketDescription& descript
 /// A number that no other socket of the kernel has (SO_COOKIE).
 [[nodiscard]] std::uint64_t cookie_of(int socket) noexcept;
 
-/// Ends the listening of a TCP socket of which others have duplicates: it leaves its SO_REUSEPORT
-/// group, and connections that wait in it are reset, as if it had been closed everywhere.
+/// Ends the listening of a TCP socket of which others have duplicates. The socket leaves its
+/// SO_REUSEPORT group, and waiting connections are reset, as by a close everywhere.
 void stop_listening(int socket) noexcept;
 
 /// Attaches to the SO_REUSEPORT group of `socket` a program that spreads what comes at random over
@@ -49,9 +49,9 @@ void stop_listening(int socket) noexcept;
 Status attach_steering(int socket, std::size_t members, const std::vector<std::uint32_t>& excluded);
 /// Gives the choice back to the kernel's hash.
 void detach_steering(int socket) noexcept;
-/// Makes the kernel look past a UDP socket and take it out of its SO_REUSEPORT group, while what
-/// was on its way to it may still be read from it (nothing can be sent through it any more). Needs
-/// Linux 5.7 without privilege; false where that cannot be had.
+/// Takes a UDP socket out of its SO_REUSEPORT group and out of the kernel's lookups. Datagrams that
+/// were on their way can still be read; nothing can be sent through the socket any more. Without
+/// privilege this needs Linux 5.7; false where it is impossible.
 [[nodiscard]] bool withdraw_datagrams(int socket) noexcept;
 
 /// True when a datagram or a connection waits.

@@ -32,8 +32,8 @@ class WorkerAdmission {
   [[nodiscard]] bool may_connect(std::uint32_t uid) const noexcept;
 
   /// Decides on a Hello. `peer` is the process that opened the connection, as the kernel knows it;
-  /// the pid in the Hello is ignored. The process in the slot, or recorded for it, is admitted and
-  /// no other; without one, a worker that was started externally is.
+  /// the pid in the Hello is ignored. Only the process in the slot, or recorded for the slot, is
+  /// admitted. A slot without one admits a worker that was started externally.
   /// kInvalid: no such slot. kLayout: of another build. kNotFound: has ended. kExists: the slot has
   /// another process. kDenied: nobody is expected in the slot.
   [[nodiscard]] Status admit(const ipc::Hello& hello, const Child& peer, const Place& place) const;

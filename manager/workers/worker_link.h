@@ -96,8 +96,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void tell_finished();
   /// Ends the connection without a further call of a handler.
   void close() noexcept;
-  /// The same, of a worker that goes on: it is told first which of its requests were answered, for
-  /// the others fail then: SERVFAIL, and no answer to a NOTIFY over UDP.
+  /// Ends the connection to a worker that goes on. The worker is told first which of its requests
+  /// were answered. The others fail at the end: SERVFAIL, and no answer to a NOTIFY over UDP.
   void leave();
 
  private:

@@ -24,9 +24,9 @@ class XdpAttachment {
     std::uint32_t queue = 0;
     int descriptor = -1;
   };
-  /// Loads program and maps, with `sockets` in place, and attaches the program: by `link`, of an
-  /// earlier manager's program, without a gap, if its mode is the wanted one; else anew. `link` is
-  /// taken if that succeeds.
+  /// Loads program and maps with `sockets` in place, and attaches the program. If the link of an
+  /// earlier manager's program has the wanted mode, this program takes its place there without a
+  /// gap, and `link` is taken. Else the program is attached anew.
   static Result<XdpAttachment> open(const config::XdpInterface& what, const InterfaceFacts& facts,
                                     const std::vector<Endpoint>& listen,
                                     const std::vector<Socket>& sockets, Fd& link);
@@ -35,7 +35,7 @@ class XdpAttachment {
   Status put_socket(std::uint32_t queue, const Fd& socket);
   /// Frames of the queue go to the kernel from now on.
   void drop_socket(std::uint32_t queue);
-  /// Redirects what has these destinations, and nothing else.
+  /// Redirects queries to these destinations, and no others.
   Status set_addresses(const std::vector<XdpAddressKey>& wanted);
   /// Another descriptor of the link, for a worker.
   [[nodiscard]] Fd share_link() const;

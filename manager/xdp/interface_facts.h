@@ -34,10 +34,10 @@ struct InterfaceFacts {
 Result<InterfaceFacts> look_at_interface(const std::string& name);
 
 /// The destinations that the program redirects: the addresses of `listen` that frames of this
-/// interface may have. A wildcard address stands for the interface's own. Another host's or
-/// interface's address, as an anycast address of the loopback interface, counts as untagged, if the
-/// interface has no VLANs: a network card may have taken the tag off, and an untagged answer would
-/// go astray.
+/// interface may have. A wildcard address stands for the interface's own. An address of another
+/// host or interface, such as anycast on loopback, counts as untagged, and only if the interface
+/// has no VLANs. A network card may have taken the tag off, and an untagged answer would then go
+/// astray.
 [[nodiscard]] std::vector<XdpAddressKey> redirected_addresses(const std::vector<Endpoint>& listen,
                                                               const InterfaceFacts& facts);
 

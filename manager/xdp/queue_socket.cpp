@@ -72,7 +72,7 @@ Status bind_to(const Fd& socket, int interface, std::uint32_t queue, bool copies
   return fail_errno("bind of an AF_XDP socket");
 }
 
-/// Without it a call sends 32 frames at most. Kernels before 6.17 do not know the option.
+/// Without this option a call sends 32 frames at most. Kernels before 6.17 do not know the option.
 void send_batches_at_once(const Fd& socket) {
   constexpr int kMaxTxSkbBudget = 9;
   constexpr std::uint32_t kFramesOfBatch = 64;

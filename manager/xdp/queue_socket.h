@@ -21,9 +21,9 @@ struct QueueSocket {
   bool zero_copy = false;
 };
 
-/// Makes the socket and binds it. The memory is no process's until a worker maps it: the kernel
-/// gives the frames out of it, once the worker has put them into the fill ring. `copies`: the
-/// driver need not write into it, as it cannot for a program behind it. kExists: the queue has a
+/// Makes the socket and binds it. No process maps the memory until a worker does. The kernel uses
+/// the frames in it once the worker has put them into the fill ring. `copies`: the kernel copies
+/// frames, which a program behind the driver needs. kExists: the queue has a
 /// socket already, maybe of a process that has just ended.
 Result<QueueSocket> open_queue_socket(int interface, std::uint32_t queue, bool copies);
 

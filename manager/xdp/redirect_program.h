@@ -33,14 +33,14 @@ struct RedirectParts {
   MacAddress mac{};    ///< of the interface
 };
 
-/// The XDP program: redirects to the AF_XDP socket of the receive queue what is certainly a DNS
-/// query to one of the addresses, and passes all other frames to the kernel. So does a frame whose
-/// queue has no socket.
+/// The XDP program redirects a frame to the AF_XDP socket of its receive queue if the frame is
+/// certainly a DNS query to one of the addresses. All other frames pass to the kernel, and so do
+/// those of a queue without a socket.
 ///
 /// A query is a UDP datagram in one IPv4 packet without options, or one IPv6 packet without
-/// extension headers, to the interface's own MAC address, with or without one VLAN tag, with QR = 0
-/// and OPCODE = QUERY. A load balancer's PROXY header has other bits there. Checksums and lengths
-/// are not looked at: workers do that.
+/// extension headers. The frame has the interface's own MAC address and at most one VLAN tag; QR is
+/// 0 and OPCODE is QUERY. A load balancer's PROXY header has other bits there. Workers check
+/// lengths and checksums.
 [[nodiscard]] std::vector<bpf_insn> redirect_program(const RedirectParts& parts);
 
 }  // namespace pando::manager

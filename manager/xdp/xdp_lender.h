@@ -34,10 +34,10 @@ struct AdoptedXdpQueue {
 };
 
 /// Attaches the program to the interfaces of server.xdp, and lends their receive queues to workers:
-/// queue q to the q-th slot, counted round. A slot has its queue for itself from the moment at
-/// which its worker has put frames into the ring until the worker ends or the queue is taken back.
-/// Before and after that, frames pass to the kernel's sockets. Whatever fails leaves all to the
-/// sockets, and is tried again.
+/// queue q to the q-th slot, counted round. A slot has its queue for itself once its worker has put
+/// frames into the ring, and until the worker ends or the queue is taken back.
+/// Before and after that, frames pass to the kernel's sockets. A failure leaves all frames to the
+/// sockets, and the step is tried again.
 class XdpLender {
  public:
   struct Calls {

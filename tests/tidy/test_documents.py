@@ -167,11 +167,7 @@ def is_wide(line):
     return len(line) > 120 and not line.startswith("|")
 
 
-OWN_PAGES = [path for path in DOCUMENTS
-             if path.parent.name in ("howto", "reference") or path.parent == ROOT or path.name == "tutorial.md"]
-
-
-@pytest.mark.parametrize("path", OWN_PAGES, ids=relative)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
 def test_lines_of_documents_fit(path):
     assert not [line for line in path.read_text().splitlines() if is_wide(line)]
 

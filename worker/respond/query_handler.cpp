@@ -240,9 +240,9 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
   return truncated;
 }
 
-/// Puts a referral from the template of its set of servers. False, with the message and the answer
-/// unchanged, if the set is not shared or not kept, the referral does not fit, or a server is at or
-/// below the cut.
+/// Puts a referral from the template of its set of servers. False if the set is not shared or not
+/// kept, the referral does not fit, or a server is at or below the cut. Message and answer are then
+/// unchanged.
 bool QueryHandler::put_shared_referral(const dns::Question& question, const zone::ZoneView& zone,
                                        const ResolveOptions& options,
                                        dns::MessageWriter& writer) {

@@ -23,7 +23,7 @@ std::uint16_t fold_words(std::uint64_t sum) noexcept {
 
 }  // namespace
 
-/// RFC 1071 §2: the sum may be taken in any order of octets and in wider words, so eight octets are
+/// RFC 1071 §2: the sum may be taken in any order of octets and in wider words. So eight octets are
 /// added at a time, and the octets of the sum are swapped at the end.
 std::uint64_t add_to_sum(std::uint64_t sum, ByteView octets) noexcept {
   std::uint64_t words = 0;

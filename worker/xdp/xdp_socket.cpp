@@ -106,7 +106,7 @@ std::span<const ByteView> XdpSocket::receive() noexcept {
   return {batch_.data(), good};
 }
 
-/// The fill ring has room for all received frames, as it is as long as they are many.
+/// The fill ring has room for all received frames: its length is their number.
 void XdpSocket::done() noexcept {
   const std::uint64_t frame_mask = ~(std::uint64_t{frame_bytes_} - 1);
   for (std::uint32_t i = 0; i < received_; ++i)

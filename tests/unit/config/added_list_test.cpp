@@ -70,8 +70,8 @@ TEST(AddedListText, AnotherChangeThatIsDamagedIsAnError) {
     other[other.find(damaged) + 3] = 'w';
     EXPECT_THAT(zones_of(other), ElementsAre(HasSubstr("checksum"))) << damaged;
   }
-  EXPECT_THAT(zones_of(""), ElementsAre(HasSubstr("no change in it is whole")));
-  EXPECT_THAT(zones_of("a. x -\n"), ElementsAre(HasSubstr("no change in it is whole")));
+  EXPECT_THAT(zones_of(""), ElementsAre(HasSubstr("no change of the list is whole")));
+  EXPECT_THAT(zones_of("a. x -\n"), ElementsAre(HasSubstr("no change of the list is whole")));
 }
 
 TEST(AddedListText, APersonEndsAChangeWithoutChecksum) {

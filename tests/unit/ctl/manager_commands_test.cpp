@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 30s;
+constexpr auto kTimeout = 30s;
 
 using Answer = std::function<Result<json>(const ControlRequest&)>;
 using Command = std::function<int(Session&)>;
@@ -29,7 +29,7 @@ using Command = std::function<int(Session&)>;
 std::vector<ControlRequest> serve(const Fd& fd, const Answer& answer) {
   std::vector<ControlRequest> requests;
   while (true) {
-    const auto message = ipc::receive_json(fd.get(), ipc::kMaxRequestBytes, kPatience);
+    const auto message = ipc::receive_json(fd.get(), ipc::kMaxRequestBytes, kTimeout);
     if (!message) return requests;
     const auto request = ipc::request_from_json(*message);
     if (!request) return requests;
@@ -37,7 +37,7 @@ std::vector<ControlRequest> serve(const Fd& fd, const Answer& answer) {
     auto result = answer(*request);
     const json reply =
         result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error());
-    if (!ipc::send_json(fd.get(), reply, kPatience)) return requests;
+    if (!ipc::send_json(fd.get(), reply, kTimeout)) return requests;
     if (request->verb == ipc::verb::kStop) return requests;
   }
 }
@@ -61,7 +61,7 @@ Outcome run(const Answer& answer, const Command& command, bool as_json = false) 
   std::ostringstream out;
   std::ostringstream err;
   {
-    Session session(Fd{fds[0]}, {out, err, as_json}, kPatience);
+    Session session(Fd{fds[0]}, {out, err, as_json}, kTimeout);
     outcome.code = command(session);
   }
   manager.join();
@@ -151,7 +151,7 @@ TEST(AnyCommand, SaysWhenTheManagerGoesAway) {
   Fd{fds[1]}.reset();
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, kPatience).status(), kUnreachable);
+  EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, kTimeout).status(), kUnreachable);
   EXPECT_NE(err.str(), "");
 }
 
@@ -164,7 +164,7 @@ TEST(AnyCommand, FailsWhenTheManagerIsThereButNotDoneInTime) {
   EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, 20ms).reload(), kFailed);
   EXPECT_THAT(err.str(), HasSubstr("no answer in 0.02 s"));
   EXPECT_THAT(err.str(), HasSubstr("still under way"));
-  EXPECT_TRUE(ipc::receive_json(manager.get(), ipc::kMaxRequestBytes, kPatience))
+  EXPECT_TRUE(ipc::receive_json(manager.get(), ipc::kMaxRequestBytes, kTimeout))
       << "it has the request";
 }
 
@@ -468,7 +468,7 @@ TEST(StopCommand, SaysWhenTheManagerDoesNotEnd) {
   int fds[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
   const Fd server(fds[1]);
-  ASSERT_TRUE(ipc::send_json(server.get(), ipc::ok_reply(json::object()), kPatience));
+  ASSERT_TRUE(ipc::send_json(server.get(), ipc::ok_reply(json::object()), kTimeout));
   std::ostringstream out;
   std::ostringstream err;
   EXPECT_EQ(Session(Fd{fds[0]}, {out, err}, 50ms).stop(), kFailed);

@@ -14,7 +14,7 @@ namespace control_test {
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 30s;
+constexpr auto kTimeout = 30s;
 
 struct SocketPair {
   SocketPair() {
@@ -144,11 +144,11 @@ TEST(ControlCall, GetsAReplyOfManyPackets) {
   SocketPair pair;
   const json big{{"text", std::string(5 << 20, 'y')}};
   std::thread server([&] {
-    auto request = receive_json(pair.server.get(), kMaxRequestBytes, kPatience);
+    auto request = receive_json(pair.server.get(), kMaxRequestBytes, kTimeout);
     EXPECT_TRUE(request && (*request)["verb"] == "status");
-    EXPECT_TRUE(send_json(pair.server.get(), ok_reply(big), kPatience));
+    EXPECT_TRUE(send_json(pair.server.get(), ok_reply(big), kTimeout));
   });
-  const auto result = call(pair.client.get(), {.verb = "status"}, kPatience);
+  const auto result = call(pair.client.get(), {.verb = "status"}, kTimeout);
   server.join();
   ASSERT_TRUE(result) << result.error().text;
   EXPECT_EQ(*result, big);
@@ -157,15 +157,15 @@ TEST(ControlCall, GetsAReplyOfManyPackets) {
 TEST(ControlCall, ReportsAClosedConnection) {
   SocketPair pair;
   pair.server.reset();
-  EXPECT_FALSE(call(pair.client.get(), {.verb = "status"}, kPatience));
+  EXPECT_FALSE(call(pair.client.get(), {.verb = "status"}, kTimeout));
 }
 
 TEST(ControlCall, TellsWhyItWasRefusedBeforeItAsked) {
   SocketPair pair;
   const json refusal = error_reply({Errc::kDenied, "not you"});
-  ASSERT_TRUE(send_json(pair.server.get(), refusal, kPatience));
+  ASSERT_TRUE(send_json(pair.server.get(), refusal, kTimeout));
   pair.server.reset();
-  const auto result = call(pair.client.get(), {.verb = "status"}, kPatience);
+  const auto result = call(pair.client.get(), {.verb = "status"}, kTimeout);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Errc::kDenied);
   EXPECT_EQ(result.error().text, "not you");
@@ -173,10 +173,10 @@ TEST(ControlCall, TellsWhyItWasRefusedBeforeItAsked) {
 
 TEST(ControlCall, TellsWhyItWasRefusedWhileItAsked) {
   SocketPair pair;
-  ASSERT_TRUE(send_json(pair.client.get(), {{"verb", "status"}}, kPatience));
-  ASSERT_TRUE(send_json(pair.server.get(), error_reply({Errc::kDenied, "not you"}), kPatience));
+  ASSERT_TRUE(send_json(pair.client.get(), {{"verb", "status"}}, kTimeout));
+  ASSERT_TRUE(send_json(pair.server.get(), error_reply({Errc::kDenied, "not you"}), kTimeout));
   pair.server.reset();  // with the request unread
-  auto reply = receive_json(pair.client.get(), kMaxReplyBytes, kPatience);
+  auto reply = receive_json(pair.client.get(), kMaxReplyBytes, kTimeout);
   ASSERT_TRUE(reply) << reply.error().text;
   EXPECT_EQ((*reply)["error"], "not you");
 }

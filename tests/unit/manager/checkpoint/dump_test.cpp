@@ -197,7 +197,7 @@ TEST_F(Dump, HistoriesAreAsLongAsTheLimitsAllow) {
   EXPECT_TRUE(history_of(none.zone("@")).empty());
 }
 
-TEST_F(Dump, ADifferenceThatIsTooLongLeavesNoGap) {
+TEST_F(Dump, AChangesetThatIsTooLongLeavesNoGap) {
   update(10, {}, {"a 60 A 192.0.2.1"});
   update(11, {},
          {fmt::format("b 60 TXT \"{}\" \"{}\"", std::string(250, 'x'), std::string(250, 'y'))});

@@ -20,7 +20,7 @@ namespace control_server_test {
 using Rights = ControlServer::Rights;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
-constexpr auto kPatience = 30s;
+constexpr auto kTimeout = 30s;
 
 /// A control socket for clients with the same rights, which are this process.
 class Control : public ::testing::Test {
@@ -56,7 +56,7 @@ class Control : public ::testing::Test {
   [[nodiscard]] Fd connect() const { return ipc::connect_control(folder_).value(); }
   /// The session that the handler saw, or the error.
   static std::string ask(const Fd& client, ipc::ControlRequest request) {
-    const auto result = ipc::call(client.get(), request, kPatience);
+    const auto result = ipc::call(client.get(), request, kTimeout);
     return result ? result->at("session").dump() : result.error().text;
   }
   static std::string ask(const Fd& client, std::string_view verb, std::string name = "") {

@@ -170,7 +170,7 @@ TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
   EXPECT_TRUE(state.dynamic_changes.empty());
 }
 
-TEST(MergeBase, ADifferenceThatIsMissingMakesTheOverlayUnknown) {
+TEST(MergeBase, AMissingChangesetMakesDynamicChangesUnknown) {
   const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
   const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
   for (const auto& [kind, payload] :

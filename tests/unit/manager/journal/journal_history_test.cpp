@@ -132,7 +132,7 @@ TEST_F(History, APurgedZoneIsForgotten) {
   EXPECT_EQ(state("a").dynamic_changes.entries().size(), 1U);
 }
 
-TEST_F(History, DamageMakesOverlaysUnknownOfWhateverItMayHaveHit) {
+TEST_F(History, DamageMakesDynamicChangesUnknownWhereItMayHaveHit) {
   segment(1, {delta("a", 1, 2), delta("hit", 1, 2), delta("b", 1, 2)});
   damage_record(1);
   EXPECT_FALSE(state("a").dynamic_changes.known()) << "its next record may be what is missing";
@@ -142,7 +142,7 @@ TEST_F(History, DamageMakesOverlaysUnknownOfWhateverItMayHaveHit) {
   EXPECT_EQ(notes_.size(), 1U);
 }
 
-TEST_F(History, AfterDamageAnOverlayIsKnownFromWhereItIsSaid) {
+TEST_F(History, AfterDamageDynamicChangesAreKnownFromWhereARecordSaysThem) {
   segment(1, {delta("a", 1, 2), delta("hit", 1, 2), note(RecordKind::kBase, "a", 2, 2),
               delta("a", 2, 3)});
   damage_record(1);

@@ -163,7 +163,7 @@ TEST(FileMerge, SoaFieldsFollowTheFileUnlessAnUpdateChangedThem) {
   EXPECT_EQ(merged_soa(live, {}).rdata, live.rdata);
 }
 
-TEST(FileMerge, AnOverlayThatTheZoneContradictsIsDropped) {
+TEST(FileMerge, DynamicChangesThatTheZoneContradictsAreDropped) {
   const ZoneStore live(with_apex({kOne}));
   DynamicChanges changes;
   changes.updated(steps_of({name("@"), {}, {record(kOne), record(kTwo)}}));

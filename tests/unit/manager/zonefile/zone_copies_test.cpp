@@ -149,7 +149,7 @@ TEST_F(NotedCopies, OfAZoneThatTheJournalKnowsSayThereThatTheyAreAllOfIt) {
   EXPECT_TRUE(is_base_file());
 }
 
-TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreWhatTheDifferencesStartFrom) {
+TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreTheBaseOfItsChangesets) {
   const auto moved = parts_.submit(parts_.changes({"@ 0 SOA ns1 admin 10 3600 600 86400 300"},
                                                   {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
   EXPECT_THAT(copy(true), ElementsAre(RecordKind::kChangeset, RecordKind::kSource));

@@ -69,7 +69,7 @@ TEST_F(Loader, ABadFileLeavesTheOldVersionServing) {
   EXPECT_THAT(parts_.zone.at("www"), ElementsAre("300 A 192.0.2.10"));
 }
 
-TEST_F(Loader, AnEditedFileIsMergedAsADifference) {
+TEST_F(Loader, AnEditedFileIsMergedAsAChangeset) {
   write(kFile);
   load();
   write(std::string(kFile) + "added A 192.0.2.12\n");
@@ -175,7 +175,7 @@ TEST_F(Loader, AnEditOfALargeFileMakesNoSecondZone) {
   EXPECT_LE(after.peak_chunks, std::max(steady.peak_chunks, steady.chunks_in_use * 11 / 10));
 }
 
-// Edited files and updates: the merge's rules are in overlay_test and file_merge_test. -----------
+// Edited files and updates: the merge's rules are in dynamic_changes_test, file_merge_test. ------
 
 TEST_F(Loader, TouchingTheFileOfAnUpdatedZoneChangesNothing) {
   write(kFile);

@@ -24,7 +24,7 @@ class DraftTest : public testing::ZoneTest {
   }
 };
 
-TEST_F(DraftTest, ADifferenceIsWholeOrNotThere) {
+TEST_F(DraftTest, AChangesetIsWholeOrNotThere) {
   const auto before = view();
   const auto applied = apply("example.", {kSoa7, "www.example. 300 A 192.0.2.10"},
                              {kSoa8, "new.example. 60 AAAA 2001:db8::1"});
@@ -114,7 +114,7 @@ TEST_F(DraftTest, LimitsRefuseGrowthOnly) {
       << "a zone that was too large already may shrink";
 }
 
-TEST_F(DraftTest, OneTransactionMayHoldSeveralDifferences) {
+TEST_F(DraftTest, OneTransactionMayHoldSeveralChangesets) {
   const auto root_before = view();
   const auto done = commit([&](Draft& draft) -> Status {
     for (int i = 0; i < 20; ++i) {

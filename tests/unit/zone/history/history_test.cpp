@@ -51,7 +51,7 @@ TEST_F(History, StartsEmpty) {
   EXPECT_EQ(history_of(zone(), 1), std::vector<std::string>{"none"});
 }
 
-TEST_F(History, GivesDifferencesInTheOrderOfIncrementalTransfers) {
+TEST_F(History, GivesChangesetsInTheOrderOfIncrementalTransfers) {
   ASSERT_TRUE(step(1, 2, {}, {"x.example. 60 A 192.0.2.1", "x.example. 60 A 192.0.2.2"}));
   ASSERT_TRUE(step(2, 5, {"x.example. 60 A 192.0.2.1"}, {"y.example. 9 TXT \"t\""}));
   const std::vector<std::string> second = {"- " + soa(2), "- x.example. 60 A 192.0.2.1",
@@ -74,7 +74,7 @@ TEST_F(History, FollowsSerialsThatWrapAround) {
   EXPECT_EQ(history_of(zone(), 0xfffffff0).size(), 3U);
 }
 
-TEST_F(History, CutsLargeDifferencesIntoPieces) {
+TEST_F(History, CutsLargeChangesetsIntoPieces) {
   DataLimits limits = DataLimits::none();
   std::vector<std::string> added;
   for (int i = 0; i < 3000; ++i)
@@ -113,7 +113,7 @@ TEST_F(History, DropsTheOldestAboveItsLimit) {
   EXPECT_EQ(history_of(zone(), 190).size(), 30U);
 }
 
-TEST_F(History, EndsWhereADifferenceDoesNotFit) {
+TEST_F(History, EndsWhereAChangesetDoesNotFit) {
   ASSERT_TRUE(step(1, 2, {}, {"x.example. 60 A 192.0.2.1"}));
   DataLimits none;
   none.history = 0;
@@ -146,7 +146,7 @@ TEST_F(History, EndsWhenTheZoneIsPutWholeOrRemoved) {
   EXPECT_TRUE(store_->check());
 }
 
-TEST_F(History, TheZoneThatGrowsPaysForTheTotalAndKeepsItsNewestDifference) {
+TEST_F(History, TheZoneThatGrowsPaysForTheTotalAndKeepsItsNewestChangeset) {
   ASSERT_TRUE(load("other.", {"other. 60 SOA a. b. 1 2 3 4 5", "other. 60 NS a."}));
   for (std::uint32_t serial = 1; serial < 20; ++serial)
     ASSERT_TRUE(

@@ -148,7 +148,7 @@ TEST_F(Snapshots, ThereAreSoManyAndNoMore) {
   EXPECT_EQ(save("none", none).error().code, Errc::kFull);
 }
 
-TEST_F(Snapshots, KeepTheirDifferencesWhenTheHistoryIsTrimmed) {
+TEST_F(Snapshots, KeepTheirChangesetsWhenTheHistoryIsTrimmed) {
   DataLimits limits;
   limits.history = 1000;
   churn(20, limits);
@@ -178,7 +178,7 @@ TEST_F(Snapshots, NeedNoHistoryOfTheZoneBeyondTheirOwn) {
   EXPECT_EQ(zone().history_bytes(), 0U);
 }
 
-TEST_F(Snapshots, OctetsGoToTheOneFromWhichTheDifferencesLead) {
+TEST_F(Snapshots, BytesGoToTheOneFromWhichTheChangesetsLead) {
   ASSERT_TRUE(save("a"));
   churn(3);
   ASSERT_TRUE(save("b"));
@@ -286,7 +286,7 @@ TEST_F(Snapshots, GoWithTheZone) {
   EXPECT_EQ(view().history_bytes(), 0U);
 }
 
-TEST_F(Snapshots, GetACopyBeforeADifferenceThatIsTooLarge) {
+TEST_F(Snapshots, GetACopyBeforeAChangesetThatIsTooLarge) {
   DataLimits limits;
   limits.history = 1000;
   limits.snapshots = 1000;
