@@ -6,9 +6,9 @@
 #include "ipc/counters.h"
 
 /// Clients that look after a zone ask for its SOA record or for a transfer. A worker notes the
-/// address of each such query in one of its counters, so that the manager can tell a secondary that
-/// is back from one that is away. When all counters have notes, a new client takes the place of
-/// another: the note is a hint, and its cost is bounded whatever strangers send.
+/// address of each such query in one of its counters. So the manager can tell a secondary that is
+/// back from one that is away. When all counters have notes, a new client takes the place of
+/// another. The note is a hint, and its cost is bounded whatever strangers send.
 namespace pando::ipc {
 
 /// 48 bits tell addresses apart; the counter's other 16 bits count the queries.

@@ -242,11 +242,11 @@ struct QueryLog {
   bool operator==(const QueryLog&) const = default;
 };
 
-/// Serve this queue of an interface from now on (server.xdp). Three descriptors: an AF_XDP socket
-/// that is bound to the queue, the memory of its frames, and the link that keeps the program at the
-/// interface while any worker lives. The memory has `receive_frames` and then `send_frames` frames
-/// of `frame_bytes` each. The fill and receive rings are as long as the former, the others as the
-/// latter.
+/// Serve this queue of an interface from now on (server.xdp). Three descriptors come with it: an
+/// AF_XDP socket that is bound to the queue, the memory of its frames, and the program's link. The
+/// link keeps the program at the interface while any worker lives. The memory has `receive_frames`
+/// and then `send_frames` frames of `frame_bytes` each. The fill and receive rings are as long as
+/// the former, the others as the latter.
 struct ServeXdp {
   XdpQueue queue;
   std::uint32_t mtu = 0;  ///< of the interface

@@ -58,11 +58,11 @@ struct SlotLoan {
 /// Numbers of the slot files in the directory, in no order. kDenied, kNotFound, kIo.
 Result<std::vector<std::uint32_t>> slot_numbers(const std::string& directory);
 
-/// The manager's side: creates slot files (0600, in a directory only the manager may enter, unless
-/// share_with() opens them to a group of readers), keeps them mapped, and collects the readers'
-/// pins. A slot counts as alive while the OFD read lock of a loan is held on the store's inode
-/// (offset kSlotLockBase + slot). The kernel drops the lock however the worker dies. Thread-safe,
-/// but add(), replace() and remove() invalidate the result of page() for that number.
+/// The manager's side: creates slot files, keeps them mapped, and collects the readers' pins. The
+/// files have the mode 0600, in a directory that only the manager may enter. share_with() opens
+/// them to a group of readers. A slot counts as alive while the OFD read lock of a loan is held on
+/// the store's inode (offset kSlotLockBase + slot). The kernel drops the lock however the worker
+/// dies. Thread-safe, but add(), replace() and remove() invalidate page() of that number.
 class SlotTable {
  public:
   /// Slot files found in the directory are taken over: their workers may be alive.
@@ -78,9 +78,9 @@ class SlotTable {
   /// Makes or reopens slot `number`; existing contents are kept (a worker may be alive in it).
   Result<SlotPage*> add(std::uint32_t number);
   /// Opens store and slot file anew for the worker of a slot, and takes the locks that the worker
-  /// is known by. The locks belong to these open files, so they live as long as the process that
-  /// gets the descriptors, and that process needs no right to open or lock anything. `attached`:
-  /// the process has an earlier loan, whose lock stays. kExists: another process has the slot file.
+  /// is known by. The locks belong to these open files: they live as long as the process that gets
+  /// the descriptors. That process needs no right to open or lock anything. `attached`: the
+  /// process has an earlier loan, whose lock stays. kExists: another process has the slot file.
   Result<SlotLoan> lend(std::uint32_t number, bool attached = false) const;
   /// Forgets a slot whose worker is dead and removes its file.
   void remove(std::uint32_t number);
