@@ -39,8 +39,9 @@ void read_document(Context& context, std::string_view text) {
   const auto document = YamlDocument::parse(text, YamlDocument::Behind::kFind);
   // The parser tells where it noticed that something is open, and takes the end of the text for the
   // end of a quote.
-  if (const OpenText open = find_open_text(text); open.line != 0)
-    return context.problems.error(context.file, open.line, "", open.message);
+  if (!document || text.find_first_of("\"'") != std::string_view::npos)
+    if (const OpenText open = find_open_text(text); open.line != 0)
+      return context.problems.error(context.file, open.line, "", open.message);
   if (!document)
     return context.problems.error(context.file, document.error().line, "", document.error().text);
   if (document->behind_line() != 0)

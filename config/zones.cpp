@@ -19,11 +19,15 @@ ZoneOptions changed_options(const Value& value, Members& members, std::uint32_t 
 }
 
 /// Options of a template or zone: those of `base`, replaced key by key. Returns `base` itself when
-/// the mapping sets no option.
+/// the mapping sets no option, and the last options when these are the same: zones of one customer
+/// stand together.
 std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t base) {
   ZoneTable& zones = value.context().settings.zones;
   ZoneOptions options = changed_options(value, members, base);
-  return options == zones.options()[base] ? base : zones.add_options(std::move(options));
+  if (options == zones.options()[base]) return base;
+  if (options == zones.options().back())
+    return static_cast<std::uint32_t>(zones.options().size() - 1);
+  return zones.add_options(std::move(options));
 }
 
 /// Warns of a pattern outside the zone: it can never match, so a name is probably mistyped.

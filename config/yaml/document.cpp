@@ -59,8 +59,8 @@ class DocumentStart final : public YAML::EventHandler {
 
 }  // namespace
 
-/// Passes the parser's events to a builder. A null in the place of an element that was read before
-/// is that element.
+/// Passes the parser's events to a builder. A collection in the place of an element that was read
+/// before is that element.
 class YamlDocument::Events final : public YAML::EventHandler {
  public:
   Events(DocumentBuilder& builder, const std::vector<SimpleElement>& elements)
@@ -69,31 +69,27 @@ class YamlDocument::Events final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (used_ < elements_.size() && is_at(elements_[used_].place, mark))
-      builder_.add_again(elements_[used_++].node);
-    else
-      anchored(anchor, builder_.add_null(place_of(mark)));
+    if (depth_ == 0) anchored(anchor, builder_.add_null(place_of(mark)));
   }
   void OnAlias(const YAML::Mark&, YAML::anchor_t anchor) override {
-    builder_.add_again(anchors_[anchor]);
+    if (depth_ == 0) builder_.add_again(anchors_[anchor]);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (depth_ > 0) return;
     anchored(anchor, builder_.add_scalar(place_of(mark), value));
     tagged(tag);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    anchored(anchor, builder_.open(place_of(mark), YamlNode::Kind::kList));
-    tagged(tag);
+    open(mark, YamlNode::Kind::kList, tag, anchor);
   }
-  void OnSequenceEnd() override { builder_.close(); }
+  void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    anchored(anchor, builder_.open(place_of(mark), YamlNode::Kind::kMapping));
-    tagged(tag);
+    open(mark, YamlNode::Kind::kMapping, tag, anchor);
   }
-  void OnMapEnd() override { builder_.close(); }
+  void OnMapEnd() override { close(); }
 
   [[nodiscard]] bool used_all() const noexcept { return used_ == elements_.size(); }
 
@@ -102,6 +98,21 @@ class YamlDocument::Events final : public YAML::EventHandler {
   static bool is_at(YamlPlace place, const YAML::Mark& mark) {
     return place.line == mark.line + 1 && place.column == mark.column;
   }
+
+  void open(const YAML::Mark& mark, YamlNode::Kind kind, const std::string& tag,
+            YAML::anchor_t anchor) {
+    if (depth_ > 0) {
+      ++depth_;
+    } else if (used_ < elements_.size() && is_at(elements_[used_].place, mark)) {
+      builder_.add_again(elements_[used_++].node);
+      depth_ = 1;
+    } else {
+      anchored(anchor, builder_.open(place_of(mark), kind));
+      tagged(tag);
+    }
+  }
+
+  void close() { depth_ > 0 ? static_cast<void>(--depth_) : builder_.close(); }
 
   void anchored(YAML::anchor_t anchor, std::uint32_t node) {
     if (anchor == 0) return;
@@ -116,6 +127,7 @@ class YamlDocument::Events final : public YAML::EventHandler {
   DocumentBuilder& builder_;
   const std::vector<SimpleElement>& elements_;
   std::size_t used_ = 0;
+  int depth_ = 0;  // of collections that stand for an element and are open
   std::vector<std::uint32_t> anchors_;  // nodes by the parser's numbers of anchors
 };
 

@@ -74,8 +74,9 @@ class ElementReader {
     skip_dash();
     const std::string_view before_item = text_.substr(begin, at_ - begin);
     const YamlPlace item = place();
+    const std::string_view stand_in = here() == '{' || here() == '[' ? "[]" : "k: []";
     const DocumentBuilder::State before = builder_.state();
-    if (!read_item(0) || indent_ > list_column) {
+    if (!read_collection(0) || indent_ > list_column) {
       builder_.restore(before);
       line_ = item.line;
       line_start_ = begin;
@@ -83,7 +84,7 @@ class ElementReader {
     }
     out_.elements.push_back({item, builder_.take()});
     out_.text += before_item;
-    out_.text += '~';
+    out_.text += stand_in;
     out_.text.append(static_cast<std::size_t>(line_ - item.line), '\n');
     at_ = line_start_;
     return true;
@@ -143,6 +144,12 @@ class ElementReader {
     return end_line();
   }
 
+  bool read_collection(int depth) {
+    if (here() == '{' || here() == '[') return read_flow(depth + 1) && end_line();
+    const auto key = read_scalar();
+    return key && is_behind_key() && read_mapping(*key, depth + 1);
+  }
+
   /// A key's colon, before a blank.
   [[nodiscard]] bool is_behind_key() const {
     return here() == ':' && (next() == ' ' || next() == '\n' || next() == '\r');
@@ -184,8 +191,7 @@ class ElementReader {
   bool read_block(int key_column, int depth) {
     if (is_dash() && indent_ >= key_column) return read_list(depth);
     if (indent_ <= key_column) return false;
-    const auto key = read_scalar();
-    return key && is_behind_key() && read_mapping(*key, depth);
+    return read_collection(depth);
   }
 
   bool read_list(int depth) {

@@ -23,18 +23,20 @@ struct SimpleElement {
   std::uint32_t node = 0;  ///< complete, and in no list yet
 };
 
-/// A text in which `~` stands for each element that was read. All that is left has its line and
-/// column.
+/// A text in which `[]` stands for each flow collection that was read, and `k: []` for each block
+/// mapping. All that is left has its line and column.
 struct TextWithoutElements {
   std::string text;
   std::vector<SimpleElement> elements;  ///< in the order of the text
 };
 
-/// Reads elements of one-line scalars without escapes, of flow collections in one line, and of
-/// block collections of these. Elements in any other form stay in the text, also wrong ones.
+/// Reads elements that are flow collections in one line, or block mappings, of scalars without
+/// escapes. Elements in any other form stay in the text, also wrong ones.
 ///
 /// Lines are looked at without what is before them. What looks like an element may be part of a
-/// quoted or block scalar: then the parser finds no null in the element's place.
+/// quoted or block scalar: then the parser finds no collection in the element's place. The
+/// stand-ins bring yaml-cpp's scanner into the state in which the elements would leave it, which
+/// `~` does not: it refuses some texts because of a line before.
 [[nodiscard]] TextWithoutElements read_simple_elements(std::string_view text,
                                                        DocumentBuilder& builder);
 
