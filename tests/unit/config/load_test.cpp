@@ -451,9 +451,9 @@ TEST(Configuration, AliasesAreBounded) {
   for (int i = 1; i < 64; ++i) text += fmt::format("- &a{} [*a{}, *a{}]\n", i, i - 1, i - 1);
   EXPECT_EQ(errors_of(text + "zones: *a63\n"),
             "1: x: unknown key\n"
-            "65: zones[0]: needs a mapping of keys to values\n"
-            "65: zones[1]: needs a mapping of keys to values")
-      << "their lines are those of the anchor";
+            "64: zones[0]: needs a mapping of keys to values\n"
+            "64: zones[1]: needs a mapping of keys to values")
+      << "the line is that of the anchor";
 }
 
 TEST(Configuration, AliasesWork) {
