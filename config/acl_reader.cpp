@@ -22,7 +22,7 @@ template <class ReadRule>
 void read_rules(const Value& value, zone::Acl& out, ReadRule read_rule) {
   out.clear();
   value.for_each([&](const Value& element) {
-    if (element.node().IsScalar()) return read_prefix(element, out.emplace_back().address);
+    if (element.node().is_scalar()) return read_prefix(element, out.emplace_back().address);
     if (!element.is_mapping()) return;
     Members members(element);
     AclRule& rule = out.emplace_back();

@@ -64,11 +64,9 @@ class AddedReader {
   }
 
   Result<std::uint32_t> read_options(std::uint32_t base, const std::string& text) const {
-    try {
-      return read_zone_options(Value(context_, YAML::Load(text), "", 0), base);
-    } catch (const YAML::Exception& error) {
-      return fail(Errc::kInvalid, "{}", error.msg);
-    }
+    const auto document = YamlDocument::parse(text, YamlDocument::Behind::kIgnore);
+    if (!document) return fail(Errc::kInvalid, "{}", document.error().text);
+    return read_zone_options(Value(context_, document->root(), "", 0), base);
   }
 
   /// A problem without the file and the line in front.

@@ -173,9 +173,11 @@ void read_members(const Value& mapping, Members& members, const Field<Section> (
       if (row.required) mapping.fail(fmt::format("'{}' is missing", row.name));
       continue;
     }
-    if (value->is_null() && mapping.path().empty())
+    if (value->is_null() && mapping.is_root())
       continue;  // an empty value such as "zones:" counts as absent
-    const Support support = support_of(schema_path(value->path()));
+    // A path is made for the few keys that may need it.
+    const Support support =
+        may_lack_support(row.name) ? support_of(schema_path(value->path())) : Support::kFull;
     // Told before mistakes in its value, which nobody need mend then.
     if (support == Support::kNone) value->fail("not supported yet");
     const std::size_t errors_before = value->context().problems.error_count();
@@ -190,7 +192,7 @@ void read_members(const Value& mapping, Members& members, const Field<Section> (
 template <class Section, std::size_t N>
 void read_section(const Value& mapping, const Field<Section> (&table)[N], Section& out) {
   Members members(mapping);
-  if (!mapping.node().IsMap()) return;
+  if (!mapping.node().is_mapping()) return;
   read_members(mapping, members, table, out);
   members.finish();
 }

@@ -1,11 +1,7 @@
 #include "config/load.h"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
-
 #include <exception>
 #include <filesystem>
-#include <sstream>
 #include <utility>
 
 #include "base/secret.h"
@@ -13,17 +9,18 @@
 #include "config/files.h"
 #include "config/settings/open_text.h"
 #include "config/tables.h"
+#include "config/yaml/document.h"
 #include "config/zones.h"
 
 namespace pando::config {
 
 namespace {
 
-void read_root(Context& context, const YAML::Node& document) {
+void read_root(Context& context, YamlNode document) {
   const Value root(context, document, "", 1);
-  if (document.IsNull()) return;  // an empty file: defaults, no zones
+  if (document.is_null()) return;  // an empty file: defaults, no zones
   Members members(root);
-  if (!document.IsMap()) return;
+  if (!document.is_mapping()) return;
   read_members(root, members, kFirstSections, context.settings);
   // Catalogs name templates, and templates name catalogs; template names must therefore exist
   // first.
@@ -38,70 +35,24 @@ void read_root(Context& context, const YAML::Node& document) {
   find_added_list(context);
 }
 
-/// Receives only the position where a document begins.
-class DocumentStart final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-  const YAML::Mark& mark() const { return mark_; }
-
- private:
-  YAML::Mark mark_;
-};
-
-/// Reports text behind the end of the first document. YAML::LoadAll must not be used: it does not
-/// advance over a token that can begin no document (a lone comma). YAML::LoadAll would then return
-/// empty documents until memory is exhausted.
-void refuse_second_document(Context& context, const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  DocumentStart start;
-  if (!parser.HandleNextDocument(start) || !parser.HandleNextDocument(start)) return;
-  context.problems.error(context.file, start.mark().line + 1, "",
-                         "text behind the end of the first document: only one is read");
+void read_document(Context& context, std::string_view text) {
+  const auto document = YamlDocument::parse(text, YamlDocument::Behind::kFind);
+  // The parser tells where it noticed that something is open, and takes the end of the text for the
+  // end of a quote.
+  if (!document || text.find_first_of("\"'") != std::string_view::npos)
+    if (const OpenText open = find_open_text(text); open.line != 0)
+      return context.problems.error(context.file, open.line, "", open.message);
+  if (!document)
+    return context.problems.error(context.file, document.error().line, "", document.error().text);
+  if (document->behind_line() != 0)
+    context.problems.error(context.file, document->behind_line(), "",
+                           "text behind the end of the first document: only one is read");
+  read_root(context, document->root());
 }
 
-/// Only a line with a marker ends a block mapping whose keys stand at the start of their lines. So
-/// a configuration of many zones is mostly parsed once.
-bool may_end_early(const YAML::Node& document, const std::string& text) {
-  const bool whole_lines = document.IsMap() && document.Style() == YAML::EmitterStyle::Block &&
-                           document.Mark().column == 0;
-  if (!whole_lines) return true;
-  for (const std::string_view marker : {"---", "...", "%"})
-    if (text.starts_with(marker) || text.find(fmt::format("\n{}", marker)) != std::string::npos ||
-        text.find(fmt::format("\r{}", marker)) != std::string::npos)
-      return true;
-  return false;
-}
-
-void read_document(Context& context, const std::string& text) {
-  const YAML::Node document = YAML::Load(text);
-  // The parser takes the end of the text for the end of a quote.
-  if (const OpenText open = find_open_text(text); open.line != 0)
-    return context.problems.error(context.file, open.line, "", open.message);
-  if (may_end_early(document, text)) refuse_second_document(context, text);
-  read_root(context, document);
-}
-
-LoadResult load_into(Context& context, const std::string& text) {
+LoadResult load_into(Context& context, std::string_view text) {
   try {
     read_document(context, text);
-  } catch (const YAML::Exception& error) {
-    const OpenText open = find_open_text(text);
-    if (open.line != 0)
-      context.problems.error(context.file, open.line, "", open.message);
-    else
-      context.problems.error(context.file, error.mark.line + 1, "", error.msg);
   } catch (const std::exception& error) {
     context.problems.error(context.file, 0, "", error.what());
   }
@@ -158,7 +109,7 @@ LoadResult load_text(std::string_view text, const std::string& path, const LoadO
   const WipeFreed wipe_freed;
   Context context = make_context(path, options);
   context.fingerprint = fold_text(0, text);
-  return load_into(context, std::string(text));
+  return load_into(context, text);
 }
 
 void read_lists(LoadResult& result) {

@@ -22,8 +22,8 @@ bool has_control(std::string_view text) {
 }
 
 /// A scalar that is not empty, not too long and without control characters.
-std::optional<std::string> printable(const Value& value, std::size_t max_bytes) {
-  auto text = value.scalar();
+std::optional<std::string_view> printable(const Value& value, std::size_t max_bytes) {
+  const auto text = value.scalar();
   if (!text) return std::nullopt;
   if (!text->empty() && text->size() <= max_bytes && !has_control(*text)) return text;
   value.fail(text->empty() ? "is empty"
@@ -106,7 +106,7 @@ bool read_remote(const Value& value, std::string& out) {
 }  // namespace
 
 void read_text(const Value& value, std::string& out) {
-  if (auto text = printable(value, kMaxTextBytes)) out = std::move(*text);
+  if (const auto text = printable(value, kMaxTextBytes)) out = *text;
 }
 
 void read_host_names(const Value& value, std::vector<std::string>& out) {
@@ -140,7 +140,7 @@ void read_path(const Value& value, std::string& out) {
 }
 
 void read_relative_path(const Value& value, std::string& out) {
-  if (auto text = printable(value, kMaxPathBytes)) out = std::move(*text);
+  if (const auto text = printable(value, kMaxPathBytes)) out = *text;
 }
 
 void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::uint64_t& out) {
@@ -314,15 +314,15 @@ void read_catalog_reference(const Value& value, std::optional<dns::Name>& out) {
 
 void read_catalog_group(const Value& value, std::string& out) {
   constexpr std::size_t kMostOctets = 255;
-  if (auto text = printable(value, kMostOctets)) out = std::move(*text);
+  if (const auto text = printable(value, kMostOctets)) out = *text;
 }
 
 void read_template_reference(const Value& value, std::string& out) {
-  auto name = value.scalar();
+  const auto name = value.scalar();
   if (!name) return;
   if (!value.context().templates.contains(*name))
     return value.fail(fmt::format("no template is named '{}'", *name));
-  out = std::move(*name);
+  out = *name;
 }
 
 }  // namespace pando::config

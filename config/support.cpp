@@ -31,6 +31,14 @@ Support support_of(std::string_view path) noexcept {
   return row == kNotYet.end() ? Support::kFull : row->support;
 }
 
+bool may_lack_support(std::string_view key) noexcept {
+  return std::any_of(kNotYet.begin(), kNotYet.end(), [key](const Row& row) {
+    const std::string_view path = row.path;
+    return path.ends_with(key) &&
+           (path.size() == key.size() || path[path.size() - key.size() - 1] == '.');
+  });
+}
+
 std::vector<std::string_view> unsupported_paths() {
   std::vector<std::string_view> paths;
   for (const Row& row : kNotYet) paths.push_back(row.path);

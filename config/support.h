@@ -16,6 +16,9 @@ enum class Support {
 /// templates count as keys of zones. One row of a table per future feature.
 [[nodiscard]] Support support_of(std::string_view path) noexcept;
 
+/// False if no path that ends with this key is in that table.
+[[nodiscard]] bool may_lack_support(std::string_view key) noexcept;
+
 /// All paths whose support is not kFull.
 [[nodiscard]] std::vector<std::string_view> unsupported_paths();
 

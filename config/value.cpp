@@ -9,16 +9,12 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::string_view kStandardTag = "tag:yaml.org,2002:";
-
 /// Limit of keys in a mapping: no section has as many, and the search for duplicates takes
 /// quadratic time.
 constexpr std::size_t kMaxMembers = 256;
 
-int line_of(const YAML::Node& node, int otherwise) {
-  const int line = node.Mark().line;
-  return line >= 0 ? line + 1 : otherwise;
-}
+/// Keys that a zone may have: their list mostly needs no second place.
+constexpr std::size_t kUsualKeys = 20;
 
 }  // namespace
 
@@ -55,70 +51,72 @@ std::vector<std::string> Problems::to_lines(std::vector<Problem>& problems) cons
   return lines;
 }
 
+std::string Value::path() const {
+  if (outer_ == nullptr) return std::string(key_);
+  return index_ == kNoIndex ? outer_->path_of(key_)
+                            : fmt::format("{}[{}]", outer_->path(), index_);
+}
+
+std::string Value::path_of(std::string_view key) const {
+  return is_root() ? std::string(key) : fmt::format("{}.{}", path(), key);
+}
+
 void Value::fail(std::string_view reason) const {
-  context_->problems.error(context_->file, line_, path_, reason);
+  context_->problems.error(context_->file, line_, path(), reason);
 }
 
 void Value::warn(std::string_view reason) const {
-  context_->problems.warning(context_->file, line_, path_, reason);
+  context_->problems.warning(context_->file, line_, path(), reason);
 }
 
-/// True for a tag without meaning: none, "not plain" or one of the standard types.
 bool Value::plain_tag() const {
-  const std::string& tag = node_.Tag();
-  if (tag.empty() || tag == "?" || tag == "!" || tag.starts_with(kStandardTag)) return true;
-  fail(fmt::format("tag '{}' means nothing here", tag));
+  if (node_.tag().empty()) return true;
+  fail(fmt::format("tag '{}' means nothing here", node_.tag()));
   return false;
 }
 
-std::optional<std::string> Value::scalar() const {
+std::optional<std::string_view> Value::scalar() const {
   if (!plain_tag()) return std::nullopt;
-  if (node_.IsScalar()) return node_.Scalar();
-  fail(node_.IsNull() ? "has no value" : "needs a single value");
+  if (node_.is_scalar()) return node_.text();
+  fail(node_.is_null() ? "has no value" : "needs a single value");
   return std::nullopt;
 }
 
-void Value::for_each(const std::function<void(const Value&)>& visit) const {
-  if (!plain_tag()) return;
-  if (!node_.IsSequence()) return fail("needs a list");
-  std::size_t index = 0;
-  for (const auto& element : node_) {
-    if (context_->problems.full()) return;
-    visit(
-        Value(*context_, element, fmt::format("{}[{}]", path_, index++), line_of(element, line_)));
-  }
+bool Value::is_list() const {
+  if (!plain_tag()) return false;
+  if (!node_.is_list()) fail("needs a list");
+  return node_.is_list();
 }
 
 bool Value::is_mapping() const {
   if (!plain_tag()) return false;
-  if (!node_.IsMap()) fail("needs a mapping of keys to values");
-  return node_.IsMap();
+  if (!node_.is_mapping()) fail("needs a mapping of keys to values");
+  return node_.is_mapping();
 }
 
 Members::Members(const Value& mapping) : mapping_(mapping) {
   if (!mapping.is_mapping()) return;
-  if (mapping.node().size() > kMaxMembers)
+  const YamlNode node = mapping.node();
+  if (node.size() > kMaxMembers) {
     mapping.fail("has too many keys");
-  else
-    for (const auto& member : mapping.node()) add(member.first, member.second);
+    return;
+  }
+  members_.reserve(node.size());
+  known_.reserve(kUsualKeys);
+  for (std::size_t i = 0; i < node.size(); ++i) add(node.key(i), node.value(i));
 }
 
-void Members::add(const YAML::Node& key, const YAML::Node& node) {
+void Members::add(YamlNode key, YamlNode node) {
   Context& context = mapping_.context();
-  const int line = line_of(key, mapping_.line());
-  if (!key.IsScalar())
+  const int line = Value::line_of(key, mapping_.line());
+  if (!key.is_scalar())
     return context.problems.error(context.file, line, mapping_.path(), "a key is not plain text");
-  const std::string& name = key.Scalar();
+  const std::string_view name = key.text();
   const auto first = std::find_if(members_.begin(), members_.end(),
                                   [&](const Member& member) { return member.name == name; });
   if (first == members_.end()) return members_.push_back({name, node, line, false});
-  context.problems.error(context.file, line, path_of(name),
+  context.problems.error(context.file, line, mapping_.path_of(name),
                          fmt::format("given twice, first in line {}", first->line));
-}
-
-std::string Members::path_of(std::string_view name) const {
-  if (mapping_.path().empty()) return std::string(name);
-  return fmt::format("{}.{}", mapping_.path(), name);
 }
 
 std::optional<Value> Members::take(std::string_view name) {
@@ -126,7 +124,7 @@ std::optional<Value> Members::take(std::string_view name) {
   for (Member& member : members_) {
     if (member.name != name) continue;
     member.taken = true;
-    return Value(mapping_.context(), member.node, path_of(name), member.line);
+    return Value(mapping_, member.node, member.name, member.line);
   }
   return std::nullopt;
 }
@@ -137,7 +135,7 @@ void Members::finish() {
     if (member.taken) continue;
     const std::string_view meant = nearest(member.name, known_);
     context.problems.error(
-        context.file, member.line, path_of(member.name),
+        context.file, member.line, mapping_.path_of(member.name),
         meant.empty() ? "unknown key" : fmt::format("unknown key; did you mean '{}'?", meant));
   }
 }

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
-#include <functional>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "base/result.h"
 #include "config/load.h"
 #include "config/settings/settings.h"
+#include "config/yaml/document.h"
 
 namespace pando::config {
 
@@ -75,17 +75,32 @@ struct UnreadLists {
   std::uint32_t default_options = 0;
 };
 
-/// One node of the document together with its key path and line for messages.
+/// One node of the document together with its key path and line for messages. A path is made for a
+/// message only, from the values around this one: each of them outlives the values in it.
 class Value {
  public:
-  Value(Context& context, YAML::Node node, std::string path, int line)
-      : context_(&context), node_(std::move(node)), path_(std::move(path)), line_(line) {}
+  /// A value that is in no other one. `name`: its path, which may be empty.
+  Value(Context& context, YamlNode node, std::string_view name, int line) noexcept
+      : context_(&context), node_(node), key_(name), line_(line) {}
+  /// A value of a mapping; `line` is that of its key.
+  Value(const Value& mapping, YamlNode node, std::string_view key, int line) noexcept
+      : context_(mapping.context_), node_(node), outer_(&mapping), key_(key), line_(line) {}
+  /// An element of a list.
+  Value(const Value& list, std::size_t index) noexcept
+      : context_(list.context_), node_(list.node_.element(index)), outer_(&list), index_(index),
+        line_(line_of(node_, list.line_)) {}
+  Value(const Value&& mapping, YamlNode node, std::string_view key, int line) = delete;
+  Value(const Value&& list, std::size_t index) = delete;
 
   [[nodiscard]] Context& context() const noexcept { return *context_; }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::string path() const;
+  /// Path of a value of this mapping.
+  [[nodiscard]] std::string path_of(std::string_view key) const;
+  /// Whether the path is empty.
+  [[nodiscard]] bool is_root() const noexcept { return outer_ == nullptr && key_.empty(); }
   [[nodiscard]] int line() const noexcept { return line_; }
-  [[nodiscard]] const YAML::Node& node() const noexcept { return node_; }
-  [[nodiscard]] bool is_null() const { return node_.IsNull(); }
+  [[nodiscard]] YamlNode node() const noexcept { return node_; }
+  [[nodiscard]] bool is_null() const noexcept { return node_.is_null(); }
 
   void fail(std::string_view reason) const;
   void warn(std::string_view reason) const;
@@ -99,26 +114,42 @@ class Value {
     return parsed.has_value();
   }
 
-  /// Text of a scalar; any other node is reported and gives no value.
-  [[nodiscard]] std::optional<std::string> scalar() const;
+  /// Text of a scalar; any other node is reported and gives no value. Valid as long as the
+  /// document.
+  [[nodiscard]] std::optional<std::string_view> scalar() const;
   /// Calls `visit` for each element of a list; any other node is reported.
-  void for_each(const std::function<void(const Value&)>& visit) const;
-  /// True for a mapping; any other node is reported.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    if (!is_list()) return;
+    for (std::size_t i = 0; i < node_.size() && !context_->problems.full(); ++i)
+      visit(Value(*this, i));
+  }
+  /// True for a list, or for a mapping; any other node is reported.
+  [[nodiscard]] bool is_list() const;
   [[nodiscard]] bool is_mapping() const;
 
+  /// The line of a node; `otherwise` if it has none.
+  [[nodiscard]] static int line_of(YamlNode node, int otherwise) noexcept {
+    return node.line() > 0 ? node.line() : otherwise;
+  }
+
  private:
+  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
   [[nodiscard]] bool plain_tag() const;
   Context* context_;
-  YAML::Node node_;
-  std::string path_;
+  YamlNode node_;
+  const Value* outer_ = nullptr;  // null: in no other value
+  std::string_view key_{};        // in a mapping; or the root's path
+  std::size_t index_ = kNoIndex;  // in a list
   int line_;
 };
 
-/// The keys of a mapping. Duplicates, which yaml-cpp keeps silently, are reported at once. finish()
-/// reports keys that were never taken as unknown.
+/// The keys of a mapping, which outlives this object. Duplicates, which yaml-cpp keeps silently,
+/// are reported at once. finish() reports keys that were never taken as unknown.
 class Members {
  public:
   explicit Members(const Value& mapping);
+  explicit Members(const Value&& mapping) = delete;
   /// The value of `name`, if given. `name` lasts as long as the object.
   [[nodiscard]] std::optional<Value> take(std::string_view name);
   /// An error for each key that was not taken, with the known one that is nearest.
@@ -126,14 +157,13 @@ class Members {
 
  private:
   struct Member {
-    std::string name;
-    YAML::Node node;
+    std::string_view name;
+    YamlNode node;
     int line;
     bool taken;
   };
-  void add(const YAML::Node& key, const YAML::Node& node);
-  [[nodiscard]] std::string path_of(std::string_view name) const;
-  Value mapping_;
+  void add(YamlNode key, YamlNode node);
+  const Value& mapping_;
   std::vector<Member> members_;
   std::vector<std::string_view> known_;  // names that were asked for
 };

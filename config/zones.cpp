@@ -19,11 +19,15 @@ ZoneOptions changed_options(const Value& value, Members& members, std::uint32_t 
 }
 
 /// Options of a template or zone: those of `base`, replaced key by key. Returns `base` itself when
-/// the mapping sets no option.
+/// the mapping sets no option, and the last options when these are the same: zones of one customer
+/// stand together.
 std::uint32_t derive_options(const Value& value, Members& members, std::uint32_t base) {
   ZoneTable& zones = value.context().settings.zones;
   ZoneOptions options = changed_options(value, members, base);
-  return options == zones.options()[base] ? base : zones.add_options(std::move(options));
+  if (options == zones.options()[base]) return base;
+  if (options == zones.options().back())
+    return static_cast<std::uint32_t>(zones.options().size() - 1);
+  return zones.add_options(std::move(options));
 }
 
 /// Warns of a pattern outside the zone: it can never match, so a name is probably mistyped.
@@ -36,7 +40,7 @@ void warn_of_outside_names(const Value& value, dns::NameView zone, const zone::A
 
 void read_zone(const Value& value) {
   Members members(value);
-  if (!value.node().IsMap()) return;
+  if (!value.node().is_mapping()) return;
   Context& context = value.context();
   const std::size_t errors_before = context.problems.error_count();
   ZoneHead head;
@@ -53,38 +57,39 @@ void read_zone(const Value& value) {
 
 }  // namespace
 
-TemplateReader::TemplateReader(const std::optional<Value>& list) {
-  if (!list || list->is_null()) return;
-  list->for_each([this](const Value& value) { add(value); });
+TemplateReader::TemplateReader(const std::optional<Value>& list) : list_(list) {
+  if (!list_ || list_->is_null()) return;
+  list_->for_each([this](const Value& value) { add(value); });
   // The options of "default" are the base of all others.
   std::stable_partition(pending_.begin(), pending_.end(),
-                        [](const Pending& p) { return p.name == kDefaultTemplate; });
+                        [](const auto& pending) { return pending->name == kDefaultTemplate; });
 }
 
 void TemplateReader::add(const Value& value) {
-  Members members(value);
-  if (!value.node().IsMap()) return;
+  auto pending = std::make_unique<Pending>(value);
+  if (!value.node().is_mapping()) return;
   TemplateHead head;
-  read_members(value, members, kTemplateHeadFields, head);
+  read_members(value, pending->members, kTemplateHeadFields, head);
   if (head.name.empty()) return;
   if (!value.context().templates.emplace(head.name, 0).second)
     return value.fail(fmt::format("a template '{}' is there already", head.name));
-  pending_.push_back({std::move(head.name), value, std::move(members)});
+  pending->name = std::move(head.name);
+  pending_.push_back(std::move(pending));
 }
 
 void TemplateReader::read_options() {
-  for (Pending& pending : pending_) {
-    Context& context = pending.value.context();
+  for (const auto& pending : pending_) {
+    Context& context = pending->value.context();
     const std::uint32_t options =
-        derive_options(pending.value, pending.members, context.default_options);
-    context.templates[pending.name] = options;
-    if (pending.name == kDefaultTemplate) context.default_options = options;
+        derive_options(pending->value, pending->members, context.default_options);
+    context.templates[pending->name] = options;
+    if (pending->name == kDefaultTemplate) context.default_options = options;
   }
 }
 
 std::uint32_t read_zone_options(const Value& value, std::uint32_t base) {
   Members members(value);
-  if (!value.node().IsMap()) return base;
+  if (!value.node().is_mapping()) return base;
   ZoneTable& zones = value.context().settings.zones;
   ZoneOptions options = changed_options(value, members, base);
   return options == zones.options()[base] ? base : zones.share_options(std::move(options));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,16 +15,20 @@ namespace pando::config {
 class TemplateReader {
  public:
   explicit TemplateReader(const std::optional<Value>& list);
+  TemplateReader(const TemplateReader&) = delete;
+  TemplateReader& operator=(const TemplateReader&) = delete;
   void read_options();
 
  private:
   struct Pending {
-    std::string name;
+    explicit Pending(const Value& of) : value(of), members(value) {}
     Value value;
     Members members;
+    std::string name{};
   };
   void add(const Value& value);
-  std::vector<Pending> pending_;
+  std::optional<Value> list_;  // the templates' paths begin with that of their list
+  std::vector<std::unique_ptr<Pending>> pending_;
 };
 
 void read_zones(const Value& value);

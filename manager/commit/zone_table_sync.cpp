@@ -381,16 +381,16 @@ Status ZoneTableSync::put_slice(zone::Draft& draft, Putting& slice) {
 Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config::ZoneRef& zone,
                                 const zone::ZoneView& live) {
   const std::uint32_t side = live.side_index();
-  const std::uint64_t tag = live.settings_tag();
+  const zone::EncodedSettings& encoded = settings_of(zone.options);
+  const bool is_same = live.settings_tag() == encoded.tag;
   if (!zone.options->is_secondary()) {
     // The expiry time of a former secondary must not stop a primary zone.
     clear_side(side);
     // The next load of the zone file decides whether the file matches the zone.
-    if (was_secondary(live))
+    if (!is_same && was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
   }
-  const zone::EncodedSettings& encoded = settings_of(zone.options);
-  if (tag == encoded.tag) return {};
+  if (is_same) return {};
   ++slice.changed;
   return draft.put_zone_settings(zone.name, encoded, side);
 }

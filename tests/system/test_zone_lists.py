@@ -195,6 +195,7 @@ def test_commands_that_need_the_zones_wait_and_others_do_not(listed):
     waiting = [listed.command(*words) for words in (
         ("zone", "list"), ("zone", "status", LAST), ("zone", "snapshot", "updated.test", "before"), ("reload",))]
     assert listed.server.control("worker", "list")["workers"]
+    servers.wait_until("the first reload has come", lambda: "reload_started" in listed.server.log())
     second = listed.command("reload")
     assert "reload" in second.communicate(timeout=60)[1] and second.returncode == 1
     assert [command.poll() for command in waiting] == [None] * 4

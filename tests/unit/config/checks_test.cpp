@@ -11,7 +11,7 @@ namespace checks_test {
 template <class Check>
 std::vector<std::string> errors_of(Check check) {
   Context context{"f", "/", {}, {}, Problems("f"), {}};
-  check(Value(context, YAML::Node(), "x", 7));
+  check(Value(context, YamlNode(), "x", 7));
   LoadResult result;
   context.problems.report(result);
   return result.errors;

@@ -222,6 +222,18 @@ TEST(Templates, ZonesThatSayNothingOfTheirOwnShareTheOptions) {
   EXPECT_NE(settings.zones[0].options, settings.zones[2].options);
 }
 
+TEST(Configuration, NeighboursWithTheSameRulesShareThem) {
+  const Settings settings =
+      good("zones:\n- {name: a, file: f, allow-query: [192.0.2.1]}\n"
+           "- {name: b, file: f, allow-query: [192.0.2.1]}\n"
+           "- {name: c, file: f, allow-query: [192.0.2.2]}\n- {name: d, file: f}\n");
+  EXPECT_EQ(settings.zones[0].options, settings.zones[1].options);
+  EXPECT_NE(settings.zones[1].options, settings.zones[2].options);
+  EXPECT_EQ(settings.zones[2].options->allow_query[0].address, *IpPrefix::from_text("192.0.2.2"));
+  EXPECT_TRUE(zone::allowed(settings.zones[3].options->allow_query,
+                            *IpAddress::from_text("203.0.113.1"), nullptr));
+}
+
 TEST(Configuration, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(
       load_yaml("server:\n  udp-payload: 100\n").errors,
@@ -431,6 +443,17 @@ TEST(Configuration, TheNumberOfErrorsIsBounded) {
 TEST(Configuration, CyclesOfAliasesEnd) {
   EXPECT_NE(errors_of("zones: &a [*a, *a]"), "");
   EXPECT_NE(errors_of("&a {zones: [*a, *a], server: *a}"), "");
+}
+
+/// Rules of rules by aliases: a reader meets each list once for each alias, no more.
+TEST(Configuration, AliasesAreBounded) {
+  std::string text = "x:\n- &a0 [k, k]\n";
+  for (int i = 1; i < 64; ++i) text += fmt::format("- &a{} [*a{}, *a{}]\n", i, i - 1, i - 1);
+  EXPECT_EQ(errors_of(text + "zones: *a63\n"),
+            "1: x: unknown key\n"
+            "64: zones[0]: needs a mapping of keys to values\n"
+            "64: zones[1]: needs a mapping of keys to values")
+      << "the line is that of the anchor";
 }
 
 TEST(Configuration, AliasesWork) {

@@ -64,5 +64,12 @@ TEST(Support, RefusedKeysAreStillChecked) {
     EXPECT_THAT(errors_of(text), HasSubstr(expected)) << text;
 }
 
+TEST(Support, KeysThatMayLackItAreTheLastOfSuchPaths) {
+  for (const std::string_view path : unsupported_paths())
+    EXPECT_TRUE(may_lack_support(path.substr(path.rfind('.') + 1))) << path;
+  for (const char* key : {"name", "listen", "ls", "server.tlsx"})
+    EXPECT_FALSE(may_lack_support(key)) << key;
+}
+
 }  // namespace support_test
 }  // namespace pando::config
