@@ -11,24 +11,17 @@ median of the ratios of neighbours. RATE queries per second come from eight clie
 
 import contextlib
 import os
-import pathlib
 import random
 import resource
 import selectors
 import socket
-import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import peers  # noqa: E402  (which finds the system tests)
-import profiles  # noqa: E402
-import question_mix  # noqa: E402
-import servers  # noqa: E402
+import peers  # (which finds the system tests)
+import servers
 
-TURNS, SECONDS, RATE = (int(word) for word in (*sys.argv[1:4], *("7", "5", "5000")[len(sys.argv) - 1:]))
+TURNS, SECONDS, RATE = peers.turn_words(7, 5, 5000)
 CONNECTIONS = 10_000
 KEY = "abused-key-of-a-bench"
 REQUESTS = [b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-API-Key: wrong\r\n\r\n", b"GET /metrics HTTP/1.1\r\nX: ",
@@ -85,45 +78,32 @@ def abused(port):
 
 
 def turn(server, questions):
-    """Microseconds of processor time per query of the worker and of the manager, and the share of lost queries."""
-    pids = [server.workers()[0]["pid"], server.process.pid]
-    before = [peers.processor([pid]) for pid in pids]
-    report = subprocess.run(["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(questions), "-l", str(SECONDS),
-                             "-Q", str(RATE), "-c", "8"], capture_output=True, text=True, check=True).stdout
-    result = servers.Dnsperf.Result(report)
-    return [(peers.processor([pid]) - then) / result.completed / 1000 for pid, then in zip(pids, before)] + [result.lost]
-
-
-def cell(values):
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+    """Microseconds of processor time per query of the worker and of the manager, and the number of lost queries."""
+    before = peers.times(server)
+    result = peers.ask(server, questions, SECONDS, RATE)
+    return [(now - then) / result.completed / 1000
+            for now, then in zip(peers.times(server), before)] + [result.lost]
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
-        folder = pathlib.Path(name)
-        origin, _ = profiles.ten(folder / "zone")
-        questions = folder / "questions"
-        questions.write_text("".join(question_mix.of_ten(random.Random(1), 10_000)))
-        server = peers.make("pando", folder / "pando", {origin: folder / "zone"})
+    found = {"idle": [], "abused": []}
+    with peers.small_pando() as (_, server, origin, questions):
         port = servers.free_port()
         server.config.write_text(server.config.read_text() + f"http: {{listen: [127.0.0.1@{port}], user: root, "
                                  f"keys: [{{name: a, secret: {KEY}, role: admin}}]}}\n")
-        found = {"idle": [], "abused": []}
-        beside = None
+        server.start(origin)
+        beside = subprocess.Popen([servers.build_folder() / "pando-http", "--config", server.config],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            server.start(origin)
-            beside = subprocess.Popen([servers.build_folder() / "pando-http", "--config", server.config],
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(1)
             for _ in range(TURNS):
                 found["idle"].append(turn(server, questions))
                 with abused(port):
                     found["abused"].append(turn(server, questions))
         finally:
-            if beside:
-                beside.terminate()
-                beside.wait()
-            peers.end(server)
+            beside.terminate()
+            beside.wait()
+    cell = peers.cell
     print("| beside | worker, µs per query | manager, µs per query | lost |\n|---|---:|---:|---:|")
     for mode, turns in found.items():
         worker, manager, lost = zip(*turns)

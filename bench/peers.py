@@ -8,11 +8,13 @@ profiles in profiles.py, the memory it takes, and CPU per query of it. Prints Ma
 Queries of a profile's zone are for A of 300,000 of its owners at random, every twentieth for a name that is not there.
 """
 
+import contextlib
 import os
 import pathlib
 import random
 import re
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -207,6 +209,46 @@ def load_costs(folder, profile, scale, kinds):
             print(f"| pando, the store alone: live | | | {store['live'] / records:.1f} | | |")
             print(f"| pando, the store alone: chunks in use | | | {store['chunks_in_use'] * 65536 / records:.1f} | | |")
         end(server)
+
+
+# Turns beside a Pando with one worker, which serves a zone of ten records: http_abuse.py, query_log.py ---------------------
+
+
+def turn_words(*defaults):
+    """Numbers of the command line: TURNS, SECONDS and RATE."""
+    given = sys.argv[1:1 + len(defaults)]
+    return [int(word) for word in (*given, *defaults[len(given):])]
+
+
+@contextlib.contextmanager
+def small_pando():
+    """A folder, a server that is not started yet, its zone's name, and a file of questions."""
+    with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
+        folder = pathlib.Path(name)
+        origin, _ = profiles.ten(folder / "zone")
+        questions = folder / "questions"
+        questions.write_text("".join(question_mix.of_ten(random.Random(1), 10_000)))
+        server = make("pando", folder / "pando", {origin: folder / "zone"})
+        try:
+            yield folder, server, origin, questions
+        finally:
+            end(server)
+
+
+def times(server):
+    """Nanoseconds of processor time of the worker and of the manager so far."""
+    return [processor([pid]) for pid in (server.workers()[0]["pid"], server.process.pid)]
+
+
+def ask(server, questions, seconds, rate):
+    """Questions of eight clients at this rate; the result of dnsperf."""
+    report = subprocess.run(["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(questions), "-l", str(seconds),
+                             "-Q", str(rate), "-c", "8"], capture_output=True, text=True, check=True).stdout
+    return servers.Dnsperf.Result(report)
+
+
+def cell(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def main():

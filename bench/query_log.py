@@ -9,27 +9,13 @@ the turns, with the lowest and the highest. RATE queries per second come from ei
 and a system call's lines are few; the log is on the disk of the folder for temporary files.
 """
 
-import pathlib
-import random
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import peers  # noqa: E402  (which finds the system tests)
-import profiles  # noqa: E402
-import question_mix  # noqa: E402
-import servers  # noqa: E402
+import peers
 
-TURNS, SECONDS, RATE = (int(word) for word in (*sys.argv[1:4], *("7", "5", "20000")[len(sys.argv) - 1:]))
+TURNS, SECONDS, RATE = peers.turn_words(7, 5, 20000)
 MODES = {"off": "", "on": "sample: 1", "one in 100": "sample: 100"}
-
-
-def times(server):
-    """Nanoseconds of processor time of the worker and of the manager so far."""
-    return [peers.processor([pid]) for pid in (server.workers()[0]["pid"], server.process.pid)]
 
 
 def lines(server):
@@ -43,36 +29,23 @@ def turn(server, log, setting, questions):
     server.write_config()
     server.control("reload")
     time.sleep(1)  # the worker has heard of it, and the zone's file was looked at
-    before, logged = times(server), lines(server)
-    report = subprocess.run(["dnsperf", "-s", "127.0.0.1", "-p", str(server.port), "-d", str(questions), "-l", str(SECONDS),
-                             "-Q", str(RATE), "-c", "8"], capture_output=True, text=True, check=True).stdout
+    before, logged = peers.times(server), lines(server)
+    asked = peers.ask(server, questions, SECONDS, RATE).completed
     time.sleep(0.5)  # the last lines
-    asked = servers.Dnsperf.Result(report).completed
-    worker, manager = (now - then for now, then in zip(times(server), before))
+    worker, manager = (now - then for now, then in zip(peers.times(server), before))
     written, dropped = (now - then for now, then in zip(lines(server), logged))
     size = log.stat().st_size / written if log.exists() and written else 0
     return worker / asked / 1000, manager / asked / 1000, written / asked, dropped, size, asked
 
 
-def cell(values):
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
 def main():
-    with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
-        folder = pathlib.Path(name)
-        origin, _ = profiles.ten(folder / "zone")
-        questions = folder / "questions"
-        questions.write_text("".join(question_mix.of_ten(random.Random(1), 10_000)))
-        server = peers.make("pando", folder / "pando", {origin: folder / "zone"})
-        found = {mode: [] for mode in MODES}
-        try:
-            server.start(origin)
-            for _ in range(TURNS):
-                for mode, setting in MODES.items():
-                    found[mode].append(turn(server, folder / "queries.log", setting, questions))
-        finally:
-            peers.end(server)
+    found = {mode: [] for mode in MODES}
+    with peers.small_pando() as (folder, server, origin, questions):
+        server.start(origin)
+        for _ in range(TURNS):
+            for mode, setting in MODES.items():
+                found[mode].append(turn(server, folder / "queries.log", setting, questions))
+    cell = peers.cell
     print("| query log | worker, µs per query | manager, µs per query | lines per query | dropped | bytes per line |\n"
           "|---|---:|---:|---:|---:|---:|")
     for mode, turns in found.items():

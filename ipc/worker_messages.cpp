@@ -247,6 +247,9 @@ void get(Decoder& in, Finished& finished) {
 void put(Encoder& out, const Stop& stop) { out.u32(stop.grace_ms); }
 void get(Decoder& in, Stop& stop) { stop.grace_ms = in.u32(); }
 
+void put(Encoder& out, const SentAway& away) { out.boolean(away.slot_taken); }
+void get(Decoder& in, SentAway& away) { away.slot_taken = in.boolean(); }
+
 void put(Encoder& out, const Logging& logging) {
   out.text(logging.level);
   out.text(logging.format);

@@ -213,6 +213,12 @@ struct Stop {
   bool operator==(const Stop&) const = default;
 };
 
+/// Before Stop, to a process that is no worker of this manager: it should not be started again.
+struct SentAway {
+  bool slot_taken = false;  ///< another process has the slot; else nobody may start workers
+  bool operator==(const SentAway&) const = default;
+};
+
 /// What the worker logs, and how (server.log). Words that it does not know select the defaults.
 struct Logging {
   std::string level;   ///< as in log::Options
@@ -264,7 +270,7 @@ struct CloseXdp {
 using FromWorker = std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye,
                                 DnstapLost, AdoptXdp, XdpServing, XdpClosed>;
 using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging,
-                              Dnstap, QueryLog, ServeXdp, CloseXdp>;
+                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

@@ -63,9 +63,9 @@ ManagerLink::Handlers Service::link_handlers() {
   };
   handlers.close_xdp = [this](const ipc::CloseXdp& message) { xdp_.close(message.queue); };
   handlers.stop = [this](const ipc::Stop& message) {
-    if (!core_.attached()) sent_away();
     stop(milliseconds(message.grace_ms));
   };
+  handlers.sent_away = [this](const ipc::SentAway& message) { sent_away(message); };
   handlers.logging = [](const ipc::Logging& logging) {
     log::start({logging.level, logging.format, "worker"});
   };
@@ -192,9 +192,11 @@ void Service::leave() {
 }
 
 /// A service manager that starts this worker again would do so for ever.
-void Service::sent_away() {
+void Service::sent_away(const ipc::SentAway& away) {
   log::warning("worker_sent_away", "slot", options_.slot, "reason",
-               "the manager starts its workers itself: server.workers is not external");
+               away.slot_taken
+                   ? "another process has the slot"
+                   : "the manager starts its workers itself: server.workers is not external");
   exit_code_ = kNotWanted;
 }
 

@@ -52,7 +52,7 @@ class Service {
   void stop(std::chrono::milliseconds grace);
   void stop_step();
   void leave();
-  void sent_away();
+  void sent_away(const ipc::SentAway& away);
   void fail(const std::string& reason);
 
   asio::io_context& io_;

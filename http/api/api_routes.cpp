@@ -8,7 +8,6 @@
 #include "base/unix_time.h"
 #include "http/api/json_response.h"
 #include "http/api/new_zone.h"
-#include "http/api/pdns_json.h"
 #include "http/api/search_data.h"
 #include "ipc/log.h"
 
@@ -22,7 +21,7 @@ namespace {
 constexpr std::size_t kMostZoneBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostListed = 100'000;
 
-constexpr std::string_view kNotHere = "the settings of zones are changed by pandoctl";
+constexpr std::string_view kNotHere = "a zone is changed by PATCH or PUT";
 
 bool is_reading(const Request& request) {
   return request.method == "GET" || request.method == "HEAD";
@@ -126,17 +125,52 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   const ZoneRequest wanted{request, *name, path};
   if (is_reading(request)) return read(wanted);
   const bool removes = path.empty() && request.method == "DELETE";
-  if (client.role < (removes ? Role::kAdmin : Role::kWrite)) return denied();
+  const bool administers = removes || (path.empty() && request.method == "PUT");
+  if (client.role < (administers ? Role::kAdmin : Role::kWrite)) return denied();
   Response response = removes ? remove(wanted) : change(wanted);
   if (response.status < 300)
     log::info("http_change", "key", client.name, "zone", to_text(*name), "method", request.method,
-              "what", path.empty() ? "rrsets" : path);
+              "what", !path.empty() ? path : administers ? "zone" : "rrsets");
   return response;
+}
+
+Result<ZoneFacts> ApiRoutes::facts_of(const dns::Name& zone) const {
+  ZonePageRequest request;
+  request.ranges = {{zone, false}};
+  request.most_found = request.most_looked = 1;
+  auto page = collector_.read_zone_page(request);
+  if (!page) return pass(page);
+  if (page->zones.empty()) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+  return std::move(page->zones.front());
+}
+
+/// A secondary zone that waits for its first transfer has no records yet, and is no error.
+Result<ZoneContent> ApiRoutes::content_of(const dns::Name& zone) const {
+  auto content = collector_.read_zone(zone, kMostZoneBytes);
+  if (content || content.error().code != Errc::kUnsupported) return content;
+  const auto facts = facts_of(zone);
+  if (!facts || !facts->secondary) return content;
+  ZoneContent empty;
+  empty.apex = to_text(zone);
+  empty.secondary = true;
+  empty.last_check = facts->last_ok;
+  return empty;
+}
+
+/// Only the manager knows a secondary zone's primaries. Without a manager none are told.
+Response ApiRoutes::zone_response(unsigned status, const ZoneContent& content,
+                                  const RRsetFilter& filter) const {
+  json object = zone_json(content, filter);
+  if (content.secondary)
+    if (const auto rows = collector_.ask_zones({content.apex}); rows && !rows->empty())
+      object["masters"] = masters_json(rows->front().primaries);
+  return json_response(status, object);
 }
 
 Response ApiRoutes::read(const ZoneRequest& wanted) const {
   const bool whole = wanted.rest.empty() || wanted.rest == "export";
-  const auto content = collector_.read_zone(wanted.zone, whole ? kMostZoneBytes : 0);
+  const auto content =
+      whole ? content_of(wanted.zone) : collector_.read_zone(wanted.zone, 0);
   const bool too_large = !content && content.error().code == Errc::kFull;
   if (!content && (whole || !too_large)) return error_response(content.error());
   if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
@@ -156,13 +190,15 @@ Response ApiRoutes::read(const ZoneRequest& wanted) const {
   filter.name = query_value(wanted.request.query, "rrset_name");
   filter.type = query_value(wanted.request.query, "rrset_type");
   if (!filter.name.empty() && !filter.name.ends_with('.')) filter.name += '.';
-  return json_response(200, zone_json(*content, filter));
+  return zone_response(200, *content, filter);
 }
 
 Response ApiRoutes::change(const ZoneRequest& wanted) const {
   const std::string& method = wanted.request.method;
+  if (wanted.rest.empty() && method == "PUT") return put(wanted);
   if (wanted.rest.empty())
-    return method == "PATCH" ? patch(wanted) : not_allowed("GET, HEAD, PATCH, DELETE", kNotHere);
+    return method == "PATCH" ? patch(wanted)
+                             : not_allowed("GET, HEAD, PATCH, PUT, DELETE", kNotHere);
   if (wanted.rest == "export") return not_allowed("GET, HEAD", "an export is read");
   if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
     return not_allowed("GET, HEAD", "zones have none of these here");
@@ -184,12 +220,25 @@ Response ApiRoutes::create(const Request& request, const AccessKey& client) cons
   if (auto created = writer_.create(*zone); !created) return failed_change(created.error());
   log::info("http_change", "key", client.name, "zone", to_text(zone->name), "method", "POST",
             "what", "zone");
-  if (const auto content = collector_.read_zone(zone->name, kMostZoneBytes))
-    return json_response(201, zone_json(*content, {}));
-  ZoneContent empty;  // of a secondary zone that has not been transferred yet
+  if (const auto content = content_of(zone->name)) return zone_response(201, *content, {});
+  ZoneContent empty;  // the zone is there, whatever keeps it from being read now
   empty.apex = to_text(zone->name);
   empty.secondary = !zone->primaries.empty();
-  return json_response(201, zone_json(empty, {}));
+  return zone_response(201, empty, {});
+}
+
+Response ApiRoutes::put(const ZoneRequest& wanted) const {
+  const auto facts = facts_of(wanted.zone);
+  if (!facts) return error_response(facts.error());
+  const auto primaries =
+      read_zone_change(wanted.request.body, wanted.zone, facts->secondary, known_.remotes);
+  if (!primaries) return failed_change(primaries.error());
+  if (*primaries)
+    if (auto done = writer_.set_primaries(wanted.zone, **primaries); !done)
+      return failed_change(done.error());
+  Response response;
+  response.status = 204;
+  return response;
 }
 
 Response ApiRoutes::remove(const ZoneRequest& wanted) const {

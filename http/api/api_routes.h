@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/api/pdns_json.h"
 #include "http/api/zone_writer.h"
 #include "http/observe/collector.h"
 #include "http/serve/access.h"
@@ -53,6 +54,11 @@ class ApiRoutes {
   [[nodiscard]] Response change(const ZoneRequest& wanted) const;
   [[nodiscard]] Response create(const Request& request, const AccessKey& client) const;
   [[nodiscard]] Response remove(const ZoneRequest& wanted) const;
+  [[nodiscard]] Response put(const ZoneRequest& wanted) const;
+  [[nodiscard]] Result<ZoneFacts> facts_of(const dns::Name& zone) const;
+  [[nodiscard]] Result<ZoneContent> content_of(const dns::Name& zone) const;
+  [[nodiscard]] Response zone_response(unsigned status, const ZoneContent& content,
+                                       const RRsetFilter& filter) const;
   [[nodiscard]] Response patch(const ZoneRequest& wanted) const;
   [[nodiscard]] Response search(const Request& request, const AccessKey& client) const;
   [[nodiscard]] Response tsig_keys(std::string_view id) const;

@@ -161,20 +161,48 @@ class Content {
   bool has_servers_ = false;  ///< NS records of the zone, in text_
 };
 
+/// The names of the remotes that `masters` has the addresses of.
+Result<std::vector<std::string>> primaries_of(const json& document,
+                                              const std::vector<config::Remote>& remotes) {
+  auto masters = texts_of(document, "masters");
+  if (!masters) return pass(masters);
+  std::vector<std::string> primaries;
+  for (const std::string& address : *masters) {
+    auto remote = remote_at(address, remotes);
+    if (!remote) return pass(remote);
+    if (std::ranges::find(primaries, *remote) == primaries.end())
+      primaries.push_back(std::move(*remote));
+  }
+  if (primaries.empty()) return fail(Errc::kInvalid, "a Slave zone needs 'masters'");
+  return primaries;
+}
+
 Result<NewZone> secondary_zone(const json& document, NewZone zone,
                                const std::vector<config::Remote>& remotes) {
   for (const char* key : {"rrsets", "nameservers", "zone"})
     if (const json* value = member(document, key); value != nullptr && !value->empty())
       return fail(Errc::kInvalid, "Zone data MUST NOT be given for Slave zones");
-  auto masters = texts_of(document, "masters");
-  if (!masters) return pass(masters);
-  for (const std::string& address : *masters) {
-    auto remote = remote_at(address, remotes);
-    if (!remote) return pass(remote);
-    zone.primaries.push_back(std::move(*remote));
-  }
-  if (zone.primaries.empty()) return fail(Errc::kInvalid, "a Slave zone needs 'masters'");
+  auto primaries = primaries_of(document, remotes);
+  if (!primaries) return pass(primaries);
+  zone.primaries = std::move(*primaries);
   return zone;
+}
+
+/// A zone keeps its name, its kind, and whether its records come from elsewhere.
+Status check_kept(const json& document, const dns::Name& zone, bool secondary) {
+  if (member(document, "name") != nullptr) {
+    auto text = text_of(document, "name");
+    if (!text) return pass(text);
+    auto name = canonical_name(*text);
+    if (!name) return pass(name);
+    if (!(*name == zone)) return fail(Errc::kInvalid, "the name of a zone cannot be changed");
+  }
+  if (member(document, "kind") == nullptr) return {};
+  auto wanted = is_secondary(document);
+  if (!wanted) return pass(wanted);
+  if (*wanted == secondary) return {};
+  return fail(Errc::kInvalid, "a {} zone cannot become a {} one: remove it, and add it anew",
+              secondary ? "Slave" : "Master", secondary ? "Master" : "Slave");
 }
 
 }  // namespace
@@ -196,6 +224,24 @@ Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::R
   if (auto taken = content.take(*document); !taken) return pass(taken);
   zone.content = content.finish(today);
   return zone;
+}
+
+Result<std::optional<std::vector<std::string>>> read_zone_change(
+    std::string_view body, const dns::Name& zone, bool secondary,
+    const std::vector<config::Remote>& remotes) {
+  const auto document = read_document(body);
+  if (!document) return tl::unexpected<Error>(document.error());
+  if (!document->is_object()) return fail(Errc::kInvalid, "a zone is an Object");
+  if (auto kept = check_kept(*document, zone, secondary); !kept) return pass(kept);
+  if (auto fine = check_refused(*document); !fine) return pass(fine);
+  if (const json* rrsets = member(*document, "rrsets"); rrsets != nullptr && !rrsets->empty())
+    return fail(Errc::kInvalid, "records are changed by PATCH");
+  const json* masters = member(*document, "masters");
+  if (masters == nullptr || (!secondary && masters->empty())) return std::nullopt;
+  if (!secondary) return fail(Errc::kInvalid, "a Master zone has no 'masters'");
+  auto primaries = primaries_of(*document, remotes);
+  if (!primaries) return pass(primaries);
+  return std::optional(std::move(*primaries));
 }
 
 }  // namespace pando::http

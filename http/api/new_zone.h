@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,5 +24,13 @@ struct NewZone {
 /// those of `remotes`. kCorrupt: no JSON. kInvalid: a rule is broken. kFull: too many records.
 Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::Remote>& remotes,
                               std::uint64_t today);
+
+/// Reads the content of a PUT to a zone, by the rules of PowerDNS: the names of the remotes that
+/// are its primaries from now on; none: they stay. Members without a place here change nothing, as
+/// in a new zone. `secondary`: the zone has primaries. kCorrupt as above. kInvalid: a rule is
+/// broken, or the change is not possible.
+Result<std::optional<std::vector<std::string>>> read_zone_change(
+    std::string_view body, const dns::Name& zone, bool secondary,
+    const std::vector<config::Remote>& remotes);
 
 }  // namespace pando::http

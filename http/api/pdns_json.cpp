@@ -167,6 +167,21 @@ json statistics_json(const Observed& observed) {
   return items;
 }
 
+json masters_json(const std::vector<std::string>& primaries) {
+  json masters = json::array();
+  for (const std::string& text : primaries) {
+    const auto at = text.rfind('@');
+    const std::string address = text.substr(0, at);
+    const std::string port = at == std::string::npos ? "53" : text.substr(at + 1);
+    const bool is_v6 = address.find(':') != std::string::npos;
+    if (port == "53")
+      masters.push_back(address);
+    else
+      masters.push_back((is_v6 ? "[" + address + "]" : address) + ":" + port);
+  }
+  return masters;
+}
+
 std::string zone_text(const ZoneContent& zone) {
   std::string text;
   for (const RRsetText& rrset : zone.rrsets)

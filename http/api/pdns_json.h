@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "dns/name.h"
@@ -25,6 +26,8 @@ struct RRsetFilter {
   std::string type{};    ///< mnemonic; empty = all
 };
 [[nodiscard]] nlohmann::json zone_json(const ZoneContent& zone, const RRsetFilter& filter);
+/// `masters` of a secondary zone, whose primaries are ADDRESS@PORT. A port of 53 is left out.
+[[nodiscard]] nlohmann::json masters_json(const std::vector<std::string>& primaries);
 [[nodiscard]] nlohmann::json statistics_json(const Observed& observed);
 /// The zone as text: a line for each record.
 [[nodiscard]] std::string zone_text(const ZoneContent& zone);

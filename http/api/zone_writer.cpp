@@ -177,6 +177,18 @@ Status ZoneWriter::create(const NewZone& zone) const {
                                                             : added->problems.front());
 }
 
+Status ZoneWriter::set_primaries(const dns::Name& zone,
+                                 const std::vector<std::string>& primaries) const {
+  auto manager = Conversation::open(run_directory_);
+  if (!manager) return pass(manager);
+  const auto done = manager->call({.verb = std::string(verb::kZoneConfigure),
+                                   .name = to_text(zone),
+                                   .value = json(primaries).dump(),
+                                   .key = "primaries"});
+  if (done) return {};
+  return tl::unexpected<Error>(done.error());
+}
+
 Status ZoneWriter::remove(const dns::Name& zone) const {
   auto manager = Conversation::open(run_directory_);
   if (!manager) return pass(manager);

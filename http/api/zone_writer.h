@@ -3,6 +3,7 @@
 #include <chrono>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "dns/name.h"
@@ -28,6 +29,10 @@ class ZoneWriter {
   /// updates of an earlier zone of the name are kept. kInvalid: its content has a fault, or it
   /// cannot be added. kFull: too much for one request.
   [[nodiscard]] Status create(const NewZone& zone) const;
+  /// Gives a secondary zone that was added other primaries: names of remotes. kInvalid: the zone is
+  /// another server's choice, or the configuration's.
+  [[nodiscard]] Status set_primaries(const dns::Name& zone,
+                                     const std::vector<std::string>& primaries) const;
   /// Removes a zone that was added, with all that is kept of it.
   [[nodiscard]] Status remove(const dns::Name& zone) const;
   /// Tells the zone's remotes its serial. A zone without remotes has nobody to tell, which is fine.

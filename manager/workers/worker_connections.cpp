@@ -235,7 +235,10 @@ std::optional<std::uint32_t> WorkerConnections::other_slot_of(pid_t process, std
 
 void WorkerConnections::refuse(WorkerLink& link, const ipc::Hello& hello, const Error& reason) {
   log_refusal(hello.slot, link.peer().pid, reason);
-  if (admission_.is_surplus(hello, reason)) link.stop(0);
+  if (admission_.is_surplus(hello, reason)) {
+    link.tell(ipc::SentAway{reason.code == Errc::kExists});
+    link.stop(0);
+  }
   link.close();
 }
 

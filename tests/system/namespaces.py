@@ -1,9 +1,13 @@
-"""Hosts of a test: network namespaces on one bridge. A file descriptor holds each, so that nothing is left of them."""
+"""Hosts of a test: network namespaces on one bridge, and a Pando on one. A file descriptor holds each namespace, so that
+nothing is left of them."""
 
 import contextlib
 import ctypes
+import json
 import os
 import subprocess
+
+import servers
 
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -88,3 +92,75 @@ class Lan:
         for host in self.hosts.values():
             host.close()
         self.hub.close()
+
+
+class InstalledPando(servers.Pando):
+    """A Pando on a host of its own, whose programs are installed in a folder of its own, so that they can be upgraded.
+    Addresses and sections are chosen in write_config()."""
+
+    def __init__(self, folder, host, workers=1):
+        self.host = host
+        self.programs = folder / "bin"
+        self.programs.mkdir(parents=True)
+        self.install(servers.build_folder())
+        super().__init__(folder, [], port=53, workers=workers)
+
+    def write_sections(self, server, **sections):
+        """The configuration: what all of them have, and these."""
+        own = "root" if os.getuid() == 0 else str(os.getuid())
+        self.config.touch(0o640)
+        self.config.write_text(json.dumps({
+            "server": {"workers": self.workers_wanted, "run-directory": "run", "user": own, "worker-user": own,
+                       "control-group": "root", **server},
+            "store": {"path": f"{self.store}/zones.store", "size-limit": "128MiB", "journal": "journal"},
+            **sections}, indent=1))
+
+    def command(self):
+        return [str(self.programs / "pando-manager"), "--config", str(self.config)]
+
+    def install(self, build):
+        """As a package does it: the new file takes the old one's name."""
+        for program in ("pando-manager", "pando-worker"):
+            new = self.programs / f"{program}.new"
+            os.link(build / program, new)
+            new.rename(self.programs / program)
+
+    def launch(self):
+        """Starts the process without waiting for it."""
+        with self.host.inside(), open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            cwd=self.folder, env=self.environment())
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.folder.name} has ended: {self.log()}")
+        try:
+            return self.control("ready", "--zones")["ready"]
+        except AssertionError:
+            return False
+
+    def control(self, *words, check=True):
+        with self.host.inside():  # an upgrade starts the next manager from there
+            return super().control(*words, check=check)
+
+    def upgrade(self, build):
+        before = {self.manager_pid(), *self.left_over()}
+        self.install(build)
+        done = self.control("upgrade", "--log", str(self.folder / "log"))
+        assert done["pid"] not in before
+        servers.wait_until("the old processes have ended", lambda: not before & set(self.left_over()))
+        self.process.wait(60)
+
+    def faults_of_sanitizers(self):
+        if not self.log_path.exists():  # it was never started
+            return []
+        return [line for line in self.log_path.read_text(errors="replace").splitlines()
+                if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
+
+    def clean(self):
+        """The manager may be no child of the test."""
+        pid = self.manager_pid() if self.process else None
+        if pid and pid != self.process.pid:
+            self.control("stop")
+            servers.wait_until("the manager has ended", lambda: not os.path.exists(f"/proc/{pid}"))
+        super().clean()

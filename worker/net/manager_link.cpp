@@ -226,6 +226,10 @@ void ManagerLink::take(ipc::Finished&& finished, ipc::Packet&) {
 
 void ManagerLink::take(ipc::Stop&& stop, ipc::Packet&) { handlers_.stop(stop); }
 
+void ManagerLink::take(ipc::SentAway&& away, ipc::Packet&) {
+  if (handlers_.sent_away) handlers_.sent_away(away);
+}
+
 void ManagerLink::take(ipc::Logging&& logging, ipc::Packet&) { handlers_.logging(logging); }
 
 void ManagerLink::take(ipc::Dnstap&& dnstap, ipc::Packet& packet) {

@@ -59,6 +59,7 @@ class ManagerLink {
     std::function<void(const ipc::ServeXdp&, std::vector<Fd>&&)> serve_xdp;
     std::function<void(const ipc::CloseXdp&)> close_xdp;
     std::function<void(const ipc::Stop&)> stop;
+    std::function<void(const ipc::SentAway&)> sent_away;
     std::function<void(const ipc::Logging&)> logging;
     std::function<void(ipc::Dnstap&&, Fd stream)> dnstap;
     std::function<void(const ipc::QueryLog&, Fd stream)> query_log;
@@ -120,6 +121,7 @@ class ManagerLink {
   void take(ipc::Reply&& reply, ipc::Packet& packet);
   void take(ipc::Finished&& finished, ipc::Packet& packet);
   void take(ipc::Stop&& stop, ipc::Packet& packet);
+  void take(ipc::SentAway&& away, ipc::Packet& packet);
   void take(ipc::Logging&& logging, ipc::Packet& packet);
   void take(ipc::Dnstap&& dnstap, ipc::Packet& packet);
   void take(ipc::QueryLog&& log, ipc::Packet& packet);

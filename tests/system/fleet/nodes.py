@@ -1,6 +1,5 @@
 """Processes of a fleet, each on a host of its own: Pando as a primary and as secondaries, and dnsdist."""
 
-import json
 import os
 import shutil
 import signal
@@ -8,6 +7,7 @@ import subprocess
 
 import dns.tsigkeyring
 
+import namespaces
 import servers
 
 THIS = servers.build_folder()
@@ -19,58 +19,21 @@ KEYRING = dns.tsigkeyring.from_text({TRANSFER_KEY["name"]: TRANSFER_KEY["secret"
 WITH_KEY = [{"key": TRANSFER_KEY["name"]}]
 
 
-class Node(servers.Pando):
-    """A Pando on a host of its own, whose programs are installed in a folder of its own."""
+class Node(namespaces.InstalledPando):
+    """A Pando on a host of its own."""
 
     def __init__(self, folder, lan, name, address, sections, balancers=()):
         self.lan, self.name, self.address, self.balancers = lan, name, address, list(balancers)
-        self.host = lan.host(name, address)
         self.sections = sections
-        self.programs = folder / "bin"
-        self.programs.mkdir(parents=True)
-        self.install(THIS)
-        super().__init__(folder, [], port=53, workers=1)
+        super().__init__(folder, lan.host(name, address))
 
     def write_config(self):
         self.store = self.store.with_name(f"pando-fleet-{os.getpid()}-{self.name}")
-        own = "root" if os.getuid() == 0 else str(os.getuid())
-        self.config.touch(0o640)
-        self.config.write_text(json.dumps({
-            "server": {"listen": [self.address, "127.0.0.1"], "workers": 1, "run-directory": "run", "user": own,
-                       "worker-user": own, "control-group": "root", "proxy-protocol-from": self.balancers},
-            "store": {"path": f"{self.store}/zones.store", "size-limit": "128MiB", "journal": "journal"},
-            **self.sections}, indent=1))
-
-    def command(self):
-        return [str(self.programs / "pando-manager"), "--config", str(self.config)]
-
-    def install(self, build):
-        """As a package does it: the new file takes the old one's name."""
-        for program in ("pando-manager", "pando-worker"):
-            new = self.programs / f"{program}.new"
-            os.link(build / program, new)
-            new.rename(self.programs / program)
-
-    def launch(self):
-        """Starts the process without waiting for it."""
-        with self.host.inside(), open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            cwd=self.folder)
-
-    def control(self, *words, check=True):
-        with self.host.inside():  # an upgrade starts the next manager from there
-            return super().control(*words, check=check)
+        self.write_sections({"listen": [self.address, "127.0.0.1"], "proxy-protocol-from": self.balancers},
+                            **self.sections)
 
     def await_ready(self):
         servers.wait_until(f"{self.name} is ready: {self.log()}", self.is_ready, 150)
-
-    def is_ready(self):
-        if self.process.poll() is not None:
-            raise RuntimeError(f"{self.name} has ended: {self.log()}")
-        try:
-            return self.control("ready", "--zones")["ready"]
-        except AssertionError:
-            return False
 
     # Faults ---------------------------------------------------------------------------------------------------------
 
@@ -106,28 +69,8 @@ class Node(servers.Pando):
     def join(self):
         self.lan.join(self.name)
 
-    def upgrade(self, build):
-        before = {self.manager_pid(), *self.left_over()}
-        self.install(build)
-        done = self.control("upgrade", "--log", str(self.folder / "log"))
-        assert done["pid"] not in before
-        servers.wait_until("the old processes have ended", lambda: not before & set(self.left_over()))
-        self.process.wait(60)
-
     def log(self):
         return super().log()[-2000:]
-
-    def faults_of_sanitizers(self):
-        return [line for line in self.log_path.read_text(errors="replace").splitlines()
-                if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
-
-    def clean(self):
-        """The manager may be no child of the test."""
-        pid = self.manager_pid() if self.process else None
-        if pid and pid != self.process.pid:
-            self.control("stop")
-            servers.wait_until("the manager has ended", lambda: not os.path.exists(f"/proc/{pid}"))
-        super().clean()
 
 
 def primary_sections(zones, secondaries, delay):

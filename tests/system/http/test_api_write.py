@@ -162,7 +162,7 @@ def test_paths_and_methods_without_a_meaning_are_told(beside):
         status, answer = client("PATCH", f"{ZONES}/{path}", {"rrsets": []})
         assert status == expected and list(answer) == ["error"], path
     for method, path, allowed in (
-            ("DELETE", ZONES, "GET, HEAD, POST"), ("PUT", f"{ZONES}/example.test.", "GET, HEAD, PATCH, DELETE"),
+            ("DELETE", ZONES, "GET, HEAD, POST"), ("POST", f"{ZONES}/example.test.", "GET, HEAD, PATCH, PUT, DELETE"),
             ("POST", f"{ZONES}/example.test./notify", "PUT"),
             ("PATCH", f"{ZONES}/example.test./export", "GET, HEAD"),
             ("POST", f"{ZONES}/example.test./cryptokeys", "GET, HEAD"),

@@ -249,11 +249,82 @@ def test_the_requests_of_powerdns_admin(beside):
     assert client("PUT", f"{ZONES}/panel.test/notify")[0] == 200
     for part in ("statistics", "config"):
         assert client("GET", f"/api/v1/servers/localhost/{part}")[0] == 200
-    status, refused = client("PUT", f"{ZONES}/panel.test", {"kind": "Native", "masters": []})
-    assert status == 405 and "pandoctl" in refused["error"], "its form for the kind of a zone has no place here"
+    assert client("PUT", f"{ZONES}/panel.test", {"kind": "Native", "masters": []})[0] == 204, "its form for the kind of a zone"
+    status, refused = client("PUT", f"{ZONES}/panel.test", {"kind": "Slave", "masters": ["192.0.2.1"]})
+    assert status == 422 and "cannot become" in refused["error"]
     assert client("GET", f"{ZONES}/0%2F26.2.0.192.in-addr.arpa")[1]["name"] == "0/26.2.0.192.in-addr.arpa."
     assert client("DELETE", f"{ZONES}/panel.test")[0] == 204
     assert client("GET", f"{ZONES}/panel.test")[0] == 404
+
+
+def test_the_requests_of_terraform(beside):
+    """The order and the members of what the resources powerdns_zone and powerdns_record of the provider 1.5.0 send."""
+    server, program = beside(section=KEYS)
+    client = Client(program, ADMIN)
+    status, found = client("GET", "/api/v1/servers")  # its version of the API
+    assert status == 200 and [one["id"] for one in found] == ["localhost"]
+    assert client("GET", "/api/v1/servers/localhost")[1]["version"].startswith("4.")
+    # powerdns_zone: create, read
+    wanted = {"id": "", "name": "tf.test.", "url": "", "kind": "Native", "dnsssec": False, "serial": 0, "account": "admin",
+              "nameservers": ["ns1.tf.test.", "ns2.tf.test."], "soa_edit_api": ""}
+    status, made = client("POST", ZONES, wanted)
+    assert status == 201 and made["id"] == "tf.test.", made
+    at = f"{ZONES}/{made['id']}"
+    zone = client("GET", at)[1]
+    assert (zone["name"], zone["kind"], zone["account"], zone["soa_edit_api"]) == ("tf.test.", "Master", "", "DEFAULT")
+    listed = {(rrset["name"], rrset["type"]): rrset for rrset in client("GET", at)[1]["rrsets"]}
+    assert {record["content"] for record in listed["tf.test.", "NS"]["records"]} == {"ns1.tf.test.", "ns2.tf.test."}
+    # powerdns_record: exists, create, read
+    record = lambda content: {"name": "www.tf.test.", "type": "A", "content": content, "ttl": 300, "disabled": False, "set-ptr": False}
+    assert ("www.tf.test.", "A") not in listed
+    rrset = {"name": "www.tf.test.", "type": "A", "changetype": "REPLACE", "ttl": 300,
+             "records": [record("192.0.2.1"), record("192.0.2.2")]}
+    assert client("PATCH", at, {"rrsets": [rrset]})[0] == 204
+    assert client.rrset("www.tf.test.", "A", zone="tf.test.") == [(300, ["192.0.2.1", "192.0.2.2"])]
+    assert {rdata.to_text() for rdata in server.ask("www.tf.test").answer[0]} == {"192.0.2.1", "192.0.2.2"}
+    # powerdns_zone: update of kind, account and serials; the provider wants 204
+    for change in ({"kind": "Native", "account": "admin"}, {"kind": "Master", "account": ""},
+                   {"kind": "Native", "account": "x", "soa_edit_api": "INCREASE"}):
+        status, refused = client("PUT", at, {"name": "tf.test.", **change})
+        assert (status, refused) == (204, "")
+    status, refused = client("PUT", at, {"name": "tf.test.", "kind": "Slave", "account": "admin"})
+    assert status == 422 and "cannot become" in refused["error"]
+    assert client.rrset("www.tf.test.", "A", zone="tf.test."), "nothing has changed"
+    # powerdns_record: delete; powerdns_zone: delete, exists
+    assert client("PATCH", at, {"rrsets": [{"name": "www.tf.test.", "type": "A", "changetype": "DELETE", "ttl": 0}]})[0] == 204
+    assert not server.ask("www.tf.test").answer
+    assert client("DELETE", at)[0] == 204
+    assert client("GET", at)[0] == 404 and client("PUT", at, {"kind": "Native"})[0] == 404
+
+
+def test_a_put_gives_a_secondary_zone_other_primaries(beside, pando, tmp_path):
+    """Of the two primaries only the second has the zone."""
+    server, program = beside(section=KEYS)
+    (tmp_path / "theirs").write_text(ZONE)
+    primary = pando([{"name": "moved.test", "file": str(tmp_path / "theirs"), "allow-transfer": [{"address": "127.0.0.0/8"}]}])
+    primary.start("moved.test")
+    server.config.write_text(server.config.read_text() + (
+        f"remotes: [{{name: gone, address: [127.0.0.1@1]}}, {{name: there, address: [127.0.0.1@{primary.port}]}}]\n"))
+    program.stop()
+    server.control("reload")
+    program.start()
+    client, writer = Client(program, ADMIN), Client(program, WRITE)
+    at = f"{ZONES}/moved.test."
+    status, made = client("POST", ZONES, {"name": "moved.test.", "kind": "Slave", "masters": ["127.0.0.1:1"]})
+    assert (status, made["kind"], made["masters"], made["rrsets"]) == (201, "Slave", ["127.0.0.1:1"], []), made
+    status, waiting = client("GET", at)
+    assert (status, waiting["rrsets"], waiting["masters"]) == (200, [], ["127.0.0.1:1"]), "before the first transfer, too"
+    there = f"127.0.0.1:{primary.port}"
+    assert writer("PUT", at, {"masters": [there]})[0] == 403, "not by a key for records"
+    status, refused = client("PUT", at, {"masters": ["127.0.0.2"]})
+    assert status == 422 and "no remote" in refused["error"]
+    assert client("PUT", at, {"name": "moved.test.", "kind": "Slave", "masters": [there]})[0] == 204
+    servers.wait_until("the zone is transferred", lambda: server.ask("www.moved.test").answer)
+    zone = client("GET", at)[1]
+    assert zone["masters"] == [there] and any(rrset["name"] == "www.moved.test." for rrset in zone["rrsets"])
+    assert client("PUT", f"{ZONES}/example.test.", {"masters": [there]})[0] == 422, "a primary zone"
+    server.kill()
+    assert client("GET", at)[1]["masters"] == [], "nobody knows them then"
 
 
 def test_a_zone_whose_name_is_no_path_has_a_file_all_the_same(beside):

@@ -366,3 +366,59 @@ def test_external_dns_by_the_api(served, external_dns):
 def test_external_dns_by_update(served, external_dns):
     server, _ = served
     try_external_dns(server, external_dns, "rfc2136", server.port, "client", TSIG)
+
+
+TERRAFORM = """
+terraform { required_providers { powerdns = { source = "pan-net/powerdns" } } }
+provider "powerdns" {
+  api_key = "%(key)s"
+  server_url = "http://127.0.0.1:%(port)d"
+}
+resource "powerdns_zone" "tf" {
+  name = "tf.test."
+  kind = "%(kind)s"
+  account = "%(account)s"
+  nameservers = ["ns1.tf.test.", "ns2.tf.test."]
+  soa_edit_api = "DEFAULT"
+}
+resource "powerdns_record" "www" {
+  zone = powerdns_zone.tf.name
+  name = "www.tf.test."
+  type = "A"
+  ttl = 300
+  records = %(records)s
+}
+"""
+
+
+@needs("terraform", "terraform-provider-powerdns")
+def test_terraform_makes_changes_and_removes_a_zone(beside, tmp_path):
+    """The provider is no Debian package: build its release 1.5.0, and put the program into the PATH."""
+    server, program = beside(section=f"keys: [{{name: admin, secret: {SECRET}, role: admin}}]")
+    folder = tmp_path / "terraform"
+    folder.mkdir()
+    plugins = pathlib.Path(shutil.which("terraform-provider-powerdns")).parent
+    (folder / "rc").write_text(f'provider_installation {{\n  dev_overrides {{ "pan-net/powerdns" = "{plugins}" }}\n  direct {{}}\n}}\n')
+    environment = os.environ | {"TF_CLI_CONFIG_FILE": str(folder / "rc"), "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
+    terraform = lambda *words: run("terraform", *words, cwd=folder, env=environment, seconds=300)
+
+    def wanted(kind="Master", account="", records='["192.0.2.1", "192.0.2.2"]'):
+        (folder / "main.tf").write_text(TERRAFORM % {"key": SECRET, "port": program.port, "kind": kind, "account": account,
+                                                     "records": records})
+
+    wanted()
+    check(terraform("apply", "-auto-approve", "-input=false"))
+    assert texts(server, "www.tf.test", "A") == ["192.0.2.1", "192.0.2.2"]
+    assert terraform("plan", "-detailed-exitcode", "-input=false").returncode == 0, "nothing is left to do"
+    wanted(records='["192.0.2.3"]')
+    check(terraform("apply", "-auto-approve", "-input=false"))
+    assert texts(server, "www.tf.test", "A") == ["192.0.2.3"]
+    wanted(kind="Native", account="admin", records='["192.0.2.3"]')  # a PUT that changes nothing
+    check(terraform("apply", "-auto-approve", "-input=false"))
+    wanted(kind="Slave", records='["192.0.2.3"]')
+    refused = terraform("apply", "-auto-approve", "-input=false")
+    assert refused.returncode == 1 and "cannot become" in refused.stdout + refused.stderr, refused.stdout + refused.stderr
+    wanted(records='["192.0.2.3"]')
+    assert texts(server, "www.tf.test", "A") == ["192.0.2.3"]
+    check(terraform("destroy", "-auto-approve", "-input=false"))
+    assert server.ask("tf.test", "SOA").rcode() == 5

@@ -3,12 +3,10 @@
 import array
 import contextlib
 import fcntl
-import json
 import os
 import signal
 import socket
 import struct
-import subprocess
 import threading
 import time
 
@@ -109,60 +107,33 @@ class Wire:
         self.server.close()
 
 
-class XdpPando(servers.Pando):
+class XdpPando(namespaces.InstalledPando):
     """A Pando on the server's host."""
 
     def __init__(self, folder, wire, xdp, workers=1, server=(), prefix=(), **sections):
         self.wire, self.xdp, self.server, self.sections = wire, xdp, dict(server), sections
         self.prefix = list(prefix)
-        self.programs = folder / "bin"
-        self.programs.mkdir(parents=True)
-        self.install(servers.build_folder())
+        folder.mkdir()
         self.zone_file = folder / "zone"
         self.zone_file.write_text(zone_text())
-        super().__init__(folder, [], port=53, workers=workers)
+        super().__init__(folder, wire.server, workers)
 
     def write_config(self):
         self.store = self.store.with_name(f"pando-xdp-{os.getpid()}-{self.folder.name}")
-        own = "root" if os.getuid() == 0 else str(os.getuid())
         zone = {"name": ZONE, "file": str(self.zone_file), "allow-update": [{"key": "editor"}]}
-        self.config.touch(0o640)
-        self.config.write_text(json.dumps({
-            "server": {"listen": ["0.0.0.0@53", "::@53"], "workers": self.workers_wanted, "run-directory": "run",
-                       "user": own, "worker-user": own, "control-group": "root", "xdp": self.xdp, **self.server},
-            "store": {"path": f"{self.store}/zones.store", "size-limit": "128MiB", "journal": "journal"},
-            "keys": [{"name": "editor", "secret": "c2VjcmV0IG9mIHRoZSBlZGl0b3I="}],
-            "zones": [zone], **self.sections}, indent=1))
+        self.write_sections({"listen": ["0.0.0.0@53", "::@53"], "xdp": self.xdp, **self.server},
+                            **{"keys": [{"name": "editor", "secret": "c2VjcmV0IG9mIHRoZSBlZGl0b3I="}],
+                               "zones": [zone], **self.sections})
 
     def command(self):
-        return [*self.prefix, str(self.programs / "pando-manager"), "--config", str(self.config)]
-
-    def install(self, build):
-        for program in ("pando-manager", "pando-worker"):
-            new = self.programs / f"{program}.new"
-            os.link(build / program, new)
-            new.rename(self.programs / program)
+        return [*self.prefix, *super().command()]
 
     def start(self, zone=None, seconds=150, attached=True):
-        with self.wire.server.inside(), open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            cwd=self.folder, env=self.environment())
+        self.launch()
         servers.wait_until("all is served", self.is_ready, seconds)
         if attached:
             self.await_queues()
         return self
-
-    def is_ready(self):
-        if self.process.poll() is not None:
-            raise RuntimeError(f"pando has ended: {self.log()}")
-        try:
-            return self.control("ready", "--zones")["ready"]
-        except AssertionError:
-            return False
-
-    def control(self, *words, check=True):
-        with self.wire.server.inside():  # an upgrade starts the next manager from there
-            return super().control(*words, check=check)
 
     def await_queues(self, interface="eth0"):
         """All queues of the interface are workers'."""
@@ -177,30 +148,8 @@ class XdpPando(servers.Pando):
     def counter(self, name):
         return sum(row["counters"].get(name, 0) for row in self.workers().values())
 
-    def upgrade(self, build):
-        before = {self.manager_pid(), *self.left_over()}
-        self.install(build)
-        done = self.control("upgrade", "--log", str(self.folder / "log"))
-        assert done["pid"] not in before
-        servers.wait_until("the old processes have ended", lambda: not before & set(self.left_over()))
-        self.process.wait(60)
-
     def kill_manager(self):
         self.kill(signal.SIGKILL)
-
-    def faults_of_sanitizers(self):
-        if not self.log_path.exists():  # it was never started
-            return []
-        return [line for line in self.log_path.read_text(errors="replace").splitlines()
-                if "ERROR: AddressSanitizer" in line or "runtime error:" in line]
-
-    def clean(self):
-        """The manager may be no child of the test."""
-        pid = self.manager_pid() if self.process else None
-        if pid and pid != self.process.pid:
-            self.control("stop")
-            servers.wait_until("the manager has ended", lambda: not os.path.exists(f"/proc/{pid}"))
-        super().clean()
 
 
 def zone_text():

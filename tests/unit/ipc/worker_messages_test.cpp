@@ -63,6 +63,7 @@ std::vector<ToWorker> manager_messages() {
       QueryLog{true, 100},
       ServeXdp{{"eth0", 3}, 1500, 2048, 1024, 512},
       CloseXdp{{"eth0", 3}},
+      SentAway{true},
   };
 }
 

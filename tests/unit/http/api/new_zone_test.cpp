@@ -37,6 +37,50 @@ json rrset(const std::string& name, const std::string& type, const std::string& 
   return {{"name", name}, {"type", type}, {"ttl", 60}, {"records", {{{"content", content}}}}};
 }
 
+/// The names of the primaries that a PUT chooses, or why it is refused; "stay" for none.
+std::string put(const json& body, bool secondary) {
+  const auto done =
+      read_zone_change(body.dump(), dns::Name::from_text("a.test.").value(), secondary, kRemotes);
+  if (!done) return done.error().text;
+  if (!*done) return "stay";
+  std::string names;
+  for (const std::string& name : **done) names += name + " ";
+  return names;
+}
+
+TEST(ZoneChange, MembersWithoutAPlaceHereChangeNothing) {
+  // As Terraform's provider sends it.
+  EXPECT_EQ(put({{"name", "A.test."}, {"kind", "Native"}, {"account", "admin"},
+                 {"soa_edit_api", "DEFAULT"}}, false), "stay");
+  EXPECT_EQ(put(json::object(), false), "stay");
+  EXPECT_EQ(put({{"kind", "Primary"}, {"masters", json::array()}, {"dnssec", false},
+                 {"catalog", ""}}, false), "stay");
+  EXPECT_EQ(put({{"kind", "Slave"}}, true), "stay");
+}
+
+TEST(ZoneChange, ASecondaryZoneGetsOtherPrimaries) {
+  EXPECT_EQ(put({{"masters", {"192.0.2.1"}}}, true), "one ");
+  const json both{"192.0.2.2:5353", "2001:db8::6", "192.0.2.2:5353"};
+  EXPECT_EQ(put({{"kind", "secondary"}, {"masters", both}}, true), "two six ");
+  EXPECT_THAT(put({{"masters", {"192.0.2.9"}}}, true), HasSubstr("no remote"));
+  EXPECT_THAT(put({{"masters", json::array()}}, true), HasSubstr("needs 'masters'"));
+  EXPECT_THAT(put({{"masters", "192.0.2.1"}}, true), HasSubstr("not an Array"));
+  EXPECT_THAT(put({{"masters", {"192.0.2.1"}}}, false), HasSubstr("no 'masters'"));
+}
+
+TEST(ZoneChange, AZoneKeepsItsNameAndKind) {
+  EXPECT_THAT(put({{"kind", "Slave"}, {"masters", {"192.0.2.1"}}}, false), HasSubstr("cannot become"));
+  EXPECT_THAT(put({{"kind", "Native"}}, true), HasSubstr("cannot become"));
+  EXPECT_THAT(put({{"kind", "Producer"}}, false), HasSubstr("not possible here"));
+  EXPECT_THAT(put({{"kind", 7}}, false), HasSubstr("kind"));
+  EXPECT_THAT(put({{"name", "b.test."}}, false), HasSubstr("name of a zone"));
+  EXPECT_THAT(put({{"name", "a.test"}}, false), HasSubstr("not canonical"));
+  EXPECT_THAT(put({{"dnssec", true}}, false), HasSubstr("not signed"));
+  EXPECT_THAT(put({{"rrsets", {rrset("a.test.", "A", "192.0.2.1")}}}, false), HasSubstr("PATCH"));
+  EXPECT_THAT(put(json::array(), false), HasSubstr("Object"));
+  EXPECT_EQ(read_zone_change("{", dns::Name(), false, kRemotes).error().code, Errc::kCorrupt);
+}
+
 TEST(NewZone, AnEmptyZoneHasApexRecords) {
   const auto zone = read({{"name", "A.test."},
                           {"kind", "Native"},
@@ -94,7 +138,7 @@ TEST(NewZone, ASecondarysPrimariesAreRemotes) {
                           {"masters", {"192.0.2.1", "192.0.2.2:5353", "2001:db8::6", "[2001:db8::6]:53"}}});
   ASSERT_TRUE(zone) << zone.error().text;
   EXPECT_EQ(zone->content, "");
-  EXPECT_THAT(zone->primaries, ElementsAre("one", "two", "six", "six"));
+  EXPECT_THAT(zone->primaries, ElementsAre("one", "two", "six"));
 }
 
 TEST(NewZone, WhatIsWrongIsTold) {

@@ -81,6 +81,23 @@ TEST_F(HttpUser, OfANewZoneItChoosesThreeMembers) {
   EXPECT_EQ(json::parse(request.zones.at(0)), (json{{"name", "a.own.test."}}));
 }
 
+TEST_F(HttpUser, OfAZonesSettingsItChangesThePrimariesAlone) {
+  ipc::ControlRequest request{.verb = std::string(verb::kZoneConfigure), .name = "a.own.test."};
+  request.key = "primaries";
+  request.value = "[\"p\"]";
+  EXPECT_EQ(why_not(request), "");
+  request.name = "written.test.";
+  EXPECT_THAT(why_not(request), HasSubstr("written.test."));
+  request.name = "a.own.test.";
+  request.value = "";
+  EXPECT_THAT(why_not(request), HasSubstr("read and edit")) << "a primary zone by removal";
+  request.value = "[\"p\"]";
+  for (const char* key : {"file", "template", "allow-update", ""}) {
+    request.key = key;
+    EXPECT_THAT(why_not(request), HasSubstr("read and edit")) << key;
+  }
+}
+
 TEST_F(HttpUser, MalformedZonesAreRefused) {
   for (const char* text : {"", "[]", "{", "{\"name\": 7}", "{}", "\"a.own.test.\""}) {
     ipc::ControlRequest request{.verb = std::string(verb::kZoneAdd)};
