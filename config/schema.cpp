@@ -36,10 +36,13 @@ std::vector<std::string> restart_needed(const Settings& running, const Settings&
   find_changed(kStoreFields, running.store, wanted.store, "store.", keys);
   find_changed(kLimitFields, running.limits, wanted.limits, "limits.", keys);
   // All other keys of this section are those of pando-http alone.
-  const auto http_user = [](const Settings& settings) {
-    return settings.http ? settings.http->user : std::string();
-  };
-  if (http_user(running) != http_user(wanted)) keys.emplace_back("http.user");
+  const Http off;
+  const Http& before = running.http ? *running.http : off;
+  const Http& after = wanted.http ? *wanted.http : off;
+  const bool same_user = running.http.has_value() == wanted.http.has_value() &&
+                         before.user == after.user;
+  if (!same_user) keys.emplace_back("http.user");
+  if (before.metrics_zones != after.metrics_zones) keys.emplace_back("http.metrics-zones");
   return keys;
 }
 

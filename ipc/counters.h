@@ -54,6 +54,7 @@ enum class Counter : std::uint16_t {
   kXdpSent,              ///< answers that left by them
   kXdpDropped,           ///< frames that were no request, or found no room for an answer
   kXdpMissed,            ///< frames that the kernel dropped because a ring was full
+  kTransfersWithoutRow,  ///< transfers of zones beyond those that the page has rows for
   kEnd
 };
 
@@ -97,7 +98,8 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "xdp_received",
                   "xdp_sent",
                   "xdp_dropped",
-                  "xdp_missed"};
+                  "xdp_missed",
+                  "transfers_without_row"};
 
 // Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

@@ -15,6 +15,7 @@ std::uint64_t fold_layout(std::uint64_t callers) noexcept {
       kSlotFileBytes,    sizeof(Lease),
       kLeasesPerSlot,    kCountersPerSlot,
       kMaxSlots,         offsetof(Header, publication),
+      kTransferRows,     sizeof(TransferRow),
       callers,
   };
   return XXH3_64bits(facts, sizeof facts);

@@ -175,6 +175,11 @@ Status SlotTable::Impl::initialize(SlotPage& page, std::uint32_t number) const {
 
 void SlotTable::Impl::make_new(SlotPage& page, std::uint32_t number) const noexcept {
   reset_holds(page);
+  // Another build may have had other data where the rows are.
+  for (TransferRow& row : page.transfers) {
+    row.key.store(0, std::memory_order_relaxed);
+    for (auto& counter : row.counters) counter.store(0, std::memory_order_relaxed);
+  }
   page.layout = layout;
   page.slot = number;
   page.pid = 0;

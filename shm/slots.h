@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "shm/count_rows.h"
 #include "shm/map/ref.h"
 
 namespace pando::shm {
@@ -16,6 +17,11 @@ namespace pando::shm {
 inline constexpr std::uint32_t kMaxSlots = 1024;
 inline constexpr std::size_t kLeasesPerSlot = 64;
 inline constexpr std::size_t kCountersPerSlot = 448;
+
+/// A worker's transfers of one zone, by ipc::ZoneTransfer.
+using TransferRow = CountRow<4>;
+/// Zones whose transfers a worker counts apart; 40 KiB.
+inline constexpr std::size_t kTransferRows = 1024;
 
 /// One transfer's hold on a version. `epoch` is written by the worker, `revoke` by the manager.
 struct Lease {
@@ -37,6 +43,7 @@ struct SlotPage {
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
   alignas(
       64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // ipc/counters.h
+  alignas(64) std::array<TransferRow, kTransferRows> transfers;             // shm/count_rows.h
 };
 
 /// Memory behind the page in the same file, for the worker alone. The worker's successor in the

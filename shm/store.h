@@ -74,6 +74,8 @@ class Transaction {
   /// until waiting chunks are free.
   [[nodiscard]] bool can_afford(std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t allocated_bytes() const noexcept;  ///< by this transaction so far
+  /// Bytes allocated less bytes released so far: how much more the next version has.
+  [[nodiscard]] std::int64_t added_bytes() const noexcept;
   [[nodiscard]] Window window() const noexcept;
 
  private:

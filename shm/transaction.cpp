@@ -137,6 +137,7 @@ void Transaction::Impl::release(Ref<> ref, std::size_t bytes) {
     return;
   }
   add_to_chunks(offset, size, -1);
+  released += size;
 }
 
 bool Transaction::Impl::is_fresh(Ref<> ref) const noexcept {
@@ -158,6 +159,7 @@ void Transaction::Impl::absorb(Impl& other) {
   }
   tails.insert(tails.begin(), other.tails.begin(), other.tails.end());
   allocated += other.allocated;
+  released += other.released;
   damaged = damaged || other.damaged;
   if (other.store_open != nullptr) store_open = other.store_open;
   other.forget();
@@ -192,6 +194,9 @@ bool Transaction::can_afford(std::uint64_t bytes) const {
   return impl_->pool.space().can_afford(bytes, impl_->reserve);
 }
 std::uint64_t Transaction::allocated_bytes() const noexcept { return impl_->allocated; }
+std::int64_t Transaction::added_bytes() const noexcept {
+  return static_cast<std::int64_t>(impl_->allocated) - static_cast<std::int64_t>(impl_->released);
+}
 Window Transaction::window() const noexcept { return impl_->live_file.window(); }
 std::byte* Transaction::mutable_base() noexcept { return impl_->live_file.base(); }
 

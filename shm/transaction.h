@@ -47,6 +47,7 @@ struct Transaction::Impl {
   std::uint64_t end = 0;            // 0 = no chunk yet
   std::uint64_t counted = 0;        // bytes before it are in the ledger
   std::uint64_t allocated = 0;
+  std::uint64_t released = 0;
   Reserve reserve = Reserve::kKept;
   bool damaged = false;  // a release of a place that is no block: must not be published
 

@@ -70,6 +70,9 @@ constexpr Single kSingles[] = {
      Counter::kXdpDropped},
     {{"pando_xdp_missed", kCounter, "Frames that the kernel dropped as a ring was full."},
      Counter::kXdpMissed},
+    {{"pando_transfers_out_without_zone", kCounter,
+      "Transfers of zones beyond the 1,024 that a worker counts apart."},
+     Counter::kTransfersWithoutRow},
     {{"pando_worker_batches", kCounter, "Batches of requests: pins of a version."},
      Counter::kBatches},
 };

@@ -7,6 +7,8 @@
 namespace pando::http {
 
 using enum MetricType;
+using ipc::ZoneCounter;
+using ipc::ZoneTransfer;
 
 namespace {
 
@@ -52,6 +54,12 @@ constexpr ZoneRow kZoneRows[] = {
     {{"pando_zone_data_version", kGauge,
       "Version of the store that last changed the zone's data: every change changes it."},
      [](const ZoneFacts& zone) { return zone.data_version; }},
+    {{"pando_zone_bytes", kGauge,
+      "Bytes of the store that the zone's data take, without history and snapshots."},
+     [](const ZoneFacts& zone) { return zone.data_bytes; }},
+    {{"pando_zone_changed_timestamp_seconds", kGauge, "Last change of the zone's data."},
+     [](const ZoneFacts& zone) { return zone.changed_at; },
+     true},
     {{"pando_zone_refresh_timestamp_seconds", kGauge, "Next refresh of a secondary zone."},
      [](const ZoneFacts& zone) { return zone.refresh_at; },
      true},
@@ -68,6 +76,47 @@ constexpr ZoneRow kZoneRows[] = {
      true},
 };
 
+/// Families with a sample for each zone and result. Counters of 0 are left out: most zones have few
+/// of them.
+constexpr Family kUpdates{"pando_zone_updates", kCounter,
+                          "UPDATE requests of the zone, by result."};
+constexpr Family kTransfersIn{"pando_zone_transfers_in", kCounter,
+                              "Transfers in of the zone, by result."};
+constexpr Family kZoneTransfersOut{"pando_zone_transfers_out", kCounter,
+                                   "Transfers out of the zone by all workers, by result."};
+constexpr Family kUncounted{"pando_zone_counts_lost", kCounter,
+                            "Updates and transfers in that found no room to be counted by zone."};
+
+struct ResultOfZone {
+  std::string_view result;
+  std::size_t counter;
+};
+constexpr ResultOfZone kUpdateResults[] = {
+    {"accepted", static_cast<std::size_t>(ZoneCounter::kUpdatesAccepted)},
+    {"prerequisite", static_cast<std::size_t>(ZoneCounter::kUpdatesPrerequisite)},
+    {"refused", static_cast<std::size_t>(ZoneCounter::kUpdatesRefused)},
+    {"failed", static_cast<std::size_t>(ZoneCounter::kUpdatesFailed)},
+    {"forwarded", static_cast<std::size_t>(ZoneCounter::kUpdatesForwarded)}};
+constexpr ResultOfZone kTransferInResults[] = {
+    {"axfr", static_cast<std::size_t>(ZoneCounter::kTransfersInAxfr)},
+    {"ixfr", static_cast<std::size_t>(ZoneCounter::kTransfersInIxfr)},
+    {"failed", static_cast<std::size_t>(ZoneCounter::kRefreshesFailed)}};
+constexpr ResultOfZone kTransferOutResults[] = {
+    {"axfr", static_cast<std::size_t>(ZoneTransfer::kAxfr)},
+    {"ixfr", static_cast<std::size_t>(ZoneTransfer::kIxfr)},
+    {"current", static_cast<std::size_t>(ZoneTransfer::kCurrent)},
+    {"failed", static_cast<std::size_t>(ZoneTransfer::kFailed)}};
+
+template <std::size_t kResults, class Counters>
+void write_results(Exposition& out, const std::vector<ZoneFacts>& zones, const Family& family,
+                   const ResultOfZone (&results)[kResults], Counters ZoneFacts::*counters) {
+  out.begin(family);
+  for (const ZoneFacts& zone : zones)
+    for (const ResultOfZone& one : results)
+      if (const std::uint64_t value = (zone.*counters)[one.counter]; value != 0)
+        out.sample({{"zone", zone.name}, {"result", one.result}}, value);
+}
+
 void write_one(Exposition& out, const Family& family, std::uint64_t value) {
   out.begin(family);
   out.sample({}, value);
@@ -83,6 +132,7 @@ void write_store(Exposition& out, const Observed& observed) {
   write_one(out, kZones, store.zones);
   const std::uint64_t shown = observed.zones.size();
   write_one(out, kNotShown, store.zones > shown ? store.zones - shown : 0);
+  if (observed.uncounted) write_one(out, kUncounted, *observed.uncounted);
 }
 
 void write_zones(Exposition& out, const std::vector<ZoneFacts>& zones) {
@@ -93,6 +143,9 @@ void write_zones(Exposition& out, const std::vector<ZoneFacts>& zones) {
       if (value != 0 || !row.leave_out_zero) out.sample({{"zone", zone.name}}, value);
     }
   }
+  write_results(out, zones, kUpdates, kUpdateResults, &ZoneFacts::counted);
+  write_results(out, zones, kTransfersIn, kTransferInResults, &ZoneFacts::counted);
+  write_results(out, zones, kZoneTransfersOut, kTransferOutResults, &ZoneFacts::transfers_out);
 }
 
 void write_udp(Exposition& out, const std::vector<UdpFacts>& udp) {
@@ -132,7 +185,8 @@ void write_metrics(Exposition& out, const Observed& observed) {
 std::vector<const Family*> all_families() {
   std::vector<const Family*> all{&kBuild,   &kManagerUp, &kStoreReadable, &kVersion,  &kMemory,
                                  &kHistory, &kZones,     &kNotShown,      &kDrops,    &kQueued,
-                                 &kPrivate, &kResident,  &kCpu};
+                                 &kPrivate, &kResident,  &kCpu,           &kUpdates,  &kTransfersIn,
+                                 &kZoneTransfersOut, &kUncounted};
   for (const ZoneRow& row : kZoneRows) all.push_back(&row.family);
   add_worker_families(all);
   add_manager_families(all);

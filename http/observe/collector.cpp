@@ -7,6 +7,7 @@
 #include "http/observe/kernel_sockets.h"
 #include "http/observe/manager_client.h"
 #include "http/observe/process_facts.h"
+#include "http/observe/zone_activity.h"
 #include "http/observe/zone_facts.h"
 
 namespace pando::http {
@@ -62,6 +63,7 @@ Observed Collector::look() {
       observed.slots = std::move(*slots);
     else
       note(slots.error());
+    observed.uncounted = add_activity(observed.zones, observed.slots, pages);
   }
   observed.udp = read_udp(options_.listen);
   read_manager(observed);

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ipc/control_results.h"
+#include "ipc/zone_counters.h"
 #include "shm/inspect/slot_pages.h"
 
 /// All that one look at the server shows. Times are seconds since 1970; 0 = never.
@@ -32,7 +35,14 @@ struct ZoneFacts {
   std::uint64_t expires_at = 0;
   std::uint64_t signatures_end = 0;
   bool secondary = false;
-  bool has_denial = false;  ///< NSEC or NSEC3: the zone is signed
+  bool has_denial = false;       ///< NSEC or NSEC3: the zone is signed
+  std::uint64_t data_bytes = 0;  ///< of the store, without history and snapshots
+  std::uint64_t changed_at = 0;  ///< when data_version was made
+  std::uint64_t count_key = 0;  ///< of the zone's counters (ipc/zone_counters.h)
+  /// Of updates and transfers in, by ipc::ZoneCounter.
+  std::array<std::uint64_t, static_cast<std::size_t>(ipc::ZoneCounter::kEnd)> counted{};
+  /// By all workers, by ipc::ZoneTransfer.
+  std::array<std::uint64_t, static_cast<std::size_t>(ipc::ZoneTransfer::kEnd)> transfers_out{};
 };
 
 /// The kernel's view of the sockets at one of the server's addresses.
@@ -55,6 +65,9 @@ struct Observed {
   std::uint64_t milliseconds = 0;     ///< of the look, on a clock that is never put back
   std::optional<StoreFacts> store{};  ///< none: no store, or one that is still being copied
   std::vector<ZoneFacts> zones{};
+  /// Counts of updates and transfers in for which the manager had no room; none: it counts nothing
+  /// by zone.
+  std::optional<std::uint64_t> uncounted{};
   std::optional<ipc::StatusResult> manager{};  ///< none: the manager did not answer
   std::vector<UdpFacts> udp{};
   std::vector<ProcessFacts> processes{};

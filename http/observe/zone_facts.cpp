@@ -40,6 +40,9 @@ Copied copy_zone(const zone::ZoneView& zone, const shm::Window& window) {
   facts.names = zone.name_count();
   facts.history_bytes = zone.history_bytes();
   facts.data_version = zone.data_version();
+  const auto figures = zone::ZoneFigures::of(zone);
+  facts.data_bytes = figures.data_bytes;
+  facts.changed_at = figures.changed_at;
   facts.has_denial = zone.denial() != zone::Denial::kUnsigned;
   const ByteView settings = zone.settings_bytes();
   copied.settings.assign(settings.begin(), settings.end());
@@ -73,6 +76,7 @@ dns::NameView apex_of(const Copied& copied) noexcept {
 ZoneFacts facts_of(Copied&& copied) {
   ZoneFacts facts = std::move(copied.facts);
   facts.name = to_text(apex_of(copied));
+  facts.count_key = ipc::zone_count_key(apex_of(copied));
   const auto settings = zone::decode_zone_settings(copied.settings);
   facts.secondary = settings && settings->is_secondary;
   return facts;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/unix_time.h"
+
 namespace pando::manager {
 
 namespace {
@@ -19,7 +21,10 @@ NextVersion::NextVersion(shm::Store& store, Step step)
     : store_(store),
       base_(store.current()),
       transaction_(begin(store, step)),
-      draft_(transaction_, base_.root, base_.number + 1) {}
+      draft_(transaction_, base_.root, base_.number + 1) {
+  // A dump does not tell when its zones changed.
+  if (step != Step::kDump) draft_.set_time(unix_seconds());
+}
 
 Result<std::uint64_t> NextVersion::publish(std::uint64_t position) {
   return store_.publish(std::move(transaction_), draft_.root(), position);

@@ -20,10 +20,11 @@ using nlohmann::json;
 
 namespace {
 
-/// pando-http reads its section when it starts; `http.user` alone is the manager's, too.
+/// pando-http reads its section when it starts; two of its keys are the manager's, too.
 std::string_view restarted_program(const config::SettingChange& change) {
   if (!change.at_restart) return "";
-  const bool of_http = change.key.starts_with("http.") && change.key != "http.user";
+  const bool of_http = change.key.starts_with("http.") && change.key != "http.user" &&
+                       change.key != "http.metrics-zones";
   return of_http ? "pando-http" : "pando-manager";
 }
 

@@ -366,6 +366,8 @@ void Refresher::apply_changesets(const std::shared_ptr<Attempt>& attempt, Transf
     if (!*alive) return;
     if (!version) return failed(attempt, version.error(), !attempt->whole && attempt->unfit);
     ++counters_.transfers;
+    hooks_.count(attempt->zone, attempt->whole ? ipc::ZoneCounter::kTransfersInAxfr
+                                               : ipc::ZoneCounter::kTransfersInIxfr);
     if (!attempt->whole) {
       ++counters_.by_ixfr;
       return transferred(attempt, "ixfr", serial);
@@ -386,6 +388,7 @@ void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult
         if (!*alive) return;
         if (done) {
           ++counters_.transfers;
+          hooks_.count(attempt->zone, ipc::ZoneCounter::kTransfersInAxfr);
           hooks_.zone_put(attempt->zone, had_data);
           transferred(attempt, "axfr", serial);
         } else {
@@ -424,6 +427,7 @@ void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial
   if (view && view.loaded() && !(view.serial() == serial)) {
     const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
     ++counters_.failures;
+    hooks_.count(attempt->zone, ipc::ZoneCounter::kRefreshesFailed);
     at->second.problem =
         fmt::format("{}: serial {} is {} ours, {}", to_text(attempt->primary.endpoint),
                     serial.value, where, view.serial().value);
@@ -458,6 +462,7 @@ void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& err
                        bool broken_ixfr) {
   const auto at = release(attempt);
   ++counters_.failures;
+  hooks_.count(attempt->zone, ipc::ZoneCounter::kRefreshesFailed);
   log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
                to_text(attempt->primary.endpoint), "reason", error.text);
   if (at == zones_.end()) return run_due();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ipc/zone_counters.h"
 #include "manager/commit/committer.h"
 #include "manager/commit/large_changesets.h"
 #include "manager/commit/runtime.h"
@@ -75,6 +76,9 @@ class Refresher {
     std::function<Status(const dns::Name& zone)> may_change = [](const dns::Name&) {
       return Status();
     };
+    /// One more transfer in or failed attempt of the zone.
+    std::function<void(const dns::Name& zone, ipc::ZoneCounter counter)> count =
+        [](const dns::Name&, ipc::ZoneCounter) {};
   };
 
   /// All references outlive the object.

@@ -146,7 +146,11 @@ void Server::make_zone_services() {
             zones_.signatures->served(zone, verdict);
           },
           [this](const zone::ZoneView& zone) { return zones_.signatures->is_verified(zone); },
-          [this](const dns::Name& zone) { return zones_.frozen->check(zone); }});
+          [this](const dns::Name& zone) { return zones_.frozen->check(zone); },
+          [this](const dns::Name& zone, ipc::ZoneCounter counter) {
+            if (auto& counts = data_->zone_counts)
+              counts->count(ipc::zone_count_key(zone), static_cast<std::size_t>(counter));
+          }});
   zones_.secondaries = std::make_unique<SecondaryZones>(
       io_, *network_, *zones_.refresher, [this](const dns::Name& name) {
         const zone::ZoneView zone = services_.committer->current().zone_at(name);
@@ -170,6 +174,7 @@ void Server::make_update_services() {
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_large_changes(services_.changes.get());
   zones_.updates->set_frozen(zones_.frozen.get());
+  if (data_->zone_counts) zones_.updates->set_zone_counts(&*data_->zone_counts);
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

@@ -183,8 +183,21 @@ Status Startup::open_slots(const config::Settings& settings, const shm::StoreOpt
                                     options.layout);
   if (!slots) return pass(slots);
   data_->slots.emplace(std::move(*slots));
+  open_zone_counts(settings);
   share_with_http(settings);
   return {};
+}
+
+/// Only where zones have metrics of their own. A manager without these counters serves, too.
+void Startup::open_zone_counts(const config::Settings& settings) {
+  const std::string directory = settings.server.run_directory + "/slots";
+  if (!settings.http || settings.http->metrics_zones == 0)
+    return shm::ZoneCounts::remove(directory);
+  auto counts = shm::ZoneCounts::open(directory, settings.http->metrics_zones);
+  if (counts)
+    data_->zone_counts.emplace(std::move(*counts));
+  else
+    log::warning("zones_not_counted", "reason", counts.error().text);
 }
 
 /// pando-http reads the store and the workers' counters by itself. A manager that cannot let it
@@ -194,6 +207,7 @@ void Startup::share_with_http(const config::Settings& settings) {
   Status shared = fail(Errc::kNotFound, "no user {}", settings.http->user);
   if (host_.http_group)
     shared = data_->slots->share_with(*host_.http_group, settings.store.path);
+  if (shared && data_->zone_counts) shared = data_->zone_counts->share_with(*host_.http_group);
   if (!shared)
     log::warning("store_not_shared", "user", settings.http->user, "reason", shared.error().text);
 }

@@ -14,6 +14,7 @@
 #include "manager/start/zone_lists.h"
 #include "shm/slots.h"
 #include "shm/store.h"
+#include "shm/zone_counts.h"
 
 namespace pando::manager {
 
@@ -21,6 +22,7 @@ namespace pando::manager {
 struct OpenedData {
   std::optional<shm::Store> store;
   std::optional<shm::SlotTable> slots;
+  std::optional<shm::ZoneCounts> zone_counts;  ///< empty: nothing is counted by zone
   std::optional<Journal> journal;
   std::unique_ptr<Image> image;  ///< until the checkpointer has it; null: no image is written
   shm::SlotTable::OwnPin image_pin;
@@ -58,6 +60,7 @@ class Startup {
                                             const shm::StoreOptions& options);
   Status open_slots(const config::Settings& settings, const shm::StoreOptions& options);
   void share_with_http(const config::Settings& settings);
+  void open_zone_counts(const config::Settings& settings);
   Status read_lists_first();
   [[nodiscard]] std::unique_ptr<Image> make_image(const config::StoreSettings& settings,
                                                   const shm::StoreOptions& options) const;

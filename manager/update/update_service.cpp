@@ -17,6 +17,22 @@ std::size_t octets_of(ByteView request, const UpdateMessage& message) noexcept {
   return request.size() + records * sizeof(UpdateRecord);
 }
 
+/// Of an update that was not applied. RFC 2136 §3.2: the RCODEs of prerequisites that are not met.
+ipc::ZoneCounter counter_of(Rcode rcode) noexcept {
+  switch (rcode) {
+    case Rcode::kNoError:  // valid, but it could not be stored
+    case Rcode::kServFail:
+      return ipc::ZoneCounter::kUpdatesFailed;
+    case Rcode::kNXDomain:
+    case Rcode::kYXDomain:
+    case Rcode::kYXRRSet:
+    case Rcode::kNXRRSet:
+      return ipc::ZoneCounter::kUpdatesPrerequisite;
+    default:
+      return ipc::ZoneCounter::kUpdatesRefused;
+  }
+}
+
 }  // namespace
 
 UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify,
@@ -81,12 +97,22 @@ void UpdateService::update(const Request& request) {
   ++replies_.counters().updates;
   // This answer is not remembered: nothing was executed, so a repetition may succeed. Many such
   // answers must not displace answers to executed requests.
-  if (!has_room())
+  if (!has_room()) {
+    count(*request, ipc::ZoneCounter::kUpdatesFailed);
     return replies_.failed(
         *request, {Errc::kFull, fmt::format("{} updates wait for the disk already", waiting_)},
         "too many updates wait already");
+  }
   replies_.remember(*request, Execution::kHere);
   verified_update(request);
+}
+
+/// Only zones of this server have counters: other names are a stranger's choice.
+void UpdateService::count(const ClientRequest& request, ipc::ZoneCounter counter) {
+  if (zone_counts_ == nullptr) return;
+  const dns::Name zone = request.parsed().zone();
+  if (runtime_->settings.zones.find(zone))
+    zone_counts_->count(ipc::zone_count_key(zone), static_cast<std::size_t>(counter));
 }
 
 bool UpdateService::has_room() const noexcept {
@@ -115,8 +141,10 @@ void UpdateService::verified_update(const Request& request) {
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   else if (frozen_ != nullptr && frozen_->contains(message->zone.name))
     refusal = {Rcode::kRefused, "the zone is frozen", dns::ExtendedError::kProhibited};
-  if (refusal.rcode != Rcode::kNoError)
+  if (refusal.rcode != Rcode::kNoError) {
+    count(*request, ipc::ZoneCounter::kUpdatesRefused);
     return replies_.refused(*request, message->zone.name, refusal);
+  }
   commit(request, std::move(*message), *zones[*index].options);
 }
 
@@ -153,6 +181,10 @@ Status UpdateService::takes_updates(const dns::Name& zone) const {
 
 void UpdateService::committed(ClientRequest& request, const dns::Name& zone, const Refusal& refusal,
                               const Result<zone::Applied>& applied) {
+  if (applied)
+    count(request, ipc::ZoneCounter::kUpdatesAccepted);
+  else
+    count(request, counter_of(refusal.rcode));
   if (applied)
     replies_.accepted(request, *applied);
   else if (refusal.rcode == Rcode::kNoError)  // the update was valid, but could not be stored
@@ -191,6 +223,8 @@ std::optional<ForwardedUpdate> UpdateService::to_forward(const ClientRequest& re
 
 void UpdateService::forward(const Request& request, ForwardedUpdate update) {
   forwarder_->forward(std::move(update), [this, request](Result<Bytes> answer) {
+    using enum ipc::ZoneCounter;
+    count(*request, answer ? kUpdatesForwarded : kUpdatesFailed);
     if (answer) return replies_.forwarded(*request, std::move(*answer));
     replies_.not_forwarded(*request, answer.error());
   });

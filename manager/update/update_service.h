@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "ipc/zone_counters.h"
 #include "manager/commit/committer.h"
 #include "manager/io/frozen_zones.h"
 #include "manager/notify/notify_handler.h"
@@ -12,6 +13,7 @@
 #include "manager/update/update_forwarder.h"
 #include "manager/update/update_request.h"
 #include "manager/workers/worker_link.h"
+#include "shm/zone_counts.h"
 
 namespace pando::manager {
 
@@ -40,6 +42,8 @@ class UpdateService {
   void set_large_changes(LargeChangesets* large) { commits_.set_large_changes(large); }
   /// Null, the default: no zone is frozen. `frozen` outlives the service.
   void set_frozen(const FrozenZones* frozen) { frozen_ = frozen; }
+  /// Null, the default: nothing is counted by zone. `counts` outlives the service.
+  void set_zone_counts(shm::ZoneCounts* counts) { zone_counts_ = counts; }
   void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// ForwardHandler of the worker pool.
@@ -66,6 +70,7 @@ class UpdateService {
   dns::Rcode judge_notify(const ClientRequest& request);
   void signed_query(ClientRequest& request);
   [[nodiscard]] bool has_room() const noexcept;
+  void count(const ClientRequest& request, ipc::ZoneCounter counter);
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
 
   UpdateCommits commits_;
@@ -73,6 +78,7 @@ class UpdateService {
   NotifyHandler* notify_;
   UpdateForwarder* forwarder_ = nullptr;
   const FrozenZones* frozen_ = nullptr;
+  shm::ZoneCounts* zone_counts_ = nullptr;
   Clock clock_;
   Limits limits_;
   std::size_t waiting_ = 0;         // updates given to the committer

@@ -29,6 +29,17 @@ void copy_leases(const SlotPage& page, SlotCopy& copy) {
   }
 }
 
+void copy_transfers(const SlotPage& page, SlotCopy& copy) {
+  for (const TransferRow& row : page.transfers) {
+    const std::uint64_t key = row.key.load(std::memory_order_acquire);
+    if (key == 0) continue;
+    SlotCopy::Transfers& transfers = copy.transfers.emplace_back();
+    transfers.key = key;
+    for (std::size_t i = 0; i < transfers.counters.size(); ++i)
+      transfers.counters[i] = row.counters[i].load(std::memory_order_relaxed);
+  }
+}
+
 /// Maps the page for the time of the copy: a worker may get a new file at any time.
 std::optional<SlotCopy> copy_page(const std::string& path, std::uint64_t layout) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -49,6 +60,7 @@ std::optional<SlotCopy> copy_page(const std::string& path, std::uint64_t layout)
   copy_leases(page, copy);
   for (std::size_t i = 0; i < copy.counters.size(); ++i)
     copy.counters[i] = page.counters[i].load(std::memory_order_relaxed);
+  copy_transfers(page, copy);
   return copy;
 }
 
@@ -64,7 +76,7 @@ Result<std::vector<SlotCopy>> copy_slots(const std::string& directory, int store
     auto copy = copy_page(slot_path(directory, number), fold_layout(layout));
     if (!copy || copy->number != number) continue;
     copy->alive = find_lock(store, kSlotLockBase + number, 1).has_value();
-    copies.push_back(*copy);
+    copies.push_back(std::move(*copy));
   }
   return copies;
 }

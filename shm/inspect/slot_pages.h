@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,12 @@ struct SlotCopy {
   std::uint64_t oldest_lease = 0;  ///< version; 0 = none
   std::uint64_t lease_since = 0;   ///< seconds on the coarse monotonic clock; 0 = no lease
   std::array<std::uint64_t, kCountersPerSlot> counters{};
+  /// Transfers of single zones, by ipc::ZoneTransfer.
+  struct Transfers {
+    std::uint64_t key = 0;  ///< the zone (ipc/zone_counters.h)
+    std::array<std::uint64_t, std::tuple_size_v<decltype(TransferRow::counters)>> counters{};
+  };
+  std::vector<Transfers> transfers{};
 };
 
 /// All slots in the directory, by number. `store` is a descriptor of the store, on whose locks the

@@ -50,10 +50,12 @@ Status Core::attach(shm::SlotLoan files, std::uint64_t layout, std::uint32_t slo
   reader_ = std::make_shared<shm::Reader>(std::move(*reader));
   store_id_ = store_id;
   slot_id_ = slot_id;
-  counting_.emplace(reader_->slot_page().counters);
+  shm::SlotPage& page = reader_->slot_page();
+  counting_.emplace(page.counters, page.transfers);
   responder_ = std::make_unique<Responder>(
-      reader_->slot_page().counters,
-      [reader_raw = reader_.get()](std::uint32_t index) { return reader_raw->side(index); });
+      page.counters,
+      [reader_raw = reader_.get()](std::uint32_t index) { return reader_raw->side(index); },
+      page.transfers);
   responder_->set_keys(keys_);
   return {};
 }

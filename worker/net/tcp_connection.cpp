@@ -316,7 +316,10 @@ void TcpConnection::transfer_message(TransferOut::Step step, ByteView message) {
 void TcpConnection::end_transfer(End end) {
   const auto transfer = std::move(transfer_);
   const bool complete = end == End::kComplete;
-  if (!complete) host_.core().counting().add(Counter::kTransfersFailed);
+  Counting& counting = host_.core().counting();
+  const auto sent = transfer->incremental() ? ipc::ZoneTransfer::kIxfr : ipc::ZoneTransfer::kAxfr;
+  counting.transfer(transfer->apex(), complete ? sent : ipc::ZoneTransfer::kFailed);
+  if (!complete) counting.add(Counter::kTransfersFailed);
   if (!complete && transfer->has_managers_key()) host_.core().link().abort_stream(stream_id_);
   host_.core().link().tell(transfer->report(end));
 }

@@ -3,21 +3,28 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "ipc/counters.h"
 #include "ipc/seen_clients.h"
+#include "ipc/zone_counters.h"
+#include "shm/count_rows.h"
 #include "shm/slots.h"
 
 namespace pando::worker {
 
 using CounterArray = std::array<std::atomic<std::uint64_t>, shm::kCountersPerSlot>;
 static_assert(ipc::kCountersUsed <= shm::kCountersPerSlot);
+static_assert(std::tuple_size_v<decltype(shm::TransferRow::counters)> ==
+              static_cast<std::size_t>(ipc::ZoneTransfer::kEnd));
 
 /// The worker's counters. The worker is the only writer, so a count is a plain relaxed load and
 /// store without a locked instruction. Readers in other processes may be one behind.
 class Counting {
  public:
-  explicit Counting(CounterArray& counters) noexcept : counters_(&counters) {}
+  /// `transfers`: for counts of single zones; empty: none are made.
+  explicit Counting(CounterArray& counters, std::span<shm::TransferRow> transfers = {}) noexcept
+      : counters_(&counters), transfers_(transfers) {}
 
   void add(ipc::Counter counter, std::uint64_t amount = 1) noexcept {
     bump(ipc::counter_index(counter), amount);
@@ -28,6 +35,14 @@ class Counting {
   void opcode(std::uint8_t opcode) noexcept { bump(ipc::kOpcodeBase + (opcode & 0x0FU), 1); }
   void rcode(std::uint16_t rcode) noexcept { bump(ipc::rcode_index(rcode), 1); }
   void type(std::uint16_t type) noexcept { bump(ipc::type_index(type), 1); }
+  /// A transfer of the zone. Zones beyond those that the page has rows for are counted together.
+  void transfer(dns::NameView zone, ipc::ZoneTransfer what) noexcept {
+    const std::uint64_t key = ipc::zone_count_key(zone);
+    if (shm::TransferRow* row = shm::take_count_row(transfers_, key))
+      shm::count_in_row(*row, static_cast<std::size_t>(what));
+    else
+      add(ipc::Counter::kTransfersWithoutRow);
+  }
   /// The client has asked for a SOA record or a transfer.
   void seen(const IpAddress& client) noexcept {
     const std::uint64_t hash = ipc::seen_hash(client);
@@ -61,6 +76,7 @@ class Counting {
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
   CounterArray* counters_;
+  std::span<shm::TransferRow> transfers_;
 };
 
 }  // namespace pando::worker

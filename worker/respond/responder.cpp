@@ -13,9 +13,10 @@ using dns::RRClass;
 using dns::RRType;
 using ipc::Counter;
 
-Responder::Responder(CounterArray& counters, SideTable side)
+Responder::Responder(CounterArray& counters, SideTable side,
+                     std::span<shm::TransferRow> transfers)
     : expiry_(std::move(side)),
-      context_(batch_, Counting(counters), error_limit_),
+      context_(batch_, Counting(counters, transfers), error_limit_),
       queries_(cache_, expiry_),
       transfers_(cache_, expiry_),
       forwards_(cache_) {}

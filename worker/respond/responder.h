@@ -24,7 +24,8 @@ namespace pando::worker {
 /// version is pinned, then handle() for each request.
 class Responder {
  public:
-  Responder(CounterArray& counters, SideTable side);
+  /// `transfers`: see Counting.
+  Responder(CounterArray& counters, SideTable side, std::span<shm::TransferRow> transfers = {});
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 

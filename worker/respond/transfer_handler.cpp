@@ -24,6 +24,7 @@ Outcome answer_soa(RequestContext& context, const zone::ZoneView& zone) {
   const zone::RRsetView soa = zone.soa();
   if (soa.count() == 0) return refuse(context, Rcode::kServFail, Ede::kInvalidData, "the zone has no SOA");
   context.counting.add(Counter::kTransfersCurrent);
+  context.counting.transfer(zone.apex(), ipc::ZoneTransfer::kCurrent);
   ResponseBuilder response(context, true, Rcode::kNoError);
   dns::MessageWriter& writer = response.writer();
   if (!writer.put_record(dns::Section::kAnswer, writer.question_name(), RRType::kSOA, RRClass::kIN,
@@ -42,6 +43,7 @@ Outcome answer_difference(RequestContext& context, const zone::ZoneView& zone) {
   response.writer().keep_case();
   if (stream->fill(response.writer()) != StreamStep::kDone) return answer_soa(context, zone);
   context.counting.add(Counter::kTransfersIncremental);
+  context.counting.transfer(zone.apex(), ipc::ZoneTransfer::kIxfr);
   return response.finish();
 }
 

@@ -139,6 +139,7 @@ class TransferOut {
   [[nodiscard]] bool incremental() const noexcept {
     return std::holds_alternative<DifferenceStream>(stream_);
   }
+  [[nodiscard]] const dns::Name& apex() const noexcept { return plan_.apex; }
   [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
   void count_octets(std::size_t octets) noexcept { octets_ += octets; }
   /// The reason of Step::kFailed.

@@ -67,6 +67,7 @@ class Auditor {
   void note_snapshots(const ZoneView& zone, const std::vector<ZoneSnapshot>& snapshots);
   void walk_history(const ZoneEntry& entry);
   void check_counts(const ZoneEntry& entry);
+  void check_bytes(const ZoneEntry& entry, std::uint64_t found);
   void check_history(const ZoneView& zone, const ZoneEntry& entry);
   void walk_record(std::uint32_t ref);
   void count_record(std::uint32_t ref, Kind owner, Kind headers, Kind rdata, Kind signatures);
@@ -278,11 +279,13 @@ void Auditor::walk_zone(std::uint32_t ref) {
   ++audit_.zones;
   ++settings_zones_[entry->settings_hash];
   names_ = records_ = 0;
+  const std::uint64_t met = met_;
   if (entry->apex != 0) walk_record(entry->apex);
   for (const std::uint32_t trie : {entry->names, entry->nsec3})
     walk_trie(trie, LeafKind::kRecord, &Usage::trie,
               [this](std::uint32_t leaf) { walk_record(leaf); });
   walk_pages(entry->shared, &Usage::shared);
+  check_bytes(*entry, met_ - met);
   check_counts(*entry);
   walk_history(*entry);
   audit_.names += names_;
@@ -293,6 +296,12 @@ void Auditor::walk_zone(std::uint32_t ref) {
 void Auditor::walk_pages(std::uint32_t page, Kind kind) {
   while (page != 0 && count(page, kSharedPageBytes, kind))
     page = window_.at(shm::Ref<SharedPage>{page})->older;
+}
+
+/// Archived data are not compared: a copy for snapshots has no shared pages, but the same count.
+void Auditor::check_bytes(const ZoneEntry& entry, std::uint64_t found) {
+  const std::uint64_t counted = std::uint64_t{entry.data_units} * shm::kUnit;
+  if (found != counted) fault(fmt::format("{} bytes of data found, {} counted", found, counted));
 }
 
 void Auditor::check_counts(const ZoneEntry& entry) {

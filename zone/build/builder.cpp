@@ -1,4 +1,5 @@
 #include "dns/rdata/rdata.h"
+#include "zone/build/built.h"
 #include "zone/build/draft.h"
 #include "zone/build/name_rules.h"
 #include "zone/build/name_stream.h"
@@ -9,6 +10,8 @@ namespace pando::zone {
 struct ZoneBuilder::Impl {
   Impl(dns::NameView zone, shm::Transaction& transaction, const DataLimits& limits)
       : apex(zone),
+        data(transaction),
+        before(transaction.added_bytes()),
         writer(zone, transaction, limits),
         names(writer, transaction),
         nsec3(writer, transaction) {
@@ -18,6 +21,8 @@ struct ZoneBuilder::Impl {
   Result<std::shared_ptr<Built>> finish();
 
   dns::Name apex;
+  shm::Transaction& data;
+  std::int64_t before;  // Transaction::added_bytes() without the zone
   NameWriter writer;
   NameStream names;
   NameStream nsec3;
@@ -58,6 +63,7 @@ Result<std::shared_ptr<ZoneBuilder::Built>> ZoneBuilder::Impl::finish() {
   if (!nsec3_root) return pass(nsec3_root);
   writer.built().names = *names_root;
   writer.built().nsec3 = *nsec3_root;
+  writer.built().data_units = units_of(data.added_bytes() - before);
   return writer.take();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "zone/build/built.h"
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
@@ -55,7 +56,7 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   const ZoneEntry& here = *into.entry_at(apex_);
   ZoneEntry entry = *draft_.entry_at(apex_);
   if (same_data(entry, here)) return {};
-  if (entry.data_version != began.data_version) entry.data_version = into.version_;
+  if (entry.data_version != began.data_version) mark_changed(entry, into.version_, into.time_);
   entry.settings_hash = here.settings_hash;
   entry.side_index = here.side_index;
   transaction.absorb(std::move(data_));

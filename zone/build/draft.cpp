@@ -161,7 +161,8 @@ Status Draft::put_zone(dns::NameView apex, const ZoneBuilder::Built& built,
   entry.serial = built.serial;
   entry.record_count = built.record_count;
   entry.name_count = built.name_count;
-  entry.data_version = version_;
+  entry.data_units = built.data_units;
+  mark_changed(entry, version_, time_);
   set_source(entry, source);
   return put_entry(entry, apex, &built.spelling);
 }
@@ -182,8 +183,8 @@ Status Draft::unload_zone(dns::NameView apex) {
   if (auto discarded = discard(entry); !discarded) return discarded;
   entry.flags = 0;
   entry.apex = entry.names = entry.nsec3 = entry.shared = entry.serial = 0;
-  entry.record_count = entry.name_count = 0;
-  entry.data_version = version_;
+  entry.record_count = entry.name_count = entry.data_units = 0;
+  mark_changed(entry, version_, time_);
   set_source(entry, {});
   return put_entry(entry, apex);
 }

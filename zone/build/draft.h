@@ -129,6 +129,8 @@ class Draft {
   /// From now on apply() ends with kFull when `stop` becomes true: a large changeset takes seconds,
   /// which may be unwanted by then. `stop` must outlive the draft.
   void give_up_when(const std::atomic<bool>* stop) noexcept { stop_ = stop; }
+  /// The time of changes from now on, in seconds since 1970; 0, the default = unknown.
+  void set_time(std::uint64_t seconds) noexcept { time_ = static_cast<std::uint32_t>(seconds); }
 
   /// Makes a snapshot of the zone's present version (zone/history/zone_snapshot.h); `taken` is
   /// seconds since 1970. A lost snapshot gives its label up. kInvalid: the label is malformed.
@@ -202,6 +204,7 @@ class Draft {
   shm::Transaction& table_;
   shm::Ref<> root_;
   std::uint64_t version_;
+  std::uint32_t time_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
 };
 

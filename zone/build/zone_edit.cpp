@@ -79,10 +79,12 @@ Status ZoneEdit::check_size() const {
 Status ZoneEdit::write_names() {
   const auto missing = applied_.missing_removals;
   const auto redundant = applied_.redundant_additions;
+  const std::int64_t bytes = draft_.transaction_.added_bytes();
   for (std::size_t at = 0; at < names_.size(); ++at) {
     if (is_given_up()) return given_up();
     if (auto written = write(at); !written) return written;
   }
+  entry_.data_units += units_of(draft_.transaction_.added_bytes() - bytes);
   applied_.missing_removals = missing;
   applied_.redundant_additions = redundant;
   return {};
@@ -92,7 +94,7 @@ Status ZoneEdit::write_names() {
 Status ZoneEdit::put_entry() {
   if (names_.empty()) return {};
   applied_.to = {entry_.serial};
-  entry_.data_version = draft_.version_;
+  mark_changed(entry_, draft_.version_, draft_.time_);
   if (auto done = draft_.append_history(entry_, applied_, limits_); !done) return done;
   return draft_.put_entry(entry_, changes_.zone);
 }

@@ -149,6 +149,9 @@ RecordView ZoneView::apex_record() const noexcept {
 }
 std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
+ZoneFigures ZoneFigures::of(const ZoneView& zone) noexcept {
+  return {std::uint64_t{zone.entry_->data_units} * shm::kUnit, zone.entry_->changed_at};
+}
 std::uint64_t ZoneView::history_bytes() const noexcept { return entry_->history_bytes; }
 bool ZoneView::has_snapshots() const noexcept { return entry_->snapshots != 0; }
 bool ZoneView::has_shared_sets() const noexcept { return entry_->shared != 0; }

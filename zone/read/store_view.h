@@ -228,6 +228,7 @@ class ZoneView {
   friend std::vector<ZoneSnapshot> snapshots_of(const ZoneView& zone);
   friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
   friend std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
+  friend struct ZoneFigures;
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
@@ -254,6 +255,13 @@ class ZoneView::Cursor {
 };
 
 class ZoneWalk;
+
+/// Numbers about a zone's data, for those who watch it.
+struct ZoneFigures {
+  std::uint64_t data_bytes = 0;  ///< of the store, without its history and its snapshots
+  std::uint64_t changed_at = 0;  ///< time of data_version(), seconds since 1970; 0 = unknown
+  [[nodiscard]] static ZoneFigures of(const ZoneView& zone) noexcept;
+};
 
 /// One whole version.
 class StoreView {

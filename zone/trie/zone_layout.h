@@ -152,7 +152,8 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///   0 flags | 1 apex octets | 2 – | 4 side table index | 8 apex record | 12 names | 16 nsec3 |
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source bytes |
 ///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
-///   88 its bytes | 96 snapshots | 100 source stamp | 104 source hash | 112 apex labels …
+///   88 its bytes | 96 snapshots | 100 source stamp | 104 source hash | 112 data units |
+///   116 changed at | 120 apex labels …
 ///
 /// Archived data (zone/history/zone_snapshot.h) has such a block, too, to which SnapshotList
 /// refers. That block has no settings and no snapshots, but the history that led to the data.
@@ -179,6 +180,8 @@ struct ZoneEntry {
   std::uint32_t snapshots;        // SnapshotList, 0 = none
   std::uint32_t source_stamp;
   std::uint64_t source_hash;
+  std::uint32_t data_units;  // blocks of names, tries and shared pages, in units of a reference
+  std::uint32_t changed_at;  // time of data_version, in seconds since 1970; 0 = unknown
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
@@ -186,8 +189,8 @@ struct ZoneEntry {
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 112 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 112");
+static_assert(sizeof(ZoneEntry) == 120 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 120");
 
 /// One snapshot of a zone (zone/history/zone_snapshot.h).
 ///

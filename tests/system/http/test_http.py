@@ -18,8 +18,10 @@ import time
 import urllib.parse
 import urllib.request
 
+import dns.message
 import dns.query
 import dns.rcode
+import dns.rrset
 import dns.update
 import pytest
 
@@ -266,6 +268,104 @@ def test_the_number_of_zones_is_bounded(beside):
     shown = sorted(dict(at)["zone"] for name, at in samples if name == "pando_zone_serial")
     assert shown == [zone + "." for zone in zones[:70]]
     assert total(samples, "pando_zones_not_shown") == 30
+
+
+def of_zone(samples, zone, kind):
+    """Counts by result of pando_zone_`kind`_total."""
+    return {dict(at)["result"]: value for (name, at), value in samples.items()
+            if name == f"pando_zone_{kind}_total" and dict(at)["zone"] == f"{zone}."}
+
+
+def test_a_zone_has_its_updates_by_result(beside):
+    server, program = beside(zones=("example.test", "other.test", "closed.test"))
+    server.zones[2]["allow-update"] = [{"address": "127.0.0.1", "names": ["only.closed.test"]}]
+    section = server.config.read_text().splitlines()[-1]
+    server.write_config()
+    server.config.write_text(server.config.read_text() + section + "\n")
+    server.control("reload")
+    before = program.metrics()
+    assert of_zone(before, "example.test", "updates") == {}, "results of 0 are left out"
+    sizes = total(before, "pando_zone_bytes", zone="example.test."), total(before, "pando_zone_bytes", zone="other.test.")
+    assert min(sizes) > 100 and abs(sizes[0] - sizes[1]) < 32, "the same records, but for the length of names"
+    began = int(time.time())
+    assert began - 600 < total(before, "pando_zone_changed_timestamp_seconds", zone="example.test.") <= began
+    servers.wait_until("a second has passed", lambda: int(time.time()) > began + 1)
+    for number in range(3):
+        assert add(server, f"n{number}") == dns.rcode.NOERROR
+    unmet = dns.update.UpdateMessage("example.test")
+    unmet.present("missing")
+    unmet.add("never", 60, "A", "192.0.2.7")
+    assert dns.query.udp(unmet, "127.0.0.1", port=server.port, timeout=20).rcode() == dns.rcode.NXDOMAIN
+    assert add(server, "n0", "other.test") == dns.rcode.NOERROR
+    assert add(server, "not-only", "closed.test") == dns.rcode.REFUSED
+    assert add(server, "n0", "elsewhere.test") == dns.rcode.NOTAUTH
+    time.sleep(0.3)  # a look may be that old
+    after = program.metrics()
+    assert of_zone(after, "example.test", "updates") == {"accepted": 3, "prerequisite": 1}
+    assert of_zone(after, "other.test", "updates") == {"accepted": 1}
+    assert of_zone(after, "closed.test", "updates") == {"refused": 1}
+    assert total(after, "pando_zone_updates_total") == 6 and total(after, "pando_zone_counts_lost_total") == 0
+    assert total(after, "pando_zone_bytes", zone="example.test.") > sizes[0]
+    changed = {zone: total(after, "pando_zone_changed_timestamp_seconds", zone=zone) for zone in ("example.test.", "closed.test.")}
+    assert began < changed["example.test."] <= time.time() + 1 and changed["closed.test."] <= began
+    # They go on when the manager is replaced, and are read without one.
+    server.kill()
+    time.sleep(0.3)
+    assert of_zone(program.metrics(), "example.test", "updates") == {"accepted": 3, "prerequisite": 1}
+    server.start("example.test")
+    servers.wait_until("an update is taken", lambda: add(server, "later") == dns.rcode.NOERROR)
+    time.sleep(0.3)
+    again = program.metrics()
+    assert of_zone(again, "example.test", "updates")["accepted"] == 4
+    assert total(again, "pando_zone_changed_timestamp_seconds", zone="closed.test.") == changed["closed.test."]
+
+
+def test_a_zone_has_its_transfers_in_and_out_by_result(beside, pando, tmp_path):
+    """Of a primary and its secondary, each with metrics."""
+    primary, metrics = beside(zones=("example.test", "idle.test"))
+    primary.zones[0]["allow-transfer"] = [{"address": "127.0.0.0/8"}]
+    section = primary.config.read_text().splitlines()[-1]
+    primary.write_config()
+    primary.config.write_text(primary.config.read_text() + section + "\n")
+    primary.control("reload")
+    secondary = pando([{"name": zone, "primaries": ["primary"]} for zone in ("example.test", "idle.test")],
+                      remotes=[{"name": "primary", "address": [f"127.0.0.1@{primary.port}"]}])
+    port = servers.free_port()
+    secondary.config.write_text(secondary.config.read_text() +
+                                f"http: {{listen: [127.0.0.1@{port}], user: root, metrics-zones: 10}}\n")
+    secondary.start("example.test")
+    theirs = Http(secondary, port)
+    try:
+        theirs.start()
+        assert of_zone(theirs.metrics(), "example.test", "transfers_in") == {"axfr": 1}
+        assert add(primary, "new") == dns.rcode.NOERROR
+        secondary.control("zone", "refresh", "example.test")
+        servers.wait_until("the change is there", lambda: secondary.ask("new.example.test").answer)
+        secondary.control("zone", "retransfer", "example.test")
+        servers.wait_until("all are counted", lambda: of_zone(theirs.metrics(), "example.test", "transfers_in") ==
+                           {"axfr": 2, "ixfr": 1})
+        servers.wait_until("a refused transfer is a failed one", lambda: of_zone(
+            theirs.metrics(), "idle.test", "transfers_in").get("failed", 0) >= 1)
+        assert set(of_zone(theirs.metrics(), "idle.test", "transfers_in")) == {"failed"}
+        assert of_zone(theirs.metrics(), "example.test", "transfers_out") == {}
+    finally:
+        theirs.stop()
+    serial = primary.serial("example.test")
+    current = dns.message.make_query("example.test", "IXFR")
+    current.authority = [dns.rrset.from_text("example.test.", 0, "IN", "SOA", f"ns.example.test. admin.example.test. {serial} 1 1 1 1")]
+    for _ in range(5):
+        assert len(dns.query.udp(current, "127.0.0.1", port=primary.port, timeout=20).answer) == 1
+    servers.wait_until("they are seen", lambda: of_zone(metrics.metrics(), "example.test", "transfers_out").get("current", 0) >= 5)
+    out = of_zone(metrics.metrics(), "example.test", "transfers_out")
+    assert out["axfr"] == 2 and out["ixfr"] == 1 and "failed" not in out, out
+    assert of_zone(metrics.metrics(), "idle.test", "transfers_out") == {}, "refused ones are nobody's"
+    assert total(metrics.metrics(), "pando_transfers_out_refused_total") >= 1
+    # A worker's successor goes on with them.
+    for row in primary.workers().values():
+        os.kill(row["pid"], signal.SIGKILL)
+    servers.wait_until("successors serve", lambda: [row["state"] for row in primary.workers().values()] == ["serving"] * 2)
+    time.sleep(0.3)
+    assert of_zone(metrics.metrics(), "example.test", "transfers_out") == out
 
 
 def test_metrics_go_on_without_a_manager(beside):

@@ -129,11 +129,14 @@ TEST(Http, KeysOfTheServerMayStayClosed) {
   EXPECT_TRUE(loaded.settings.http);
 }
 
-TEST(Http, TheManagerRestartsForItsUserAlone) {
+TEST(Http, TheManagerRestartsForItsUserAndForZonesToCount) {
   const Settings none = good("server: {}");
   const Settings some = good("http: {}");
   EXPECT_EQ(restart_needed(none, some), std::vector<std::string>{"http.user"});
-  EXPECT_TRUE(restart_needed(some, good("http: {metrics-zones: 5}")).empty());
+  EXPECT_TRUE(restart_needed(some, good("http: {listen: [127.0.0.1@8099]}")).empty());
+  const Settings counted = good("http: {metrics-zones: 5}");
+  EXPECT_EQ(restart_needed(some, counted), std::vector<std::string>{"http.metrics-zones"});
+  EXPECT_TRUE(restart_needed(counted, counted).empty());
 }
 
 TEST(CatalogCheck, OnlyConsumedOnesHavePrimaries) {

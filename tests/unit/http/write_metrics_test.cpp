@@ -39,7 +39,13 @@ Observed everything() {
   observed.store = StoreFacts{9, 1 << 20, 100, 3};
   observed.zones.push_back({"a\"} 1\nevil 2.", true, 17, 4, 3, 10, 6, 0, 0, 0});
   observed.zones.push_back({"secondary.", true, 18, 4, 3, 10, 6, 50, 40, 90});
-  observed.zones.back().signatures_end = 70;
+  ZoneFacts& zone = observed.zones.back();
+  zone.signatures_end = 70;
+  zone.data_bytes = 640;
+  zone.changed_at = 80;
+  for (std::size_t i = 0; i < zone.counted.size(); ++i) zone.counted[i] = 20 + i;
+  for (std::size_t i = 0; i < zone.transfers_out.size(); ++i) zone.transfers_out[i] = 30 + i;
+  observed.uncounted = 2;
   observed.udp.push_back({"127.0.0.1@53", 12, 768});
   observed.processes.push_back({"http", 10, 5, 0.5});
   ipc::StatusResult status;
@@ -136,6 +142,23 @@ TEST(Metrics, OfAZoneWithAHostileNameStayOnTheirLines) {
   constexpr const char* kSignatures = "\npando_zone_signature_expiry_timestamp_seconds{zone=\"";
   EXPECT_THAT(text, HasSubstr(std::string(kSignatures) + "secondary.\"} 70\n"));
   EXPECT_THAT(text, Not(HasSubstr(std::string(kSignatures) + "a")));
+}
+
+TEST(Metrics, OfAZoneTellResultsThatCame) {
+  const std::string text = text_of(everything());
+  for (const char* line : {"\npando_zone_bytes{zone=\"secondary.\"} 640\n",
+                           "\npando_zone_changed_timestamp_seconds{zone=\"secondary.\"} 80\n",
+                           "\npando_zone_updates_total{zone=\"secondary.\",result=\"accepted\"} 20\n",
+                           "result=\"prerequisite\"} 21\n", "result=\"refused\"} 22\n",
+                           "result=\"failed\"} 23\n", "result=\"forwarded\"} 24\n",
+                           "\npando_zone_transfers_in_total{zone=\"secondary.\",result=\"axfr\"} 25\n",
+                           "result=\"ixfr\"} 26\n", "result=\"failed\"} 27\n",
+                           "\npando_zone_transfers_out_total{zone=\"secondary.\",result=\"axfr\"} 30\n",
+                           "result=\"ixfr\"} 31\n", "result=\"current\"} 32\n",
+                           "result=\"failed\"} 33\n", "\npando_zone_counts_lost_total 2\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, Not(HasSubstr("pando_zone_updates_total{zone=\"a"))) << "nothing came";
+  EXPECT_THAT(text, Not(HasSubstr("pando_zone_changed_timestamp_seconds{zone=\"a")));
 }
 
 TEST(Metrics, SayWhatIsMissing) {

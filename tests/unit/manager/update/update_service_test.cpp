@@ -126,6 +126,28 @@ TEST_F(Service, ASignedUpdateIsAppliedAndItsAnswerSigned) {
   EXPECT_THAT(parts_.zone.at("new"), ElementsAre("60 A 192.0.2.9"));
 }
 
+TEST_F(Service, ResultsAreCountedByZone) {
+  const shm::test::Folder folder;
+  auto counts = shm::ZoneCounts::open(folder.path(), 10);
+  ASSERT_TRUE(counts) << counts.error().text;
+  service_.set_zone_counts(&*counts);
+  const auto counted = [&](std::string_view zone) {
+    const auto view = shm::ZoneCountsView::open(folder.path()).value();
+    const auto found = view.find(ipc::zone_count_key(name(zone)));
+    return found ? std::vector<std::uint64_t>(found->begin(), found->begin() + 4)
+                 : std::vector<std::uint64_t>{};
+  };
+  EXPECT_EQ(rcode(update(sign(add().message(1), "ours."))), Rcode::kNoError);
+  EXPECT_EQ(rcode(update(add().message(2))), Rcode::kRefused);
+  EXPECT_EQ(rcode(update(add().message(3))), Rcode::kRefused);
+  UpdateBuilder builder;
+  builder.yx("missing", "ANY");
+  builder.add("new 60 A 192.0.2.8");
+  EXPECT_EQ(rcode(update(sign(builder.message(4), "ours."))), Rcode::kNXDomain);
+  EXPECT_THAT(counted("example."), ElementsAre(1, 1, 2, 0));
+  EXPECT_THAT(counted("unknown."), IsEmpty());
+}
+
 TEST_F(Service, AnUnsignedUpdateIsRefusedWhereAKeyIsAsked) {
   EXPECT_EQ(rcode(update(add().message())), Rcode::kRefused);
   EXPECT_THAT(parts_.zone.at("new"), IsEmpty());

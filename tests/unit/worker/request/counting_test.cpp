@@ -4,12 +4,33 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 namespace pando::worker {
 namespace counting_test {
 
 IpAddress client(unsigned number) {
   return *IpAddress::from_text(fmt::format("192.0.2.{}", number));
+}
+
+TEST(TransferCounting, IsByZoneUntilTheRowsAreFull) {
+  auto counters = std::make_unique<CounterArray>();
+  std::vector<shm::TransferRow> rows(4);
+  Counting counting(*counters, rows);
+  const auto zone = [](int number) {
+    return dns::Name::from_text(fmt::format("z{}.test.", number)).value();
+  };
+  for (int i = 0; i < 4; ++i) counting.transfer(zone(i), ipc::ZoneTransfer::kAxfr);
+  counting.transfer(zone(0), ipc::ZoneTransfer::kFailed);
+  EXPECT_EQ(counting.value(ipc::Counter::kTransfersWithoutRow), 0U);
+  counting.transfer(zone(4), ipc::ZoneTransfer::kAxfr);
+  counting.transfer(zone(0), ipc::ZoneTransfer::kAxfr);
+  EXPECT_EQ(counting.value(ipc::Counter::kTransfersWithoutRow), 1U);
+  const auto* row =
+      shm::find_count_row(std::span(rows), ipc::zone_count_key(zone(0)));
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->counters[static_cast<std::size_t>(ipc::ZoneTransfer::kAxfr)].load(), 2U);
+  EXPECT_EQ(row->counters[static_cast<std::size_t>(ipc::ZoneTransfer::kFailed)].load(), 1U);
 }
 
 class NotesOfSecondaries : public testing::Test {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "zone/audit/audit.h"
 #include "zone_fixture.h"
 
 namespace pando::zone {
@@ -168,6 +169,59 @@ TEST_F(DraftTest, UnloadedZonesKeepTheirPlace) {
   EXPECT_FALSE(zone("example.").loaded());
   EXPECT_FALSE(zone("example.").apex_record());
   EXPECT_FALSE(apply("example.", {}, {"x.example. 1 A 192.0.2.1"}));
+}
+
+/// The audit counts the blocks; each way to change a zone keeps the sum.
+TEST_F(DraftTest, AZonesBytesAreThoseOfItsBlocks) {
+  const auto bytes_are_right = [this] {
+    const auto current = store_->current();
+    const Audit found = audit_zone(store_->window(), current.root, name("example."));
+    return found.faults.empty() ? "" : found.faults.front();
+  };
+  EXPECT_EQ(bytes_are_right(), "");
+  const std::uint64_t small = ZoneFigures::of(zone("example.")).data_bytes;
+  EXPECT_GT(small, 200U);
+  std::vector<std::string> many;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string owner = "h" + std::to_string(i) + ".example. 60 ";
+    many.push_back(owner + "TXT \"" + std::string(100, 'x') + "\"");
+    many.push_back(owner + "A 192.0.2.1");
+  }
+  ASSERT_TRUE(apply("example.", {}, many));
+  EXPECT_EQ(bytes_are_right(), "");
+  EXPECT_GT(ZoneFigures::of(zone("example.")).data_bytes, small + 3000 * 110);
+  ASSERT_TRUE(apply("example.", many, {}));
+  EXPECT_EQ(bytes_are_right(), "");
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).data_bytes, small) << "the history has bytes of its own";
+  ASSERT_TRUE(commit([](Draft& draft) { return draft.unload_zone(name("example.")); }));
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).data_bytes, 0U);
+}
+
+TEST_F(DraftTest, AZoneHasTheTimeOfItsLastChange) {
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).changed_at, 0U) << "unknown";
+  const auto add_at = [this](std::uint64_t time, const std::string& line) {
+    Changeset changes;
+    changes.zone = name("example.");
+    changes.added.push_back(record(line));
+    return commit([&](Draft& draft) {
+      draft.set_time(time);
+      return draft.apply(changes, {});
+    });
+  };
+  ASSERT_TRUE(add_at(1000, "new.example. 60 A 192.0.2.1"));
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).changed_at, 1000U);
+  ASSERT_TRUE(add_at(2000, "new.example. 60 A 192.0.2.1"));
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).changed_at, 1000U) << "nothing changed";
+  ASSERT_TRUE(commit([](Draft& draft) {
+    draft.set_time(3000);
+    return draft.put_zone_source(name("example."), {1, 2, 3, 4});
+  }));
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).changed_at, 1000U) << "its data are the same";
+  ASSERT_TRUE(commit([](Draft& draft) {
+    draft.set_time(4000);
+    return draft.unload_zone(name("example."));
+  }));
+  EXPECT_EQ(ZoneFigures::of(zone("example.")).changed_at, 4000U);
 }
 
 TEST_F(DraftTest, OneRemovedZoneCostsTheSameBesideMany) {
