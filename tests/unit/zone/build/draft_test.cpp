@@ -180,7 +180,7 @@ TEST_F(DraftTest, AZonesBytesAreThoseOfItsBlocks) {
   };
   EXPECT_EQ(bytes_are_right(), "");
   const std::uint64_t small = ZoneFigures::of(zone("example.")).data_bytes;
-  EXPECT_GT(small, 300U);
+  EXPECT_GT(small, 200U);
   std::vector<std::string> many;
   for (int i = 0; i < 3000; ++i) {
     const std::string owner = "h" + std::to_string(i) + ".example. 60 ";
