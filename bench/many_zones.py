@@ -102,8 +102,8 @@ def rules(folder, zones, rate):
             beside.start()
             beside.join()
             sender.join()
-            print(f"| reload {turn + 1} | {beside.seconds:.2f} | {beside.cpu:.2f} | {beside.more_mb:.0f} | {load['p50']:.2f} | {load['p99']:.2f} | {load['max']:.2f} |",
-                  flush=True)
+            times = " | ".join(f"{load[key]:.2f}" for key in ("p50", "p99", "max"))
+            print(f"| reload {turn + 1} | {beside.seconds:.2f} | {beside.cpu:.2f} | {beside.more_mb:.0f} | {times} |", flush=True)
     finally:
         server.clean()
 
