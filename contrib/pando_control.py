@@ -103,7 +103,7 @@ class Control:
         return self.pages("zone-history", "changesets", name=zone)
 
     def transaction(self, *zones, if_serial=None):
-        """For `with`: commits at its end as one version, or aborts when an exception leaves it."""
+        """For `with`: commits at its end as one version, or aborts when an exception leaves it, or this process dies."""
         return Transaction(self, zones, if_serial)
 
 
@@ -116,7 +116,7 @@ class Transaction:
         self.committed = None  # after the end: a row for each zone
 
     def __enter__(self):
-        self._control.call("zone-begin", names=self.zones, **self._if_serial)
+        self._control.call("zone-begin", names=self.zones, while_connected=True, **self._if_serial)
         return self
 
     def __exit__(self, exception, *_):

@@ -157,7 +157,8 @@ class CommandLine {
   void refuse(int argc, char** argv, const std::string& error) const {
     const auto is_json = [](std::string_view word) { return word == "--json"; };
     const bool json = std::any_of(argv + 1, argv + argc, is_json);
-    const std::string unknown = unknown_word(argc, argv);
+    std::string unknown = unknown_word(argc, argv);
+    if (unknown.empty()) unknown = unknown_option(argc, argv);
     ctl::print_error({std::cout, std::cerr, json}, unknown.empty() ? error : unknown);
     if (!json) std::cerr << "Run with --help for more information.\n";
   }
@@ -187,6 +188,37 @@ class CommandLine {
       return meant.empty() ? said : fmt::format("{}; did you mean '{}'?", said, meant);
     }
     return {};
+  }
+
+  /// The same for the first option that the command does not have.
+  [[nodiscard]] std::string unknown_option(int argc, char** argv) const {
+    std::vector<std::string> names = options_of(app_);
+    const CLI::App* command = &app_;
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view word = argv[i];
+      const auto subcommands = command->get_subcommands({});
+      const auto found = std::ranges::find(subcommands, word, &CLI::App::get_name);
+      if (found == subcommands.end()) continue;
+      command = *found;
+      for (std::string& name : options_of(*command)) names.push_back(std::move(name));
+    }
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+      if (word == "--") return {};  // the words behind it are no options
+      if (!word.starts_with("--") || std::ranges::find(names, word) != names.end()) continue;
+      const std::vector<std::string_view> candidates(names.begin(), names.end());
+      const std::string_view meant = nearest(word, candidates);
+      return meant.empty() ? fmt::format("unknown option '{}'", word)
+                           : fmt::format("unknown option '{}'; did you mean '{}'?", word, meant);
+    }
+    return {};
+  }
+
+  static std::vector<std::string> options_of(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
   }
 
   using SessionCommand = std::function<int(ctl::Session&)>;

@@ -242,6 +242,9 @@ Result<ServerCounts> Session::server_counts() {
   auto status = ipc::read_json<ipc::StatusResult>(*reply);
   if (!status) return pass(status);
   counts.status = std::move(*status);
+  // A manager of an earlier version does not know the verb.
+  if (auto asked = exchange(request_for(ipc::verb::kZoneQueries)))
+    if (auto zones = ipc::read_json<ipc::ZoneQueriesResult>(*asked)) counts.zones = std::move(*zones);
   return counts;
 }
 

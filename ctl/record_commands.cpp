@@ -236,6 +236,11 @@ int RecordCommands::set(const std::string& zone, const std::string& owner,
     ttl = *read;
     rest.erase(rest.begin());
   }
+  // A line of a zone file may have the class, which is always IN here.
+  const auto is_class = [](const std::string& word) {
+    return word.size() == 2 && (word[0] | 0x20) == 'i' && (word[1] | 0x20) == 'n';
+  };
+  if (rest.size() > 1 && is_class(rest[0])) rest.erase(rest.begin());
   return edit(ipc::verb::kZoneSet, zone, owner, ttl, rest);
 }
 

@@ -102,8 +102,8 @@ Result<sockaddr_un> control_address(const std::string& run_directory) {
 // The members of "args"; the verb is beside them.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ControlRequest, name, label, to, after, limit,
                                                 count, serial, names, serials, if_serial, owner,
-                                                type, ttl, rdata, from, key, dnssec_ok, level,
-                                                position)
+                                                type, ttl, rdata, from, key, dnssec_ok, while_connected,
+                                                level, position)
 
 namespace {
 

@@ -48,10 +48,12 @@
 /// |               | after              |                                                         |
 /// | zone-diff     | name, serials,     | ZoneDiffResult: a page of changes, of the open          |
 /// |               | after              | transaction, or between serials                         |
+/// | zone-queries  |                    | ZoneQueriesResult: the zones that are asked for most    |
 /// | zone-history  | name, after        | ZoneHistoryResult: a page of changesets                 |
 /// | explain       | name, type, from,  | ExplainResult: the answer to a query, and why           |
 /// |               | key, dnssec_ok     |                                                         |
-/// | zone-begin    | names, if_serial   | TransactionList: a transaction of each zone is open     |
+/// | zone-begin    | names, if_serial,  | TransactionList: a transaction of each zone is open     |
+/// |               | while_connected    |                                                         |
 /// | zone-set      | name, owner, ttl,  | TransactionRow                                          |
 /// |               | type, rdata        |                                                         |
 /// | zone-unset    | name, owner, type, | TransactionRow                                          |
@@ -116,6 +118,7 @@ inline constexpr std::string_view kZoneSnapshotDelete = "zone-snapshot-delete";
 inline constexpr std::string_view kZoneSnapshots = "zone-snapshots";
 inline constexpr std::string_view kZoneRead = "zone-read";
 inline constexpr std::string_view kZoneDiff = "zone-diff";
+inline constexpr std::string_view kZoneQueries = "zone-queries";
 inline constexpr std::string_view kZoneHistory = "zone-history";
 inline constexpr std::string_view kExplain = "explain";
 inline constexpr std::string_view kZoneBegin = "zone-begin";
@@ -169,9 +172,12 @@ struct ControlRequest {
   std::string from{};                   ///< args.from: address of a client
   std::string key{};                    ///< args.key: of a zone's settings; a TSIG key's name
   bool dnssec_ok = false;               ///< args.dnssec_ok: DO bit
+  bool while_connected = false;         ///< args.while_connected: they end with the connection
   std::string level{};                  ///< args.level: as `server.log.level`
   std::uint64_t position = 0;           ///< args.position: of the journal
-  /// No argument: the manager's number of a connection that owns its transactions; 0 = none.
+  /// No arguments: the manager's number of the connection, and the same of a connection that may
+  /// use the transactions that it opened and no others, else 0.
+  std::uint64_t connection = 0;
   std::uint64_t session = 0;
   bool operator==(const ControlRequest&) const = default;
 };

@@ -32,6 +32,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, sta
                                                 leases, counters, opcodes, rcodes, types,
                                                 page_tables, build)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerListResult, mode, workers)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneQueriesRow, slot, zone, queries)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneQueriesResult, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ReloadResult, zones_added, zones_removed,
                                                 zones_kept, zones_changed, restart_needed, warnings,
                                                 zones_failed, problems)

@@ -137,6 +137,20 @@ struct WorkerListResult {
   bool operator==(const WorkerListResult&) const = default;
 };
 
+/// Queries of one zone at one worker, estimated from a part of them.
+struct ZoneQueriesRow {
+  std::uint32_t slot = 0;
+  std::string zone{};
+  std::uint64_t queries = 0;  ///< grows; only its growth means anything
+  bool operator==(const ZoneQueriesRow&) const = default;
+};
+
+/// The zones that each worker is asked for most.
+struct ZoneQueriesResult {
+  std::vector<ZoneQueriesRow> rows{};
+  bool operator==(const ZoneQueriesResult&) const = default;
+};
+
 struct ReloadResult {
   std::uint64_t zones_added = 0;
   std::uint64_t zones_removed = 0;

@@ -115,7 +115,10 @@ inline constexpr std::size_t kLatencies = 24;
 /// Addresses that asked for a SOA record or a transfer last (ipc/seen_clients.h).
 inline constexpr std::size_t kSeenBase = kLatencyBase + kLatencies;
 inline constexpr std::size_t kSeenClients = 32;
-inline constexpr std::size_t kCountersUsed = kSeenBase + kSeenClients;
+/// Zones that are asked for most (ipc/busy_zones.h).
+inline constexpr std::size_t kBusyBase = kSeenBase + kSeenClients;
+inline constexpr std::size_t kBusyZones = 24;
+inline constexpr std::size_t kCountersUsed = kBusyBase + kBusyZones;
 
 static_assert(static_cast<std::size_t>(Counter::kEnd) <= kOpcodeBase);
 static_assert(kOpcodeBase + kOpcodes <= kRcodeBase && kRcodeBase + kRcodes <= kTypeBase &&

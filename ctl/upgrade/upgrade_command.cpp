@@ -257,7 +257,7 @@ class Upgrade {
       if (old.pid == 0) continue;
       auto unit = unit_of(static_cast<pid_t>(old.pid));
       if (!unit) return pass(unit);
-      if (unit->empty()) continue;  // gone already, or started by somebody who must restart it
+      if (unit->empty()) continue;  // it ends by itself, or somebody else has to restart it
       if (auto restarted = run_program({kSystemctl, "restart", *unit}); !restarted)
         return restarted;
       const auto serves = [&](const Processes& seen) {
@@ -266,6 +266,10 @@ class Upgrade {
       };
       if (auto serving = wait_until(*unit + " serves", serves); !serving) return serving;
     }
+    // Workers of another layout end, and their units start the next ones. check_after() tells which
+    // worker does not serve.
+    static_cast<void>(wait_until("all workers serve",
+                                 [](const Processes& seen) { return seen.all_serve(); }));
     return {};
   }
 

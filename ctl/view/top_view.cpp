@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,6 +16,9 @@ namespace pando::ctl {
 namespace {
 
 using nlohmann::json;
+
+/// Zones that are shown; a screen has room for workers as well.
+constexpr std::size_t kMostZones = 10;
 
 std::uint64_t count_of(const ipc::Counters& counters, std::string_view name) {
   const auto found = counters.find(std::string(name));
@@ -62,6 +67,23 @@ std::string rate_text(double rate) {
   return rate > 0 && rate < 10 ? fmt::format("{:.1f}", rate) : fmt::format("{:.0f}", rate);
 }
 
+/// A worker's zone that only the second look has began with another zone's number.
+std::vector<ZoneRate> zone_rates(const ipc::ZoneQueriesResult& before,
+                                 const ipc::ZoneQueriesResult& now, double seconds) {
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> first;
+  for (const ipc::ZoneQueriesRow& row : before.rows) first[{row.slot, row.zone}] = row.queries;
+  std::map<std::string, double> sums;
+  for (const ipc::ZoneQueriesRow& row : now.rows)
+    if (const auto found = first.find({row.slot, row.zone}); found != first.end())
+      sums[row.zone] += static_cast<double>(growth(found->second, row.queries)) / seconds;
+  std::vector<ZoneRate> rates;
+  for (const auto& [zone, queries] : sums)
+    if (queries > 0) rates.push_back({zone, queries});
+  std::ranges::stable_sort(rates, std::ranges::greater(), &ZoneRate::queries);
+  if (rates.size() > kMostZones) rates.resize(kMostZones);
+  return rates;
+}
+
 json to_json(const WorkerRates& rates) {
   json object{{"response_us", rates.response_us}};
   for (std::size_t i = 0; i < kRateNames.size(); ++i)
@@ -89,6 +111,7 @@ ServerRates make_rates(const ServerCounts& before, const ServerCounts& now, doub
     all.response_us += microseconds;
     rates.workers.push_back(row);
   }
+  rates.zones = zone_rates(before.zones, now.zones, seconds);
   rates.total.response_us = mean(all.response_us, all.responses);
   const auto rate = [&](const char* name) {
     return static_cast<double>(growth(count_of(before.status.counters, name),
@@ -123,11 +146,16 @@ std::string rates_text(const ServerRates& rates) {
   out << fmt::format("updates {}/s, versions {}/s, store {} of {}\n", rate_text(rates.updates),
                      rate_text(rates.versions), bytes_text(rates.store_live),
                      bytes_text(rates.store_limit));
+  if (rates.zones.empty()) return out.str();
+  Table zones({{"QUERIES/S", true, 9}, {"ZONE"}});
+  for (const ZoneRate& zone : rates.zones) zones.add({rate_text(zone.queries), zone.zone});
+  zones.flush(out);
   return out.str();
 }
 
 std::string rates_json(const ServerRates& rates) {
   json object{{"workers", json::array()},
+              {"zones", json::array()},
               {"total", to_json(rates.total)},
               {"updates", rates.updates},
               {"versions", rates.versions},
@@ -139,6 +167,8 @@ std::string rates_json(const ServerRates& rates) {
     worker["pid"] = row.pid;
     object["workers"].push_back(std::move(worker));
   }
+  for (const ZoneRate& zone : rates.zones)
+    object["zones"].push_back({{"zone", zone.zone}, {"queries", zone.queries}});
   return json_text(object);
 }
 

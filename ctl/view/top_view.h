@@ -15,6 +15,7 @@ namespace pando::ctl {
 struct ServerCounts {
   ipc::WorkerListResult workers;
   ipc::StatusResult status;
+  ipc::ZoneQueriesResult zones;
 };
 
 /// What is counted of a worker, in the order of WorkerRates::values.
@@ -28,8 +29,15 @@ struct WorkerRates {
   double response_us = 0;  ///< mean time from receive to send; 0 without responses
 };
 
+/// Estimated, as a worker notes a part of its questions.
+struct ZoneRate {
+  std::string zone;
+  double queries = 0;  ///< per second, at all workers
+};
+
 struct ServerRates {
   std::vector<WorkerRates> workers;
+  std::vector<ZoneRate> zones;  ///< that are asked for most; the most first
   WorkerRates total;
   double updates = 0;   ///< UPDATE requests per second
   double versions = 0;  ///< versions published per second

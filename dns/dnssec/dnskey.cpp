@@ -2,7 +2,6 @@
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
-#include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 
@@ -22,28 +21,26 @@ using Owned = std::unique_ptr<T, Freer<T, kFree>>;
 
 using Number = Owned<BIGNUM, BN_free>;
 using KeyContext = Owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free>;
-using DigestContext = Owned<EVP_MD_CTX, EVP_MD_CTX_free>;
 using Parameters = Owned<OSSL_PARAM, OSSL_PARAM_free>;
 using ParameterBuilder = Owned<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
-using EcdsaSignature = Owned<ECDSA_SIG, ECDSA_SIG_free>;
 
 enum class Family : std::uint8_t { kRsa, kEcdsa, kEddsa };
 
 struct AlgorithmRow {
   std::uint8_t number;
   Family family;
-  const char* name;           // group of the curve, or the type of an EdDSA key
-  const EVP_MD* (*digest)();  // null: the algorithm has its own
-  std::size_t octets;         // of a coordinate (ECDSA) or of a key (EdDSA)
+  const char* name;    // group of the curve, or the type of an EdDSA key
+  const char* digest;  // null: the algorithm has its own
+  std::size_t octets;  // of a coordinate (ECDSA) or of a key (EdDSA)
 };
 
 constexpr std::array<AlgorithmRow, 8> kAlgorithms = {{
-    {5, Family::kRsa, nullptr, &EVP_sha1, 0},
-    {7, Family::kRsa, nullptr, &EVP_sha1, 0},
-    {8, Family::kRsa, nullptr, &EVP_sha256, 0},
-    {10, Family::kRsa, nullptr, &EVP_sha512, 0},
-    {13, Family::kEcdsa, "P-256", &EVP_sha256, 32},
-    {14, Family::kEcdsa, "P-384", &EVP_sha384, 48},
+    {5, Family::kRsa, nullptr, "SHA1", 0},
+    {7, Family::kRsa, nullptr, "SHA1", 0},
+    {8, Family::kRsa, nullptr, "SHA256", 0},
+    {10, Family::kRsa, nullptr, "SHA512", 0},
+    {13, Family::kEcdsa, "P-256", "SHA256", 32},
+    {14, Family::kEcdsa, "P-384", "SHA384", 48},
     {15, Family::kEddsa, "ED25519", nullptr, 32},
     {16, Family::kEddsa, "ED448", nullptr, 57},
 }};
@@ -69,22 +66,38 @@ EVP_PKEY* key_from(const char* type, OSSL_PARAM_BLD* builder) {
   return key;
 }
 
-/// RFC 6605 §4: an RRSIG has the two numbers side by side; OpenSSL needs DER.
-Bytes ecdsa_der(ByteView signature, std::size_t octets) {
-  if (signature.size() != 2 * octets) return {};
-  const EcdsaSignature pair(ECDSA_SIG_new());
-  Number r = number_of(signature.first(octets));
-  Number s = number_of(signature.subspan(octets));
-  if (!pair || !r || !s || ECDSA_SIG_set0(pair.get(), r.get(), s.get()) != 1) return {};
-  static_cast<void>(r.release());
-  static_cast<void>(s.release());
-  const int size = i2d_ECDSA_SIG(pair.get(), nullptr);
-  if (size <= 0) return {};
-  Bytes der(static_cast<std::size_t>(size));
-  std::uint8_t* out = der.data();
-  i2d_ECDSA_SIG(pair.get(), &out);
-  return der;
-}
+/// Most octets of an ECDSA signature in DER: P-384, with an octet 0 before both numbers.
+constexpr std::size_t kMaxDerOctets = 2 + 2 * (2 + 1 + 48);
+static_assert(kMaxDerOctets - 2 < 128, "a length below 128 has one octet (X.690 §8.1.3.4)");
+
+/// An ECDSA signature in DER: a sequence of two integers. Nothing is allocated, as this is done for
+/// each signature.
+class EcdsaDer {
+ public:
+  /// RFC 6605 §4: an RRSIG has the two numbers side by side.
+  EcdsaDer(ByteView signature, std::size_t octets) noexcept {
+    put_integer(signature.first(octets));
+    put_integer(signature.subspan(octets));
+    octets_[0] = 0x30;
+    octets_[1] = static_cast<std::uint8_t>(size_ - 2);
+  }
+  [[nodiscard]] ByteView view() const noexcept { return ByteView(octets_).first(size_); }
+
+ private:
+  /// X.690 §8.3: as few octets as possible, and the first bit says that a number is negative.
+  void put_integer(ByteView number) noexcept {
+    while (number.size() > 1 && number[0] == 0) number = number.subspan(1);
+    const bool is_padded = (number[0] & 0x80U) != 0;
+    octets_[size_++] = 0x02;
+    octets_[size_++] = static_cast<std::uint8_t>(number.size() + (is_padded ? 1 : 0));
+    if (is_padded) octets_[size_++] = 0;
+    std::ranges::copy(number, octets_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += number.size();
+  }
+
+  std::array<std::uint8_t, kMaxDerOctets> octets_{};
+  std::size_t size_ = 2;
+};
 
 }  // namespace
 
@@ -105,6 +118,13 @@ bool is_supported_algorithm(std::uint8_t algorithm) noexcept {
   return find_algorithm(algorithm) != nullptr;
 }
 
+void SignatureVerifier::Free::operator()(evp_md_ctx_st* context) const noexcept {
+  EVP_MD_CTX_free(context);
+}
+void SignatureVerifier::Free::operator()(evp_md_st* digest) const noexcept { EVP_MD_free(digest); }
+void SignatureVerifier::Free::operator()(evp_pkey_ctx_st* context) const noexcept {
+  EVP_PKEY_CTX_free(context);
+}
 void SignatureVerifier::Free::operator()(evp_pkey_st* key) const noexcept { EVP_PKEY_free(key); }
 
 /// RFC 3110 §2: the exponent's length in one octet, or 0 and two octets; exponent; modulus.
@@ -159,21 +179,44 @@ std::optional<SignatureVerifier> SignatureVerifier::make(const DnskeyFields& key
                                                   key.key.size()));
       break;
   }
-  if (!made) return std::nullopt;
-  return SignatureVerifier(key.algorithm, std::move(made));
+  SignatureVerifier verifier;
+  if (!made || !verifier.prepare(row->digest, made)) return std::nullopt;
+  if (row->family == Family::kEcdsa) verifier.ecdsa_octets_ = row->octets;
+  return verifier;
 }
 
-bool SignatureVerifier::verify(ByteView data, ByteView signature) const {
-  const AlgorithmRow& row = *find_algorithm(algorithm_);
-  const bool is_ecdsa = row.family == Family::kEcdsa;
-  const Bytes der = is_ecdsa ? ecdsa_der(signature, row.octets) : Bytes();
-  const ByteView form = is_ecdsa ? ByteView(der) : signature;
-  if (form.empty()) return false;
-  const DigestContext context(EVP_MD_CTX_new());
-  const EVP_MD* digest = row.digest == nullptr ? nullptr : row.digest();
-  return context &&
-         EVP_DigestVerifyInit(context.get(), nullptr, digest, nullptr, key_.get()) == 1 &&
-         EVP_DigestVerify(context.get(), form.data(), form.size(), data.data(), data.size()) == 1;
+/// The contexts keep the key. RSA's padding is that of PKCS #1 v1.5 unless told otherwise.
+bool SignatureVerifier::prepare(const char* digest, const Key& key) {
+  hashing_.reset(EVP_MD_CTX_new());
+  if (!hashing_) return false;
+  if (digest == nullptr)
+    return EVP_DigestVerifyInit(hashing_.get(), nullptr, nullptr, nullptr, key.get()) == 1;
+  digest_.reset(EVP_MD_fetch(nullptr, digest, nullptr));
+  verifying_.reset(EVP_PKEY_CTX_new_from_pkey(nullptr, key.get(), nullptr));
+  return digest_ && verifying_ && EVP_PKEY_verify_init(verifying_.get()) == 1 &&
+         EVP_PKEY_CTX_set_signature_md(verifying_.get(), digest_.get()) == 1;
+}
+
+bool SignatureVerifier::verify(ByteView data, ByteView signature) {
+  if (signature.empty()) return false;
+  if (ecdsa_octets_ != 0)
+    return signature.size() == 2 * ecdsa_octets_ &&
+           verify_digest(data, EcdsaDer(signature, ecdsa_octets_).view());
+  if (verifying_) return verify_digest(data, signature);
+  // Null stands for the key of the time before.
+  return EVP_DigestVerifyInit(hashing_.get(), nullptr, nullptr, nullptr, nullptr) == 1 &&
+         EVP_DigestVerify(hashing_.get(), signature.data(), signature.size(), data.data(),
+                          data.size()) == 1;
+}
+
+bool SignatureVerifier::verify_digest(ByteView data, ByteView signature) {
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> hash{};
+  unsigned size = 0;
+  return EVP_DigestInit_ex2(hashing_.get(), digest_.get(), nullptr) == 1 &&
+         EVP_DigestUpdate(hashing_.get(), data.data(), data.size()) == 1 &&
+         EVP_DigestFinal_ex(hashing_.get(), hash.data(), &size) == 1 &&
+         EVP_PKEY_verify(verifying_.get(), signature.data(), signature.size(), hash.data(),
+                         size) == 1;
 }
 
 }  // namespace pando::dns

@@ -205,8 +205,10 @@ void CatalogConsumer::tell(const Task& task, State& state) {
               state.members.size(), "added", update.added, "removed", update.removed, "changed",
               update.changed, "taken_over", update.taken_over);
   if (update.waiting != 0) {
-    state.problem = fmt::format("{} members left at once, and are served until {:%FT%TZ} (removal-grace)",
-                                update.waiting, fmt::gmtime(static_cast<std::time_t>(state.retry_at)));
+    state.problem = fmt::format(
+        "{} left at once, and {} served until {:%FT%TZ} (removal-grace)",
+        update.waiting == 1 ? "1 member" : fmt::format("{} members", update.waiting),
+        update.waiting == 1 ? "is" : "are", fmt::gmtime(static_cast<std::time_t>(state.retry_at)));
     log::warning("catalog_removals_wait", "catalog", catalog, "serial", task.serial.value, "zones",
                  update.waiting, "s", state.retry_at - calls_.now());
   }

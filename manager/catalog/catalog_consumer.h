@@ -22,8 +22,9 @@ namespace pando::manager {
 /// second. If its data or the configuration have changed, the catalog's part of the list of added
 /// zones is made equal to its members.
 ///
-/// A broken catalog changes nothing. If more than half of the members leave at once, they stay for
-/// `removal-grace`: a catalog that was emptied by mistake must not take its zones away.
+/// A broken catalog changes nothing. If more than half of the members leave at once, or the last
+/// one, they stay for `removal-grace`: a catalog that was emptied by mistake must not take its zones
+/// away.
 ///
 /// Lives on the commit thread; catalogs are read in a pool thread.
 class CatalogConsumer {

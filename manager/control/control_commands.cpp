@@ -141,6 +141,7 @@ CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones)
 }
 
 void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable::Reply& reply) {
+  records_.forget_gone_zones();
   const auto again = [this, request, reply] { run(request, reply); };
   if (request.verb == ipc::verb::kZonePurge) {
     const auto zone = dns::Name::from_text(request.name);
@@ -157,7 +158,8 @@ void ControlCommands::change_zones(const ipc::ControlRequest& request,
                                   removed_.zones())
                     : change_of(request);
   if (!change) return reply(pass(change));
-  run_time_zones_.submit(std::move(*change), [reply](const Result<ipc::ReloadResult>& result) {
+  run_time_zones_.submit(std::move(*change), [this, reply](const Result<ipc::ReloadResult>& result) {
+    records_.forget_gone_zones();
     if (!result) return reply(tl::unexpected<Error>(result.error()));
     reply(json(*result));
   });

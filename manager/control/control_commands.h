@@ -44,8 +44,8 @@ class ControlCommands {
   /// Calls `reply` once, now or later.
   void run(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
-  /// A connection with a number is closed: its transactions are aborted.
-  void end_session(std::uint64_t session) { records_.end_session(session); }
+  /// The connection is closed: transactions that end with it are aborted.
+  void end_connection(std::uint64_t number) { records_.end_connection(number); }
 
   /// The process ends: a copy or dump under way is given up.
   void stop() {

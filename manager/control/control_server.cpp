@@ -36,7 +36,7 @@ struct ControlServer::Connection {
   ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
   std::uint32_t uid = 0;
   Rights rights = Rights::kNone;
-  std::uint64_t session = 0;  ///< only of connections with kEdit
+  std::uint64_t number = 0;  ///< from 1 on
 };
 
 ControlServer::ControlServer(asio::io_context& io, Callbacks callbacks)
@@ -117,7 +117,7 @@ void ControlServer::admit(Fd socket) {
   auto connection = std::make_shared<Connection>();
   connection->uid = peer->uid;
   connection->rights = rights;
-  if (rights == Rights::kEdit) connection->session = ++sessions_;
+  connection->number = ++numbers_;
   connection->channel = ipc::Channel::open(io_, std::move(socket), kMaxQueuedOctets);
   connections_.insert(connection);
   ipc::Channel::Handlers handlers;
@@ -142,8 +142,7 @@ void ControlServer::packet(const std::shared_ptr<Connection>& connection, const 
 }
 
 void ControlServer::end(const std::shared_ptr<Connection>& connection) {
-  if (connections_.erase(connection) != 0 && connection->session != 0)
-    callbacks_.ended(connection->session);
+  if (connections_.erase(connection) != 0) callbacks_.ended(connection->number);
 }
 
 Status ControlServer::check_rights(Rights rights, ipc::ControlRequest& request) const {
@@ -158,7 +157,8 @@ void ControlServer::answer(const std::shared_ptr<Connection>& connection,
   if (!request) return send(connection, ipc::error_reply(request.error()));
   if (auto allowed = check_rights(connection->rights, *request); !allowed)
     return send(connection, ipc::error_reply(allowed.error()));
-  request->session = connection->session;
+  request->connection = connection->number;
+  request->session = connection->rights == Rights::kEdit ? connection->number : 0;
   callbacks_.handler(*request, [connection](Result<nlohmann::json> result) {
     send(connection, result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error()));
   });

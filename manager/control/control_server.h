@@ -32,8 +32,8 @@ class ControlServer {
     /// changed to what they may ask for.
     std::function<Status(ipc::ControlRequest& request)> restrict;
     Handler handler;
-    /// The connection with this number (ControlRequest::session) is closed.
-    std::function<void(std::uint64_t session)> ended;
+    /// The connection with this number (ControlRequest::connection) is closed.
+    std::function<void(std::uint64_t connection)> ended;
   };
 
   /// `group`: of pandoctl's users (ipc::listen_packets).
@@ -66,7 +66,7 @@ class ControlServer {
   asio::steady_timer pause_;
   RateLimitedLog refused_;
   std::set<std::shared_ptr<Connection>> connections_;
-  std::uint64_t sessions_ = 0;  // numbers given
+  std::uint64_t numbers_ = 0;  // given to connections
 };
 
 }  // namespace pando::manager

@@ -1,9 +1,12 @@
 #include "manager/control/record_control.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/nearest.h"
 #include "base/unix_time.h"
 #include "dns/rdata/rdata.h"
 #include "ipc/control_json.h"
@@ -58,10 +61,27 @@ Result<dns::Name> owner_of(const ipc::ControlRequest& request, const dns::Name& 
   return dns::Name::from_text(request.owner, zone);
 }
 
+/// A type that a person has written: an unknown one may be misspelt.
+Result<dns::RRType> known_type(const std::string& text) {
+  auto type = dns::rrtype_from_text(text);
+  if (type) return type;
+  constexpr unsigned kLastUsual = 264;  // mnemonics above are of private or obsolete types
+  std::vector<std::string> names;
+  for (unsigned number = 1; number <= kLastUsual; ++number)
+    if (std::string name = to_text(static_cast<dns::RRType>(number)); !name.starts_with("TYPE"))
+      names.push_back(std::move(name));
+  std::string upper = text;
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view meant = nearest(upper, candidates);
+  if (meant.empty()) return type;
+  return fail(type.error().code, "{}; did you mean '{}'?", type.error().text, meant);
+}
+
 /// No type: an empty text, or ANY.
 Result<std::optional<dns::RRType>> type_of(const ipc::ControlRequest& request) {
   if (request.type.empty()) return std::optional<dns::RRType>();
-  auto type = dns::rrtype_from_text(request.type);
+  auto type = known_type(request.type);
   if (!type) return pass(type);
   return *type == dns::RRType::kANY ? std::optional<dns::RRType>() : std::optional(*type);
 }
@@ -97,7 +117,7 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
   if (!name) return pass(name);
   ExplainedQuery query{{*name, dns::RRType::kA, dns::RRClass::kIN}, {}, {}, request.dnssec_ok};
   if (!request.type.empty()) {
-    auto type = dns::rrtype_from_text(request.type);
+    auto type = known_type(request.type);
     if (!type) return pass(type);
     query.question.type = *type;
   }
@@ -144,6 +164,7 @@ void RecordControl::add_to(CommandTable& table) {
             [this](const Request& request, const Reply& reply) { diff(request, reply); });
   table.add(verb::kZoneHistory,
             [this](const Request& request, const Reply& reply) { history(request, reply); });
+  table.add(verb::kZoneQueries, [this](const Request&, const Reply& reply) { queries(reply); });
   table.add(verb::kExplain,
             [this](const Request& request, const Reply& reply) { explain_answer(request, reply); });
   table.add_query(verb::kZoneBegin, [this](const Request& request) { return begin(request); });
@@ -244,9 +265,23 @@ void RecordControl::history(const Request& request, const Reply& reply) {
       reply);
 }
 
+void RecordControl::queries(const Reply& reply) {
+  work_in_pool(
+      [this, notes = BusyZoneNames::read(*parts_.data.slots)](
+          const zone::StoreView& view) -> Result<json> {
+        return json(busy_.with_names(notes, view));
+      },
+      reply);
+}
+
 void RecordControl::explain_answer(const Request& request, const Reply& reply) {
   auto query = query_of(request);
   if (!query) return reply(pass(query));
+  const auto& keys = parts_.configuration.runtime->settings.keys;
+  if (query->key && std::ranges::find(keys, *query->key, &config::Key::name) == keys.end())
+    return reply(fail(Errc::kNotFound,
+                      "no key {} is configured: a query that it signs gets NOTAUTH (BADKEY)",
+                      to_text(*query->key)));
   work_in_pool(
       [this, query = std::move(*query)](const zone::StoreView& view) {
         return as_json(explain(view, query, [this](const zone::ZoneView& zone) {
@@ -264,7 +299,8 @@ Result<json> RecordControl::begin(const Request& request) {
   if (!names) return pass(names);
   auto serial = if_serial_of(request);
   if (!serial) return pass(serial);
-  return as_json(transactions_.begin(*names, *serial, request.session));
+  const auto tied_to = request.while_connected ? request.connection : request.session;
+  return as_json(transactions_.begin(*names, *serial, request.session, tied_to));
 }
 
 Result<json> RecordControl::set(const Request& request) {

@@ -8,12 +8,14 @@
 #include "manager/control/command_table.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
+#include "manager/support/busy_zone_names.h"
 #include "manager/update/zone_transactions.h"
 
 namespace pando::manager {
 
-/// The commands that read a zone's records and history, explain answers, and edit records in a
-/// transaction. Lives on the commit thread; pages are read in pool threads.
+/// The commands that read a zone's records and history, explain answers, tell which zones are asked
+/// for most, and edit records in a transaction. Lives on the commit thread; pages are read in pool
+/// threads.
 class RecordControl {
  public:
   /// The parts that the commands use. All outlive the object.
@@ -27,7 +29,9 @@ class RecordControl {
   RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts);
 
   void add_to(CommandTable& table);
-  void end_session(std::uint64_t session) { transactions_.end_session(session); }
+  /// See ZoneTransactions.
+  void end_connection(std::uint64_t number) { transactions_.end_connection(number); }
+  void forget_gone_zones() { transactions_.forget_gone_zones(); }
 
  private:
   using Request = ipc::ControlRequest;
@@ -41,6 +45,7 @@ class RecordControl {
   void read(const Request& request, const Reply& reply);
   void diff(const Request& request, const Reply& reply);
   void history(const Request& request, const Reply& reply);
+  void queries(const Reply& reply);
   void explain_answer(const Request& request, const Reply& reply);
   [[nodiscard]] Result<nlohmann::json> diff_of_transaction(const Request& request,
                                                            const dns::Name& zone) const;
@@ -53,6 +58,7 @@ class RecordControl {
   asio::io_context& io_;
   asio::thread_pool& pool_;
   Parts parts_;
+  BusyZoneNames busy_;
   ZoneTransactions transactions_;
 };
 

@@ -88,6 +88,14 @@ Result<json> WorkerControl::list() const {
 
 Result<json> WorkerControl::change(const ipc::ControlRequest& request) {
   if (is_external()) return fail(Errc::kUnsupported, "workers are external");
+  const auto workers = workers_.status();
+  const auto present = static_cast<std::uint32_t>(std::ranges::count_if(
+      workers, [](const auto& one) { return one.state != WorkerStatus::State::kDraining; }));
+  // All or nothing: half of a mistyped number is a mistake as well.
+  if (request.verb == ipc::verb::kWorkerRemove && request.count > present)
+    return fail(Errc::kNotFound, "there are {} workers, not {}", present, request.count);
+  if (request.verb == ipc::verb::kWorkerAdd && request.count > shm::kMaxSlots - workers.size())
+    return fail(Errc::kFull, "a server has at most {} workers", shm::kMaxSlots);
   for (std::uint32_t i = 0; i < request.count; ++i) {
     if (request.verb == ipc::verb::kWorkerRemove) {
       if (auto removed = remove_last(); !removed) return pass(removed);

@@ -288,7 +288,7 @@ Status Server::open_control() {
        [this](const ipc::ControlRequest& request, ControlServer::Reply reply) {
          control_.commands->run(request, reply);
        },
-       [this](std::uint64_t session) { control_.commands->end_session(session); }});
+       [this](std::uint64_t number) { control_.commands->end_connection(number); }});
   if (!control) return pass(control);
   control_.socket = std::move(*control);
   return {};

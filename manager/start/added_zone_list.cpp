@@ -306,7 +306,8 @@ std::set<std::string> AddedZoneList::find_gone(CatalogUpdate& update) const {
     ++before;
     if (!wanted.contains(key)) gone.insert(key);
   }
-  const bool are_many = gone.size() >= CatalogUpdate::kFew && 2 * gone.size() > before;
+  const bool are_many =
+      update.members.empty() || (gone.size() >= CatalogUpdate::kFew && 2 * gone.size() > before);
   if (!are_many || update.may_remove_many) return gone;
   update.waiting = gone.size();
   return {};

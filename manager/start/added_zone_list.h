@@ -27,14 +27,14 @@ struct CatalogUpdate {
     dns::Name zone;
     std::string reason;
   };
-  /// Fewer members may leave at once whatever their share.
+  /// Fewer members may leave at once whatever their share, unless the catalog is empty then.
   static constexpr std::size_t kFew = 4;
 
   dns::Name catalog;
   std::vector<std::string> primaries{};
   std::vector<Member> members{};
   std::set<std::string> yielded{};  ///< dns::folded_key() of members that other catalogs yield to it
-  bool may_remove_many = false;     ///< more than half of the members may leave at once
+  bool may_remove_many = false;     ///< more than half of the members may leave at once, or all
 
   std::uint64_t added = 0;
   std::uint64_t changed = 0;     ///< template or primaries are others

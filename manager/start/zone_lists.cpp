@@ -17,7 +17,7 @@ namespace {
 constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
                              ipc::verb::kReload,    ipc::verb::kWorkerList,
                              ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove,
-                             ipc::verb::kLogLevel};
+                             ipc::verb::kLogLevel,  ipc::verb::kZoneQueries};
 
 /// Commands that change zones, or need the files of all zones to have been checked.
 constexpr std::array kNeedsZones{ipc::verb::kZoneExport,   ipc::verb::kZoneRollback,

@@ -80,7 +80,7 @@ ZoneTransactions::ZoneTransactions(asio::io_context& io, Committer& committer,
 
 Result<ipc::TransactionList> ZoneTransactions::begin(const std::vector<dns::Name>& zones,
                                                      std::optional<dns::Serial> if_serial,
-                                                     Session session) {
+                                                     Session session, Session tied_to) {
   if (auto fine = check_names(zones); !fine) return pass(fine);
   const zone::StoreView current = committer_.current();
   for (const dns::Name& zone : zones) {
@@ -98,6 +98,7 @@ Result<ipc::TransactionList> ZoneTransactions::begin(const std::vector<dns::Name
     auto transaction = std::make_shared<Transaction>(zone);
     transaction->if_serial = if_serial;
     transaction->session = session;
+    transaction->tied_to = tied_to;
     transaction->expires = expiry(session);
     list.transactions.push_back(row(*transaction));
     open_.emplace(dns::folded_key(zone), std::move(transaction));
@@ -253,7 +254,7 @@ void ZoneTransactions::commit_together(const std::shared_ptr<Commit>& commit) {
 void ZoneTransactions::finish(Commit& commit, const Result<std::uint64_t>& version) {
   for (const Commit::Zone& zone : commit.zones) {
     zone.transaction->committing = false;
-    if (version) open_.erase(dns::folded_key(zone.transaction->zone));
+    if (version || zone.transaction->abandoned) open_.erase(dns::folded_key(zone.transaction->zone));
   }
   if (!version) {
     expire_later();
@@ -276,9 +277,22 @@ Status ZoneTransactions::abort(const std::vector<dns::Name>& zones, Session sess
   return {};
 }
 
-void ZoneTransactions::end_session(Session session) {
-  std::erase_if(open_, [session](const auto& entry) {
-    return entry.second->session == session && !entry.second->committing;
+void ZoneTransactions::end_connection(Session number) {
+  std::erase_if(open_, [number](const auto& entry) {
+    Transaction& transaction = *entry.second;
+    if (transaction.tied_to != number) return false;
+    transaction.abandoned = true;
+    return !transaction.committing;
+  });
+}
+
+void ZoneTransactions::forget_gone_zones() {
+  std::erase_if(open_, [this](const auto& entry) {
+    Transaction& transaction = *entry.second;
+    const auto policy = policy_(transaction.zone);
+    if (policy || policy.error().code != Errc::kNotFound) return false;
+    transaction.abandoned = true;
+    return !transaction.committing;
   });
 }
 

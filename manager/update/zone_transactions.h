@@ -19,8 +19,8 @@ namespace pando::manager {
 
 /// Transactions on records of primary zones, by commands: at most one for each zone. They live here
 /// and not in a connection: a client may use several connections, and every operator can abort the
-/// transaction of a client that died. An unused transaction expires. Only those of a
-/// session end with its connection.
+/// transaction of a client that died. An unused transaction expires. Those of a session end with
+/// its connection, and so does one whose client wants that.
 ///
 /// Updates go on meanwhile: the edits are applied to the version that is there at the commit. Lives
 /// on the commit thread.
@@ -48,9 +48,10 @@ class ZoneTransactions {
                    Policy policy, Limits limits);
 
   /// Opens a transaction for each zone, or for none. kExists: one of them has a transaction, or
-  /// another serial than `if_serial`.
+  /// another serial than `if_serial`. `tied_to`: number of the connection with which they end.
   Result<ipc::TransactionList> begin(const std::vector<dns::Name>& zones,
-                                     std::optional<dns::Serial> if_serial, Session session = 0);
+                                     std::optional<dns::Serial> if_serial, Session session = 0,
+                                     Session tied_to = 0);
   /// See RecordEdits; kNotFound also without a transaction. kFull: the transaction's limits.
   /// kDenied, here and below: the transaction is another session's.
   Result<ipc::TransactionRow> set(const dns::Name& zone, dns::NameView owner, dns::RRType type,
@@ -67,8 +68,12 @@ class ZoneTransactions {
               const zone::DataLimits& limits, const Committed& done, Session session = 0);
   /// Forgets the transactions of all zones, or of none. kNotFound.
   Status abort(const std::vector<dns::Name>& zones, Session session = 0);
-  /// Forgets the session's transactions. A commit on its way goes on.
-  void end_session(Session session);
+  /// Forgets the transactions that end with this connection. A commit on its way goes on.
+  void end_connection(Session number);
+
+  /// Forgets the transactions of zones that are configured no more: a zone that gets the name later
+  /// is another one.
+  void forget_gone_zones();
 
   [[nodiscard]] std::size_t size() const noexcept { return open_.size(); }
   /// The open transaction of a zone, for its status.
@@ -82,8 +87,10 @@ class ZoneTransactions {
     RecordEdits edits;
     std::optional<dns::Serial> if_serial;
     Session session = 0;
+    Session tied_to = 0;
     Clock::time_point expires;
     bool committing = false;
+    bool abandoned = false;  ///< its connection or its zone went during the commit
   };
   using TransactionPtr = std::shared_ptr<Transaction>;
   struct Commit;

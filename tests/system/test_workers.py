@@ -124,6 +124,24 @@ def test_top_shows_the_load_of_each_worker(server, load):
     assert rates["total"]["queries"] == pytest.approx(sum(worker["queries"] for worker in rates["workers"]))
 
 
+def test_top_shows_the_zones_that_are_asked_for(server, load):
+    def rates():
+        found = {zone["zone"]: zone["queries"] for zone in server.control("top", "--times", "1")["zones"]}
+        return found if f"{ZONE}." in found else None
+    assert list(servers.wait_until("the zone is shown", rates)) == [f"{ZONE}."]
+
+
+def test_a_mistyped_number_of_workers_changes_nothing(server):
+    before = pids(server)
+    for words, reason in ((("worker-remove", 3), "there are 2 workers, not 3"),
+                          (("worker-add", 2**32 - 1), "at most 1024 workers"), (("worker-add", 1023), "at most 1024")):
+        verb, count = words
+        with servers.pando_control.Control(server.folder / "run") as control, \
+                pytest.raises(servers.pando_control.ControlError, match=reason):
+            control.call(verb, count=count)
+    assert pids(server) == before
+
+
 def test_the_list_tells_what_mapping_the_store_costs(server):
     for row in server.workers().values():
         with open(f"/proc/{row['pid']}/status") as status:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "ipc/busy_zones.h"
 #include "ipc/counters.h"
 #include "ipc/seen_clients.h"
 #include "ipc/zone_counters.h"
@@ -51,6 +52,13 @@ class Counting {
     auto& place = (*counters_)[index];
     const std::uint64_t count = place.load(std::memory_order_relaxed) + 1;
     place.store(ipc::seen_value(hash, count), std::memory_order_relaxed);
+  }
+  /// A question about the zone is noted.
+  void busy(std::uint32_t zone) noexcept {
+    auto& place = (*counters_)[ipc::find_busy(*counters_, zone)];
+    auto notes = ipc::BusyZone::of(place.load(std::memory_order_relaxed)).notes;
+    if (notes != UINT32_MAX) ++notes;
+    place.store(ipc::BusyZone{zone, notes}.value(), std::memory_order_relaxed);
   }
   /// `responses` left this long after their requests were received.
   void latency(std::uint64_t microseconds, std::uint64_t responses) noexcept {

@@ -61,6 +61,7 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const zone::ZoneView zone = choose_zone(context.batch.view, question.name, question.type);
   const DecodedZoneSettings* rules = nullptr;
   if (zone) {
+    if (sampler_.chooses_next()) context.counting.busy(zone.side_index());
     rules = cache_.zone(zone);
     if (rules == nullptr) return respond_error(context, Rcode::kServFail);
     if (!rules->everybody_may_query &&

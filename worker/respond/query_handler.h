@@ -9,6 +9,7 @@
 #include "worker/request/settings_cache.h"
 #include "worker/respond/answer_templates.h"
 #include "worker/respond/kept_answers.h"
+#include "worker/respond/question_sampler.h"
 #include "worker/respond/rate_limit.h"
 #include "worker/respond/server_sets.h"
 #include "worker/respond/zone_expiry.h"
@@ -54,6 +55,7 @@ class QueryHandler {
 
   SettingsCache& cache_;
   const ZoneExpiry& expiry_;
+  QuestionSampler sampler_;
   RateLimiter rate_limiter_;
   KeptAnswers kept_;
   AnswerTemplates templates_;

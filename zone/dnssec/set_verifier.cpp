@@ -153,7 +153,7 @@ std::string SetVerifier::problem_of(const dns::RrsigFields& rrsig, const dns::Na
 std::string SetVerifier::verify(const dns::RrsigFields& rrsig, const dns::Name& owner) {
   octets_.clear();
   bool has_key = false;
-  for (const Key& key : keys_) {
+  for (Key& key : keys_) {
     if (key.tag != rrsig.key_tag || key.algorithm != rrsig.algorithm) continue;
     // RFC 5011 §2.1: signatures by a revoked key do not count.
     if (key.revoked) continue;

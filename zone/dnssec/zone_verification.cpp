@@ -222,7 +222,10 @@ class Walk {
   }
 
   void push(PlacedName&& name) {
-    if (batch_.names.empty()) batch_.first_place = place_;
+    if (batch_.names.empty()) {
+      batch_.first_place = place_;
+      batch_.names.reserve(kBatchNames);
+    }
     batch_.names.push_back(std::move(name));
     ++place_;
     if (batch_.names.size() == kBatchNames) flush();

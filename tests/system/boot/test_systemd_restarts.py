@@ -24,7 +24,22 @@ ask_by_tcp() {
   done
   echo "$told"
 }
-# NAME COMMAND…: what dnsperf reports by UDP, and the answers to clients by TCP, while the command runs.
+update() {
+  printf '%s\n' 'server 127.0.0.1' 'zone example.com.' "update add $1.example.com. 60 A 192.0.2.77" send |
+    nsupdate -t 60 -y hmac-sha256:update-key:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=
+}
+# Ten names, one after the other. A client repeats an update that failed.
+updates() { for i in $(seq 10); do until_true update ${1//_/-}-$i; sleep 0.1; done; }
+# Whether each process, also one of those before, is of the program that is installed.
+programs() {
+  local other=0
+  for program in pando-manager pando-worker; do
+    for pid in $(pgrep -x $program); do cmp -s /proc/$pid/exe /usr/sbin/$program || other=1; done
+  done
+  [ $other = 0 ] && pgrep -x pando-worker > /dev/null
+}
+# NAME COMMAND…: what dnsperf reports by UDP, the answers to clients by TCP, and the names that updates have brought,
+# while the command runs.
 under_load() {
   local name=$1; shift
   # A shell has its background processes ignore SIGINT, which ends the asking.
@@ -33,6 +48,8 @@ under_load() {
   local asking=$!
   sleep 1
   old=$(main_pid pando-manager)
+  updates $name > /boot-test/results/$name.updating 2>&1 &
+  local updating=$!
   "$@" &
   local command=$!
   local clients=()
@@ -43,7 +60,8 @@ under_load() {
   done
   wait $command
   until_true is_new
-  wait "${clients[@]}"
+  wait "${clients[@]}" $updating
+  pandoctl zone read example.com | grep -c "^${name//_/-}-" > /boot-test/results/$name.updates
   sleep 1
   kill -INT $asking
   wait $asking
@@ -74,6 +92,7 @@ systemctl show -P NFileDescriptorStore pando-manager
 step other_layout
 for program in pando-manager pando-worker; do mv /boot-test/next/$program /usr/sbin/$program; done
 under_load other_layout pandoctl --timeout 120 upgrade
+until_true programs
 systemctl show -P NFileDescriptorStore pando-manager
 
 step held
@@ -141,6 +160,17 @@ under_load restarted systemctl restart pando-manager pando-worker@0 pando-worker
 step killed
 under_load killed systemctl kill --kill-whom=all -s KILL pando-manager pando-worker@0 pando-worker@1
 
+step upgraded
+under_load upgraded pandoctl --timeout 120 upgrade
+systemctl show -P NFileDescriptorStore pando-manager
+
+step other_layout
+for program in pando-manager pando-worker; do mv /boot-test/next/$program /usr/sbin/$program; done
+under_load other_layout pandoctl --timeout 120 upgrade
+until_true programs
+pandoctl zone history example.com | grep -c -- '->'
+systemctl show -P NFileDescriptorStore pando-manager
+
 step stopped
 systemctl stop pando-manager pando-worker@0 pando-worker@1
 systemctl is-active pando-manager
@@ -191,6 +221,7 @@ def nothing_lost(results, name):
     completed = re.search(r"Queries completed: +(\d+)", report)[1]
     assert re.search(rf"NOERROR {completed} \(100\.00%\)", report), report
     assert results[f"{name}.tcp"].split() == ["192.0.2.53"] * 30
+    assert results[f"{name}.updates"].split() == ["10"], results[f"{name}.updating"]
 
 
 def test_systemd_keeps_each_listening_socket(auto):
@@ -208,6 +239,15 @@ def test_no_query_is_lost_when_manager_and_workers_end(auto, event):
 def test_an_upgrade_loses_no_query(auto, build):
     nothing_lost(auto, build)
     assert "pando-manager" in auto[build] and auto[build].splitlines()[-1] == "8", auto[build]
+
+
+@pytest.mark.parametrize("build", ["upgraded", "other_layout"])
+def test_an_upgrade_with_units_of_workers_and_a_socket_unit_loses_no_query(sockets, build):
+    nothing_lost(sockets, build)
+    lines = sockets[build].splitlines()
+    assert "hands over to pando-manager.service" in lines[0] and len(lines) >= 6, lines
+    assert [line.split()[:1] for line in lines[2:5]] == [["pando-manager"], ["pando-worker"], ["pando-worker"]], lines
+    assert lines[-1] == "0" and not any("never" in line for line in lines), lines
 
 
 def test_old_workers_answer_until_the_new_manager_has_started(auto):

@@ -173,6 +173,22 @@ def test_an_emptied_catalog_keeps_its_members_for_the_grace(pando, bind):
     assert problem(server) == ""
 
 
+def test_a_catalog_of_two_zones_that_is_emptied_keeps_them_for_the_grace(pando, bind):
+    message = dns.update.UpdateMessage(CATALOG)
+    for number in range(2, 6):
+        message.delete(f"id{number}.zones")
+    assert dns.query.tcp(message, "127.0.0.1", port=bind.port, timeout=20).rcode() == 0
+    server = pando_for(pando, bind)
+    two = {zone: ALL[zone] for zone in MEMBERS[:2]}
+    await_members(server, two)
+    edit(bind, server, ("delete", "id0.zones"), ("delete", "id1.zones"))
+    servers.wait_until("the removals wait", lambda: "2 members left at once" in problem(server))
+    await_members(server, two)
+    edit(bind, server, ("add", "id0.zones", 0, "PTR", f"{MEMBERS[0]}."))
+    servers.wait_until("it is no longer empty", lambda: problem(server) == "")
+    await_members(server, {MEMBERS[0]: ALL[MEMBERS[0]]}, [MEMBERS[1]])
+
+
 def test_a_broken_catalog_changes_nothing_until_it_is_mended(pando, bind):
     server = pando_for(pando, bind)
     await_members(server, ALL)

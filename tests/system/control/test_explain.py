@@ -74,7 +74,13 @@ def test_the_rate_limit_is_told(server):
 
 
 @pytest.mark.parametrize("words", [
-    ("no such name..",), (ZONE, "NOTYPE"), (ZONE, "A", "--from", "300.0.0.1"), (ZONE, "AXFR"), (ZONE, "A", "--key", "..")])
+    ("no such name..",), (ZONE, "NOTYPE"), (ZONE, "A", "--from", "300.0.0.1"), (ZONE, "AXFR"), (ZONE, "A", "--key", ".."),
+    (ZONE, "A", "--key", "no.such.key")])
 def test_bad_words_are_refused_with_a_reason(server, words):
     code, out, err = ctl(server, "explain", *words)
     assert code == 1 and out == "" and err.startswith("pandoctl: ") and len(err.splitlines()) == 1
+
+
+def test_a_key_that_is_not_configured_and_a_misspelt_type_are_named(server):
+    assert "no key panel. is configured" in ctl(server, "explain", f"www.{ZONE}", "A", "--key", "panel")[2]
+    assert "did you mean 'AAAA'?" in ctl(server, "explain", f"www.{ZONE}", "aaaaa")[2]

@@ -109,6 +109,20 @@ def test_errors_for_programs_are_json(make, words, code):
     assert list(json.loads(done.stderr)) == ["error"] and json.loads(done.stderr)["error"]
 
 
+@pytest.mark.parametrize("words, message", [
+    (["--jsn", "status"], "unknown option '--jsn'; did you mean '--json'?"),
+    (["status", "--al"], "unknown option '--al'; did you mean '--all'?"),
+    (["zone", "begin", "a.test", "--if-seral=5"], "unknown option '--if-seral'; did you mean '--if-serial'?"),
+    (["zone", "list", "--frobnicate"], "unknown option '--frobnicate'"),
+    (["zone", "lsit"], "unknown command 'zone lsit'; did you mean 'list'?"),
+    (["zone", "list", "more"], "not expected: more")])
+def test_an_unknown_word_is_told_with_the_one_that_was_meant(words, message):
+    done = pandoctl(*words)
+    assert done.returncode == 2 and message in done.stderr.splitlines()[0], done.stderr
+    told = pandoctl("--json", *words)
+    assert told.returncode == 2 and message in json.loads(told.stderr)["error"]
+
+
 def test_a_port_that_another_process_has_is_told_and_opened_later(make):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         server = make({}, port=servers.free_port())

@@ -166,6 +166,30 @@ def test_a_client_that_dies_leaves_a_transaction_that_can_be_aborted(server):
     server.control("zone", "abort", ZONE)
 
 
+def test_nothing_stays_of_a_program_that_is_killed_in_a_transaction(server):
+    program = subprocess.Popen([sys.executable, "-c", f"""
+import sys, time
+sys.path.insert(0, {str(servers.SOURCE / "contrib")!r})
+from pando_control import Control
+with Control({str(server.folder / "run")!r}) as control, control.transaction({ZONE!r}, {OTHER!r}) as edit:
+    edit.set("dead", "A", "192.0.2.9", zone={ZONE!r})
+    print("begun", flush=True)
+    time.sleep(600)
+"""], stdout=subprocess.PIPE, text=True)
+    try:
+        assert program.stdout.readline() == "begun\n"
+        refused(server, "has an open transaction", "begin", OTHER)
+        assert "dead" in ctl(server, "zone", "diff", ZONE)[1]
+    finally:
+        program.kill()
+        program.wait()
+        program.stdout.close()
+    servers.wait_until("the transactions are gone", lambda: ctl(server, "zone", "begin", ZONE, OTHER)[0] == 0)
+    assert ctl(server, "zone", "diff", ZONE)[1].splitlines()[1:] == []
+    server.control("zone", "abort", ZONE, OTHER)
+    assert server.serial(ZONE) == 10
+
+
 def test_wrong_words_are_refused_with_the_reason(server):
     for reason, words in [("no open transaction", ("set", ZONE, "x", "A", "192.0.2.1")),
                           ("no open transaction", ("unset", ZONE, "x")),
@@ -203,8 +227,12 @@ def test_wrong_words_are_refused_with_the_reason(server):
     server.control("zone", "commit", ZONE)
     assert server.serial(ZONE) == 2026
     server.control("zone", "begin", ZONE)
+    server.control("zone", "set", ZONE, "class", "60", "IN", "A", "192.0.2.60")
+    server.control("zone", "set", ZONE, "class", "in", "AAAA", "2001:db8::60")
     server.control("zone", "set", ZONE, "loc", "--", "TXT", "-5")
     server.control("zone", "commit", ZONE)
+    assert {line.split(" ", 1)[1] for line in lines(server, ZONE, "class")} == {
+        "60 IN A 192.0.2.60", "300 IN AAAA 2001:db8::60"}
     assert lines(server, ZONE, "loc") == [f'loc.{ZONE}. 300 IN TXT "-5"']
 
 

@@ -177,6 +177,20 @@ def test_updates_of_a_removed_zone_wait_for_its_return_or_a_purge(panel):
     assert panel.serves("new.test") and not panel.server.ask("kept.new.test").answer
 
 
+def test_a_transaction_goes_with_its_zone(panel):
+    """Another customer's zone of the same name gets nothing of it."""
+    panel.add("new.test")
+    panel.do("begin", "new.test", BASE)
+    panel.do("set", "new.test", "before", "A", "192.0.2.99")
+    panel.do("remove", "new.test")
+    panel.add("new.test")
+    code, _, err = ctl(panel.server, "zone", "commit", "new.test")
+    assert code == 1 and "no open transaction" in err
+    panel.do("begin", "new.test")
+    assert "before" not in panel.do("diff", "new.test")
+    panel.do("abort", "new.test", BASE)
+
+
 def test_a_zone_whose_file_is_missing_stays_added(panel, tmp_path):
     code, out, err = ctl(panel.server, "zone", "add", "later.test", "--file", str(tmp_path / "later.zone"))
     assert code == 1 and out == "1 zone added\n" and "later.test." in err and "later.zone" in err

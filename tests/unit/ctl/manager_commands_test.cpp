@@ -335,6 +335,8 @@ TEST(TopCommand, LooksOnceMoreThanItPrints) {
   const Outcome outcome = run(
       [&](const ControlRequest& request) -> Result<json> {
         if (request.verb == ipc::verb::kStatus) return json(ipc::StatusResult{});
+        if (request.verb == ipc::verb::kZoneQueries)
+          return json(ipc::ZoneQueriesResult{{{3, "a.test.", queries}}});
         ipc::WorkerListResult list;
         list.workers.push_back({.slot = 3, .pid = 7, .state = "serving"});
         list.workers[0].counters["queries_udp"] = queries += 100;
@@ -342,12 +344,26 @@ TEST(TopCommand, LooksOnceMoreThanItPrints) {
       },
       [](Session& session) { return session.top(1ms, 2, false); }, true);
   EXPECT_EQ(outcome.code, kDone);
-  EXPECT_EQ(outcome.requests.size(), 6U);
+  EXPECT_EQ(outcome.requests.size(), 9U);
   std::istringstream lines(outcome.out);
   int printed = 0;
-  for (std::string line; std::getline(lines, line); ++printed)
+  for (std::string line; std::getline(lines, line); ++printed) {
     EXPECT_GT(json::parse(line)["workers"][0]["queries"].get<double>(), 0);
+    EXPECT_EQ(json::parse(line)["zones"][0]["zone"], "a.test.");
+  }
   EXPECT_EQ(printed, 2);
+}
+
+TEST(TopCommand, WorksWithAManagerThatDoesNotKnowZones) {
+  const Outcome outcome = run(
+      [](const ControlRequest& request) -> Result<json> {
+        if (request.verb == ipc::verb::kStatus) return json(ipc::StatusResult{});
+        if (request.verb == ipc::verb::kWorkerList) return json(ipc::WorkerListResult{});
+        return fail(Errc::kUnsupported, "unknown verb");
+      },
+      [](Session& session) { return session.top(1ms, 1, false); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.err, "");
 }
 
 TEST(ReloadCommand, SaysWhatChangedAndWhatWaits) {

@@ -8,6 +8,8 @@
 namespace pando::ipc {
 namespace seen_clients_test {
 
+constexpr std::size_t kLast = kSeenBase + kSeenClients - 1;
+
 TEST(SeenClients, AValueTellsItsClientAndCounts) {
   const std::uint64_t one = seen_hash(*IpAddress::from_text("192.0.2.1"));
   const std::uint64_t other = seen_hash(*IpAddress::from_text("2001:db8::1"));
@@ -26,10 +28,10 @@ TEST(SeenClients, ANoteIsFoundAtAnyPlace) {
   EXPECT_EQ(find_seen(counters, one), kSeenBase) << "no place is taken";
   counters[kSeenBase] = seen_value(other, 7);
   EXPECT_EQ(find_seen(counters, one), kSeenBase + 1);
-  counters[kCountersUsed - 1] = seen_value(one, 7);
-  EXPECT_EQ(find_seen(counters, one), kCountersUsed - 1);
+  counters[kLast] = seen_value(one, 7);
+  EXPECT_EQ(find_seen(counters, one), kLast);
   EXPECT_EQ(find_seen(counters, other), kSeenBase);
-  for (std::size_t index = kSeenBase; index < kCountersUsed; ++index)
+  for (std::size_t index = kSeenBase; index <= kLast; ++index)
     counters[index] = seen_value(other, 1);
   EXPECT_EQ(find_seen(counters, one), 0U) << "all places are others'";
 }

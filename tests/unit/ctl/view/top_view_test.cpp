@@ -26,6 +26,7 @@ ServerCounts first() {
              {{"NXDOMAIN", 10}}),
       worker(1, 11, {{"queries_udp", 9000}}, {})};
   counts.status.counters = {{"updates", 5}, {"versions", 7}};
+  counts.zones.rows = {{0, "a.test.", 160}, {1, "a.test.", 32}, {0, "b.test.", 16}, {1, "c.test.", 8}};
   return counts;
 }
 
@@ -38,6 +39,8 @@ ServerCounts second() {
              {{"NXDOMAIN", 110}, {"SERVFAIL", 2}, {"REFUSED", 6}}),
       worker(1, 12, {{"queries_udp", 40}}, {})};  // another process
   counts.status.counters = {{"updates", 25}, {"versions", 8}};
+  counts.zones.rows = {{0, "b.test.", 216}, {0, "a.test.", 180}, {1, "a.test.", 64},
+                       {1, "b.test.", 9000}, {1, "c.test.", 8}};
   counts.status.store = {{"live", 1 << 20}, {"effective_limit", 8 << 20}};
   return counts;
 }
@@ -53,6 +56,27 @@ TEST(TopView, MakesRatesOfTwoLooks) {
   EXPECT_EQ(rates.versions, 0.5);
 }
 
+TEST(TopView, AddsUpAZonesRatesWhereBothLooksHaveIt) {
+  const ServerRates rates = make_rates(first(), second(), 2);
+  ASSERT_EQ(rates.zones.size(), 2U) << "nobody asked for c.test.";
+  EXPECT_EQ(rates.zones[0].zone, "b.test.");
+  EXPECT_EQ(rates.zones[0].queries, 100) << "worker 1 did not have it before";
+  EXPECT_EQ(rates.zones[1].queries, 26);
+}
+
+TEST(TopView, ShowsTheBusiestZones) {
+  ServerCounts before;
+  ServerCounts now;
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    before.zones.rows.push_back({0, std::to_string(i), 0});
+    now.zones.rows.push_back({0, std::to_string(i), i});
+  }
+  const ServerRates rates = make_rates(before, now, 1);
+  ASSERT_EQ(rates.zones.size(), 10U);
+  EXPECT_EQ(rates.zones.front().zone, "23");
+  EXPECT_EQ(rates.zones.back().zone, "14");
+}
+
 TEST(TopView, ShowsOneLineAWorker) {
   EXPECT_EQ(
       rates_text(make_rates(first(), second(), 2)),
@@ -60,7 +84,10 @@ TEST(TopView, ShowsOneLineAWorker) {
       "0        10        102    2.0          50         1.0        3.0        0.5          0       30\n"
       "1        12         20      0           0           0          0          0          0        0\n"
       "all                122    2.0          50         1.0        3.0        0.5          0       30\n"
-      "updates 10/s, versions 0.5/s, store 1.00 MiB of 8.00 MiB\n");
+      "updates 10/s, versions 0.5/s, store 1.00 MiB of 8.00 MiB\n"
+      "QUERIES/S  ZONE\n"
+      "      100  b.test.\n"
+      "       26  a.test.\n");
 }
 
 TEST(TopView, GivesProgramsOneLineOfJson) {
@@ -71,6 +98,7 @@ TEST(TopView, GivesProgramsOneLineOfJson) {
   EXPECT_EQ(rates["workers"][1]["slot"], 1);
   EXPECT_EQ(rates["total"]["queries"], 122);
   EXPECT_EQ(rates["store_limit"], 8 << 20);
+  EXPECT_EQ(rates["zones"][1], (json{{"zone", "a.test."}, {"queries", 26.0}}));
 }
 
 TEST(TopView, HasATotalWithoutWorkers) {

@@ -71,7 +71,7 @@ TEST_F(SignedByBind, EachSignatureOfEachAlgorithmVerifies) {
   std::map<unsigned, unsigned> verified;
   for_each_rrsig([&](const RrsigFields& rrsig, NameView owner, const std::vector<Bytes>& rdatas,
                      const DnskeyFields& key) {
-    const auto verifier = SignatureVerifier::make(key);
+    auto verifier = SignatureVerifier::make(key);
     ASSERT_TRUE(verifier.has_value()) << unsigned{key.algorithm};
     EXPECT_EQ(rrsig.labels, rrsig_labels(owner));
     EXPECT_TRUE(verifier->verify(signed_octets(rrsig, owner, rdatas), rrsig.signature))
@@ -87,7 +87,7 @@ TEST_F(SignedByBind, NoSignatureVerifiesOtherData) {
   for_each_rrsig([&](const RrsigFields& rrsig, NameView owner, const std::vector<Bytes>& rdatas,
                      const DnskeyFields& key) {
     if (rrsig.covered != RRType::kMX) return;
-    const auto verifier = SignatureVerifier::make(key);
+    auto verifier = SignatureVerifier::make(key);
     Bytes data = signed_octets(rrsig, owner, rdatas);
     data.back() ^= 1U;
     EXPECT_FALSE(verifier->verify(data, rrsig.signature)) << unsigned{key.algorithm};
@@ -98,7 +98,7 @@ TEST_F(SignedByBind, NoPieceOfASignatureVerifies) {
   for_each_rrsig([&](const RrsigFields& rrsig, NameView owner, const std::vector<Bytes>& rdatas,
                      const DnskeyFields& key) {
     if (rrsig.covered != RRType::kMX) return;
-    const auto verifier = SignatureVerifier::make(key);
+    auto verifier = SignatureVerifier::make(key);
     const Bytes data = signed_octets(rrsig, owner, rdatas);
     for (std::size_t size = 0; size < rrsig.signature.size(); ++size)
       EXPECT_FALSE(verifier->verify(data, rrsig.signature.first(size)));
@@ -114,7 +114,7 @@ TEST_F(SignedByBind, NoPieceOfAKeyIsReadBeyondItsEnd) {
       const Bytes piece(key.key.begin(), key.key.begin() + static_cast<std::ptrdiff_t>(size));
       DnskeyFields cut = key;
       cut.key = piece;
-      const auto verifier = SignatureVerifier::make(cut);
+      auto verifier = SignatureVerifier::make(cut);
       if (key.algorithm > 10) {
         EXPECT_FALSE(verifier.has_value()) << unsigned{key.algorithm};
       }
@@ -123,6 +123,27 @@ TEST_F(SignedByBind, NoPieceOfAKeyIsReadBeyondItsEnd) {
       }
     }
   }
+}
+
+TEST_F(SignedByBind, AVerifierIsAsGoodAfterOtherSignatures) {
+  std::map<std::pair<std::uint16_t, std::uint8_t>, SignatureVerifier> verifiers;
+  std::map<unsigned, unsigned> verified;
+  for_each_rrsig([&](const RrsigFields& rrsig, NameView owner, const std::vector<Bytes>& rdatas,
+                     const DnskeyFields& key) {
+    const std::pair which{rrsig.key_tag, rrsig.algorithm};
+    if (!verifiers.contains(which)) verifiers.emplace(which, *SignatureVerifier::make(key));
+    SignatureVerifier& verifier = verifiers.at(which);
+    const Bytes data = signed_octets(rrsig, owner, rdatas);
+    Bytes other = data;
+    other.back() ^= 1U;
+    EXPECT_FALSE(verifier.verify(other, rrsig.signature)) << unsigned{key.algorithm};
+    EXPECT_FALSE(verifier.verify(data, rrsig.signature.first(1))) << unsigned{key.algorithm};
+    EXPECT_FALSE(verifier.verify(data, Bytes(rrsig.signature.size(), 0xFF)));
+    EXPECT_FALSE(verifier.verify(data, Bytes(rrsig.signature.size(), 0)));
+    EXPECT_TRUE(verifier.verify(data, rrsig.signature)) << unsigned{key.algorithm};
+    ++verified[rrsig.algorithm];
+  });
+  EXPECT_EQ(verified.size(), 8U);
 }
 
 Bytes rsa_key(std::size_t exponent, std::size_t modulus, bool long_form) {

@@ -115,6 +115,14 @@ TEST_F(Consumer, ManyRemovalsWaitForTheGrace) {
   EXPECT_EQ(consumer_.problem(name("@")), "");
 }
 
+TEST_F(Consumer, TheLastMemberWaitsToo) {
+  change({}, {"version 0 TXT 2"});
+  answer_ = [](CatalogUpdate& update) { update.waiting = 1; };
+  look();
+  EXPECT_EQ(consumer_.problem(name("@")), "1 member left at once, and is served until "
+                                          "2023-11-15T22:13:20Z (removal-grace)");
+}
+
 TEST_F(Consumer, ANewGraceBeginsWithTheNextRemovals) {
   change({}, {"version 0 TXT 2"});
   answer_ = [](CatalogUpdate& update) { update.waiting = 5; };

@@ -325,6 +325,19 @@ TEST_F(Members, StayIfMostOfThemLeaveAtOnce) {
   EXPECT_EQ(list_.size(), 0U);
 }
 
+TEST_F(Members, StayIfTheCatalogIsEmptyHoweverFewTheyAre) {
+  follow(update("c.test", {"1.test", "2.test", "3.test"}));
+  EXPECT_EQ(follow(update("c.test", {"3.test"}))->removed, 2U);
+  const auto emptied = follow(update("c.test", {}));
+  EXPECT_EQ(emptied->waiting, 1U);
+  EXPECT_EQ(emptied->removed, 0U);
+  EXPECT_NE(options("3.test"), nullptr);
+  auto allowed = update("c.test", {});
+  allowed->may_remove_many = true;
+  EXPECT_EQ(follow(allowed)->removed, 1U);
+  EXPECT_EQ(follow(update("c.test", {}))->waiting, 0U) << "it never had any";
+}
+
 TEST_F(Members, ChangeOnlyWithTheirCatalog) {
   follow(update("c.test", {"a.test"}));
   const auto removed = save(list_, {.remove = {zone_name("a.test")}});

@@ -126,6 +126,19 @@ TEST_F(Transactions, AnUnusedOneExpires) {
   EXPECT_THAT(parts_.zone.at("n1"), IsEmpty());
 }
 
+TEST_F(Transactions, OneGoesWithItsZone) {
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt));
+  ASSERT_TRUE(add(1));
+  transactions_.forget_gone_zones();
+  EXPECT_EQ(transactions_.size(), 1U);
+  policy_ = fail(Errc::kExists, "frozen");
+  transactions_.forget_gone_zones();
+  EXPECT_EQ(transactions_.size(), 1U) << "the zone is still there";
+  policy_ = fail(Errc::kNotFound, "no zone");
+  transactions_.forget_gone_zones();
+  EXPECT_EQ(transactions_.size(), 0U);
+}
+
 /// A session is a connection of a program for clients of its own.
 TEST_F(Transactions, OneOfASessionIsItsOwn) {
   ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5));
@@ -152,21 +165,46 @@ TEST_F(Transactions, OneOfASessionIsItsOwn) {
 }
 
 TEST_F(Transactions, TheEndOfASessionForgetsItsOwn) {
-  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5));
-  transactions_.end_session(6);
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5, 5));
+  transactions_.end_connection(6);
   EXPECT_EQ(transactions_.size(), 1U);
-  transactions_.end_session(5);
+  transactions_.end_connection(5);
+  EXPECT_EQ(transactions_.size(), 0U);
+}
+
+TEST_F(Transactions, OneOfAnOperatorEndsWithItsConnectionIfItIsTiedToIt) {
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 0, 5));
+  ASSERT_TRUE(add(1)) << "another connection may use it";
+  transactions_.end_connection(0);
+  transactions_.end_connection(6);
+  EXPECT_EQ(transactions_.size(), 1U);
+  transactions_.end_connection(5);
+  EXPECT_EQ(transactions_.size(), 0U);
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt));
+  transactions_.end_connection(5);
+  EXPECT_EQ(transactions_.size(), 1U) << "this one belongs to no connection";
+}
+
+TEST_F(Transactions, ACommitThatFailsWithoutItsClientLeavesNothing) {
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 0, 5));
+  ASSERT_TRUE(add(1));
+  std::optional<bool> committed;
+  transactions_.commit({name("@")}, dns::Serial{4711}, {},
+                       [&](const Result<ipc::ZoneCommitResult>& result) { committed = bool(result); });
+  transactions_.end_connection(5);
+  EXPECT_TRUE(parts_.run_until([&] { return committed.has_value(); }));
+  EXPECT_EQ(committed, false);
   EXPECT_EQ(transactions_.size(), 0U);
 }
 
 TEST_F(Transactions, ACommitOutlivesItsSession) {
-  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5));
+  ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, 5, 5));
   ASSERT_TRUE(add(1));
   bool done = false;
   transactions_.commit({name("@")}, std::nullopt, {},
                        [&](const Result<ipc::ZoneCommitResult>& result) { done = bool(result); },
                        5);
-  transactions_.end_session(5);
+  transactions_.end_connection(5);
   EXPECT_TRUE(parts_.run_until([&] { return done; }));
   EXPECT_THAT(parts_.zone.at("n1"), ElementsAre("3600 A 10.0.0.1"));
   EXPECT_EQ(transactions_.size(), 0U);
@@ -177,7 +215,7 @@ TEST_F(Transactions, OneOfASessionHasTheLimitsOfUpdates) {
   zone::DataLimits limits;
   limits.rrset_records = 1;
   for (const std::uint64_t session : {5, 0}) {
-    ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, session));
+    ASSERT_TRUE(transactions_.begin({name("@")}, std::nullopt, session, session));
     for (std::uint8_t i = 0; i < 2; ++i)
       ASSERT_TRUE(transactions_.set(name("@"), name("n"), dns::RRType::kA, std::nullopt,
                                     Bytes{10, 0, 0, i}, session));
@@ -187,7 +225,7 @@ TEST_F(Transactions, OneOfASessionHasTheLimitsOfUpdates) {
                          session);
     EXPECT_TRUE(parts_.run_until([&] { return taken.has_value(); }));
     EXPECT_EQ(taken, session == 0);
-    transactions_.end_session(5);  // a refused transaction stays open
+    transactions_.end_connection(5);  // a refused transaction stays open
   }
 }
 

@@ -67,5 +67,22 @@ TEST_F(NotesOfSecondaries, OneMoreTakesThePlaceOfOneOther) {
   EXPECT_EQ(left, ipc::kSeenClients - 1);
 }
 
+TEST(NotesOfZones, ZonesThatAreAskedForOftenStayAmongManyOthers) {
+  const auto counters = std::make_unique<CounterArray>();
+  Counting counting(*counters);
+  for (std::uint32_t other = 0; other < 100'000; ++other) {
+    counting.busy(1000 + other);
+    if (other % 2 == 0) counting.busy(7);
+    if (other % 4 == 0) counting.busy(8);
+  }
+  const auto notes = [&](std::uint32_t zone) {
+    const auto one = ipc::BusyZone::of(counting.value(ipc::find_busy(*counters, zone)));
+    return one.zone == zone ? one.notes : 0;
+  };
+  EXPECT_EQ(notes(7), 50'000U);
+  EXPECT_EQ(notes(8), 25'000U);
+  EXPECT_EQ(notes(1000), 0U);
+}
+
 }  // namespace counting_test
 }  // namespace pando::worker

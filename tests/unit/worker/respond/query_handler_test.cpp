@@ -29,6 +29,15 @@ TEST_F(QueryHandlerTest, AnswersFromTheZone) {
   EXPECT_TRUE(response.header.aa);
 }
 
+TEST_F(QueryHandlerTest, ZonesThatAreAskedForAreNoted) {
+  constexpr unsigned kQuestions = 320;
+  for (unsigned i = 0; i < kQuestions; ++i) ask({});
+  const std::uint32_t zone = store_->view().zone_at(testing::name("example.com.")).side_index();
+  const auto noted = ipc::BusyZone::of((*counters_)[ipc::find_busy(*counters_, zone)].load());
+  EXPECT_GT(noted.notes, kQuestions / ipc::kQuestionsPerNote / 2);
+  EXPECT_LT(noted.notes, kQuestions / ipc::kQuestionsPerNote * 2);
+}
+
 TEST_F(QueryHandlerTest, AnAnswerToClassAnyIsNotAuthoritative) {
   EXPECT_FALSE(ask({.qclass = 255}).header.aa);
 }
