@@ -114,7 +114,7 @@ class ElementReader {
     if (here() == '#' && !is_apart) return false;
     while (true) {
       if (here() == '#') at_ = std::min(text_.find('\n', at_), text_.size());
-      if (here() == '\r' && next() == '\n') ++at_;
+      if (here() == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') ++at_;
       if (here() != '\n') return false;
       if (at_ == text_.size()) return end_text();
       ++at_;

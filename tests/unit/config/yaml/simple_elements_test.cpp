@@ -64,6 +64,7 @@ TEST(SimpleElements, AreWhatTheParserMakesOfThem) {
            "- a: 2001:db8::1\n  b: x@y:z+1=2\n- 1::2: 3\n",
            "- a: b   # c\n  # d\n\n  e: \"f # g\"\n- h\r\n- i: j\r\n  k: l\r\n",
            "- {a: b}",
+           "- [x]\n- a: b\r",
            "- a: b",
            "- \"a\": b\n  'c': d\n",
            "- a: b\n  c:\n    - d\n   ",
