@@ -11,7 +11,6 @@ namespace {
 constexpr int kMostDepth = 16;
 constexpr std::size_t kMostKey = 256;  // YAML allows 1024 characters
 
-
 /// Characters that mean nothing to YAML at the beginning of a plain scalar, and within one.
 struct PlainCharacters {
   std::array<bool, 256> first{};
