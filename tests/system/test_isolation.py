@@ -201,7 +201,7 @@ while True:
     descriptors += len(received)
 print(numbers, descriptors)
 """.replace("PROTOCOL", str(servers.WORKER_PROTOCOL))
-STOP = 5
+STOP, SENT_AWAY = 5, 12
 
 
 def say_hello(server, slot, pid, layout):
@@ -214,13 +214,13 @@ def say_hello(server, slot, pid, layout):
 
 def test_a_process_of_the_workers_user_that_says_hello_gets_nothing(server):
     workers = both_serve(server)
-    assert say_hello(server, 0, 0, 0) == f"[{STOP}] 0", "of another build, it says"
+    assert say_hello(server, 0, 0, 0) == f"[{SENT_AWAY}, {STOP}] 0", "of another build, it says"
     assert "worker_of_another_build" not in server.log()
     # The right layout is no secret: the refusal of a wrong one names it.
     layout = int(re.search(r"layout 0, not ([0-9a-f]+)", server.log())[1], 16)
     for slot, claimed in ((0, workers[0]), (1, 0), (2, 0), (1023, 0)):
         time.sleep(1.1)  # the log has one refusal a second
-        assert say_hello(server, slot, claimed, layout) == f"[{STOP}] 0", f"slot {slot}: {server.log()}"
+        assert say_hello(server, slot, claimed, layout) == f"[{SENT_AWAY}, {STOP}] 0", f"slot {slot}: {server.log()}"
     log = server.log()
     assert f"process {workers[0]} is in slot 0 already" in log
     assert re.search(r"worker_refused slot=2 .*nobody started process \d+ for slot 2", log)

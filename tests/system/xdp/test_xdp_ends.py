@@ -209,8 +209,8 @@ def test_the_program_of_another_stays(make):
     second.server["listen"] = ["127.0.0.1@5300"]
     second.write_config()
     second.start(ZONE, attached=False)
-    row = second.control("status")["xdp"][0]
-    assert "another XDP program" in row["problem"]
+    servers.wait_until("the problem is told",
+                       lambda: "another XDP program" in second.control("status")["xdp"][0]["problem"])
     assert goes_by_xdp(first)
 
 
