@@ -205,7 +205,7 @@ def test_an_address_may_come_later(make):
 def test_the_program_of_another_stays(make):
     first = make().start(ZONE)
     second = make()
-    second.wire = first.wire  # its own is closed by the fixture
+    second.host = first.wire.server  # its own is closed by the fixture
     second.server["listen"] = ["127.0.0.1@5300"]
     second.write_config()
     second.start(ZONE, attached=False)
