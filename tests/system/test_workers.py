@@ -72,8 +72,10 @@ def await_share(server, slots):
         return now if all(now[slot] - before[slot] >= SHARE for slot in slots) else None
     before = counters()
     assert set(before) == set(slots)
-    now = servers.wait_until(f"workers {slots} take their share", all_have_more, seconds=60)
-    print("queries of the workers:", now)
+    try:
+        print("queries of the workers:", servers.wait_until(f"workers {slots} take their share", all_have_more, seconds=60))
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {before}, then {counters()}\n{server.log()}") from error
 
 
 def nothing_lost(load):
