@@ -67,14 +67,14 @@ struct YamlError {
 /// them.
 class YamlDocument {
  public:
-  /// What to do with text behind the first document.
+  /// The parser ignores text behind the first document, or looks for it.
   enum class Behind : std::uint8_t {
     kIgnore,  ///< it is not read
     kFind,    ///< it is read, and has to be YAML; see behind_line()
   };
 
-  /// Who reads the simple elements of lists (config/yaml/simple_elements.h). The document is the
-  /// same.
+  /// Simple elements of lists are read directly (config/yaml/simple_elements.h) or by the parser.
+  /// The document is the same.
   enum class Elements : std::uint8_t { kDirectly, kByParser };
 
   /// Reads the first document of a text.

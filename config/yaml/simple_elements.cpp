@@ -133,7 +133,7 @@ class ElementReader {
 
   // Block collections -----------------------------------------------------------------------------
 
-  /// What is behind a dash: a mapping that begins in the same line, or one value.
+  /// An item follows its dash: a mapping that begins in the same line, or one value.
   bool read_item(int depth) {
     if (here() == '{' || here() == '[') return read_flow(depth + 1) && end_line();
     const auto scalar = read_scalar();
