@@ -16,7 +16,11 @@ config::Settings restart_keys(const config::Settings& settings) {
   kept.server.cookies = {};
   kept.store = settings.store;
   kept.limits = settings.limits;
-  if (settings.http) kept.http.emplace().user = settings.http->user;
+  if (settings.http) {
+    config::Http& http = kept.http.emplace();
+    http.user = settings.http->user;
+    http.metrics_zones = settings.http->metrics_zones;
+  }
   return kept;
 }
 

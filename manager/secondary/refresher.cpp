@@ -86,10 +86,10 @@ void Refresher::configure(const RuntimePtr& runtime) {
 void Refresher::put(const dns::Name& name, Primaries primaries) {
   const auto [at, fresh] = zones_.try_emplace(name);
   Zone& zone = at->second;
-  if (!fresh && zone.primaries == primaries) return;
+  if (!fresh && zone.cycle.primaries() == primaries) return;
   if (!fresh) due_.erase({zone.due, at->first});
   zone = {};
-  zone.primaries = std::move(primaries);
+  zone.cycle = RefreshCycle(std::move(primaries));
   zone.generation = ++generations_;
   zone.due = fresh ? timers_.first_look(at->first, unix_seconds()) : unix_seconds();
   due_.emplace(zone.due, at->first);
@@ -100,7 +100,7 @@ bool Refresher::forget_others(std::optional<dns::Name>& after, std::size_t most,
   auto at = after ? zones_.upper_bound(*after) : zones_.begin();
   for (std::size_t looked_at = 0; looked_at < most && at != zones_.end(); ++looked_at) {
     after = at->first;
-    if (stays(at->first, at->second.primaries)) {
+    if (stays(at->first, at->second.cycle.primaries())) {
       ++at;
       continue;
     }
@@ -112,7 +112,7 @@ bool Refresher::forget_others(std::optional<dns::Name>& after, std::size_t most,
 
 void Refresher::forget_unless(const dns::Name& zone, const Stays& stays) {
   const auto at = zones_.find(zone);
-  if (at == zones_.end() || stays(at->first, at->second.primaries)) return;
+  if (at == zones_.end() || stays(at->first, at->second.cycle.primaries())) return;
   due_.erase({at->second.due, at->first});
   zones_.erase(at);
 }
@@ -129,7 +129,7 @@ void Refresher::mark_timers_untrusted(std::uint64_t before, std::uint64_t now) {
   due_.clear();
   for (auto& [name, zone] : zones_) {
     zone.due = zone.due <= before ? now : timers_.first_look(name, now);
-    if (!zone.running && !zone.waiting) due_.emplace(zone.due, name);
+    if (!zone.cycle.running() && !zone.waiting) due_.emplace(zone.due, name);
   }
 }
 
@@ -180,10 +180,10 @@ void Refresher::start_or_wait(Zones::iterator at) {
   if (!hooks_.may_change(at->first)) {
     // Begins anew with refresh_now().
     at->second.waiting = false;
-    at->second.asked = 0;
+    at->second.cycle.begin_anew();
     return;
   }
-  const Endpoint& primary = at->second.primary().endpoint;
+  const Endpoint& primary = at->second.cycle.primary().endpoint;
   if (places_.has_room(primary)) return start(at);
   if (!std::exchange(at->second.waiting, true)) places_.wait(primary, at->first);
 }
@@ -193,8 +193,8 @@ void Refresher::start_waiting() {
   // A NOTIFY may have put another primary first while the zone waited.
   const auto wanted = [this](const dns::Name& name) -> const Endpoint* {
     const auto zone = zones_.find(name);
-    const bool waits = zone != zones_.end() && zone->second.waiting && !zone->second.running;
-    return waits ? &zone->second.primary().endpoint : nullptr;
+    const bool waits = zone != zones_.end() && zone->second.waiting && !zone->second.cycle.running();
+    return waits ? &zone->second.cycle.primary().endpoint : nullptr;
   };
   while (const auto name = places_.next(wanted)) {
     const auto zone = zones_.find(*name);
@@ -213,19 +213,20 @@ void Refresher::run_due() {
     if (places_.full()) return;  // the end of an attempt calls run_due() again
     const auto zone = zones_.find(due_.begin()->second);
     due_.erase(due_.begin());
-    if (zone == zones_.end() || zone->second.primaries.empty()) continue;
+    if (zone == zones_.end() || zone->second.cycle.primaries().empty()) continue;
     start_or_wait(zone);
   }
   arm_timer();
 }
 
-TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
+TransferJob Refresher::job_for(const Attempt& attempt,
+                               const RefreshCycle::Request& request) const {
   const config::Settings& settings = runtime_->settings;
   TransferJob job;
   job.zone = attempt.zone;
   job.primary = attempt.primary.endpoint;
   job.source = settings.server.transfer_source;
-  job.whole_zone = zone.whole_zone || zone.replacing;
+  job.whole_zone = request.whole_zone;
   job.limits.data = runtime_->limits;
   job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
   job.limits.changesets.bytes = kMostChangesetBytes;
@@ -234,10 +235,9 @@ TransferJob Refresher::job_for(const Attempt& attempt, const Zone& zone) const {
   if (view)
     job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
   // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
-  if (view && view.loaded() && !zone.replacing && !timers_.expired(view, unix_seconds()))
+  if (view && view.loaded() && !request.any_serial && !timers_.expired(view, unix_seconds()))
     job.current = view.serial();
-  job.notified = zone.hint && zone.hint->primary == zone.turn() && job.current &&
-                 zone.hint->serial.ahead_of(*job.current);
+  job.notified = request.notified && job.current && request.notified->ahead_of(*job.current);
   return job;
 }
 
@@ -245,20 +245,17 @@ void Refresher::start(Zones::iterator at) {
   Zone& zone = at->second;
   due_.erase({zone.due, at->first});  // a zone that waited may be due a second time
   zone.waiting = false;
-  zone.running = true;
-  if (zone.asked == 0 && std::exchange(zone.replace, false)) zone.replacing = true;
   auto attempt = std::make_shared<Attempt>();
   attempt->zone = at->first;
   attempt->generation = zone.generation;
-  attempt->primary = zone.primary();
+  attempt->primary = zone.cycle.primary();
   attempt->runtime = runtime_;
-  TransferJob job = job_for(*attempt, zone);
-  if (!zone.damaged && !zone.replacing)
+  const RefreshCycle::Request request = zone.cycle.begin_attempt();
+  TransferJob job = job_for(*attempt, request);
+  if (!zone.damaged && !request.any_serial)
     job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
       return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
     };
-  // The notified serial is used for one attempt; afterwards the timers decide.
-  if (zone.hint && zone.hint->primary == zone.turn() && !zone.whole_zone) zone.hint.reset();
   places_.begin(job.primary);
   if (attempt->primary.key) {
     job.key = runtime_->keys.find(*attempt->primary.key);
@@ -401,7 +398,7 @@ Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& at
   places_.end(attempt->primary.endpoint);
   if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
-  zone->second.running = false;
+  zone->second.cycle.end_attempt();
   return zone;
 }
 
@@ -436,7 +433,7 @@ void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial
                  view.serial().value);
   } else {
     ++counters_.refreshes;
-    at->second.confirmed = true;
+    at->second.cycle.confirm();
     timers_.confirm(attempt->zone, attempt->expire, false, unix_seconds());
     log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
                to_text(attempt->primary.endpoint), "serial", serial.value);
@@ -469,17 +466,15 @@ void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& err
   Zone& zone = at->second;
   zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
   zone.damaged = zone.damaged || error.code == Errc::kCorrupt;
-  if (!broken_ixfr || zone.whole_zone) return next_primary(at);
+  if (!broken_ixfr || !zone.cycle.fall_back()) return next_primary(at);
   ++counters_.fallbacks;
-  zone.whole_zone = true;
   schedule(at, unix_seconds());
   run_due();
 }
 
 void Refresher::next_primary(Zones::iterator at) {
-  Zone& zone = at->second;
-  zone.whole_zone = false;
-  if (++zone.asked >= zone.primaries.size()) return end_cycle(at, zone.confirmed);
+  RefreshCycle& cycle = at->second.cycle;
+  if (!cycle.ask_next()) return end_cycle(at, cycle.confirmed());
   schedule(at, unix_seconds());
   run_due();
 }
@@ -488,44 +483,29 @@ void Refresher::next_primary(Zones::iterator at) {
 void Refresher::end_cycle(Zones::iterator at, bool ok) {
   Zone& zone = at->second;
   if (ok) zone.problem.clear();
-  zone.first_primary = 0;
-  zone.asked = 0;
-  zone.confirmed = false;
-  zone.whole_zone = false;
-  zone.replacing = false;
   schedule(at, timers_.next_look(at->first, ok, unix_seconds()));
-  const bool has_news =
-      zone.hint && is_news(committer_, timers_, at->first, zone.hint->serial);
-  const std::optional<Hint> hint = has_news ? zone.hint : std::nullopt;
-  zone.hint = hint;
-  if (hint) zone.first_primary = hint->primary;
-  const bool again_paced = !zone.again || zone.again_paced;
-  const bool hint_paced = !hint || hint->primary >= zone.primaries.size() ||
-                          !zone.primaries[hint->primary].key;
-  if (std::exchange(zone.again, false) || hint) refresh_soon(at, again_paced && hint_paced);
+  const auto notified = zone.cycle.notified_serial();
+  const bool is_still_news = notified && is_news(committer_, timers_, at->first, *notified);
+  if (const auto wish = zone.cycle.end(is_still_news)) refresh_soon(at, *wish);
   run_due();
 }
 
 bool Refresher::refresh_now(const dns::Name& name, Take take) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return false;
-  if (take == Take::kAny) zone->second.replace = true;
-  refresh_soon(zone, false);
+  if (take == Take::kAny) zone->second.cycle.replace_next();
+  refresh_soon(zone, {.paced = false});
   return true;
 }
 
-/// `paced`: anybody could have asked for it, so it keeps to the pace of unsigned NOTIFYs. A flood for
-/// a zone that is due already takes no places in the pace: others would wait for them.
-void Refresher::refresh_soon(Zones::iterator at, bool paced) {
+/// A paced wish keeps to the pace of unsigned NOTIFYs. A flood for a zone that is due already takes
+/// no places in the pace: others would wait for them.
+void Refresher::refresh_soon(Zones::iterator at, RefreshCycle::Wish wish) {
   Zone& zone = at->second;
-  if (zone.running || zone.asked > 0) {
-    zone.again_paced = paced && (!zone.again || zone.again_paced);
-    zone.again = true;
-    return;
-  }
+  if (zone.cycle.put_off(wish)) return;
   const std::uint64_t now = unix_seconds();
-  const std::uint64_t due = paced ? notify_pace_.next(now) : now;
-  if (paced && due < zone.due) notify_pace_.take(now);
+  const std::uint64_t due = wish.paced ? notify_pace_.next(now) : now;
+  if (wish.paced && due < zone.due) notify_pace_.take(now);
   schedule(at, std::min(zone.due, due));
 }
 
@@ -533,30 +513,9 @@ bool Refresher::notified(const NotifyRequest& request) {
   ++counters_.notifies;
   const auto at = zones_.find(request.zone);
   if (at == zones_.end()) return false;
-  if (!request.serial || is_news(committer_, timers_, request.zone, *request.serial))
-    on_notify(at, request);
+  if (request.serial && !is_news(committer_, timers_, request.zone, *request.serial)) return true;
+  if (const auto wish = at->second.cycle.on_notify(request)) refresh_soon(at, *wish);
   return true;
-}
-
-/// Handles a NOTIFY with a newer serial or without a serial.
-void Refresher::on_notify(Zones::iterator at, const NotifyRequest& request) {
-  Zone& zone = at->second;
-  const auto speaker = std::find_if(
-      zone.primaries.begin(), zone.primaries.end(),
-      [&](const Primary& one) { return one.endpoint.address == request.client.address; });
-  const bool is_signed = speaker != zone.primaries.end() && speaker->key && request.key &&
-                         *speaker->key == *request.key;
-  if (speaker == zone.primaries.end()) return refresh_soon(at, true);
-  // The notifying primary is asked first, since that primary has the new version.
-  const auto place = static_cast<std::size_t>(speaker - zone.primaries.begin());
-  const bool between_cycles = !zone.running && zone.asked == 0;
-  if (between_cycles) zone.first_primary = place;
-  // The serial of a NOTIFY without the primary's signature is no reason for a connection: the SOA
-  // record is asked for first.
-  if (!request.serial || (speaker->key && !is_signed)) return refresh_soon(at, !is_signed);
-  if (!zone.hint || request.serial->ahead_of(zone.hint->serial))
-    zone.hint = Hint{*request.serial, place};
-  if (between_cycles) refresh_soon(at, !is_signed);
 }
 
 std::string Refresher::problem(const dns::Name& name) const {
@@ -568,7 +527,7 @@ std::optional<SecondaryStatus> Refresher::status(const dns::Name& name) const {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return std::nullopt;
   SecondaryStatus status;
-  for (const Primary& primary : zone->second.primaries)
+  for (const Primary& primary : zone->second.cycle.primaries())
     status.primaries.push_back(primary.endpoint);
   status.next_refresh = zone->second.due;
   status.problem = zone->second.problem;

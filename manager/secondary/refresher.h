@@ -20,20 +20,13 @@
 #include "manager/notify/notify_handler.h"
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
+#include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/refresh_slots.h"
 #include "manager/secondary/transfer_in.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 
 namespace pando::manager {
-
-/// A primary of a zone, with the name of its TSIG key.
-struct Primary {
-  Endpoint endpoint;
-  std::optional<dns::Name> key;
-  bool operator==(const Primary&) const = default;
-};
-using Primaries = std::vector<Primary>;
 
 /// Status of one secondary zone, for reports.
 struct SecondaryStatus {
@@ -127,33 +120,14 @@ class Refresher {
       return dns::compare_canonical(a, b) < 0;
     }
   };
-  /// A notified serial, with the primary that sent it.
-  struct Hint {
-    dns::Serial serial;
-    std::size_t primary = 0;
-  };
   struct Zone {
-    Primaries primaries;
+    RefreshCycle cycle;
     std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
     std::uint64_t due = 0;         // seconds since 1970
-    // A refresh cycle asks one primary after another until one has a newer version.
-    std::size_t first_primary = 0;
-    std::size_t asked = 0;
-    bool confirmed = false;  // a primary of this cycle has our version
-    bool running = false;
-    bool waiting = false;      // queued for a busy primary
-    bool again = false;        // a NOTIFY without a serial came during the cycle
-    bool again_paced = false;  // all of these could have been anybody's
-    std::optional<Hint> hint;  // highest notified serial that no attempt has used
-    bool whole_zone = false;   // the next attempt requests an AXFR
-    bool replace = false;      // the next cycle takes any serial, by AXFR
-    bool replacing = false;    // this cycle does
-    bool damaged = false;      // the served data is damaged: neither comparable nor changeable
+    bool waiting = false;          // queued for a busy primary
+    bool damaged = false;          // the served data is damaged: neither comparable nor changeable
     std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
-
-    [[nodiscard]] std::size_t turn() const { return (first_primary + asked) % primaries.size(); }
-    [[nodiscard]] const Primary& primary() const { return primaries[turn()]; }
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
   struct Attempt;  // one refresh attempt at one primary
@@ -165,12 +139,11 @@ class Refresher {
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
   void mark_timers_untrusted(std::uint64_t before, std::uint64_t now);
-  void on_notify(Zones::iterator zone, const NotifyRequest& request);
-  void refresh_soon(Zones::iterator zone, bool paced);
+  void refresh_soon(Zones::iterator zone, RefreshCycle::Wish wish);
 
   // One refresh attempt.
   void start(Zones::iterator zone);
-  TransferJob job_for(const Attempt& attempt, const Zone& zone) const;
+  TransferJob job_for(const Attempt& attempt, const RefreshCycle::Request& request) const;
   asio::awaitable<std::optional<ServedZone>> served(dns::Name name, std::shared_ptr<bool> alive);
   bool wanted(const Attempt& attempt) const;
   void finished(const std::shared_ptr<Attempt>& attempt,

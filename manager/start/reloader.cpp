@@ -47,29 +47,30 @@ Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
     : io_(io), pool_(pool), parts_(parts) {}
 
 void Reloader::reload(Done done) {
-  if (stopping_ || std::exchange(under_way_, true))
+  if (!gate_.enter())
     return done(fail(Errc::kExists, "a reload or the end of the process is under way"));
   log::info("reload_started");
   parts_.readiness.reload_begins();
   auto reload = std::make_shared<Reload>();
   reload->done = std::move(done);
-  if (allowed_ && !held_)
+  if (gate_.is_open())
     start(reload);
   else
     waiting_ = reload;
 }
 
 void Reloader::reload_or_put_off() {
-  if (!under_way_ || stopping_) return reload([](const Result<ipc::ReloadResult>&) {});
-  if (std::exchange(again_, true)) return;
-  log::info("reload_put_off", "until", "the one that is under way has ended");
+  switch (gate_.signal()) {
+    case ReloadGate::Signal::kEnters:
+      return reload([](const Result<ipc::ReloadResult>&) {});
+    case ReloadGate::Signal::kWaits:
+      return log::info("reload_put_off", "until", "the one that is under way has ended");
+    case ReloadGate::Signal::kIsServed:
+      return;
+  }
 }
 
-bool Reloader::hold() {
-  if (!allowed_ || under_way_ || stopping_ || held_) return false;
-  held_ = true;
-  return true;
-}
+bool Reloader::hold() { return gate_.hold(); }
 
 /// The fingerprint is that of files. It is unknown once the list of added zones has changed.
 void Reloader::adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done) {
@@ -83,12 +84,12 @@ void Reloader::adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted d
 }
 
 void Reloader::release() {
-  held_ = false;
+  gate_.release();
   if (waiting_) start(std::exchange(waiting_, nullptr));
 }
 
 void Reloader::allow() {
-  allowed_ = true;
+  gate_.allow();
   if (waiting_) start(std::exchange(waiting_, nullptr));
 }
 
@@ -253,8 +254,7 @@ void Reloader::configure_workers(Reload& reload) {
   workers.set_xdp(xdp_options(settings.server));
   for (const ipc::XdpRow& row : workers.xdp_status())
     if (!row.problem.empty())
-      reload.result.warnings.push_back(
-          fmt::format("xdp: {}: {}", row.interface, row.problem));
+      reload.result.warnings.push_back(fmt::format("xdp: {}: {}", row.interface, row.problem));
   if (settings.server.workers.mode != config::Workers::Mode::kExternal)
     workers.set_count(wanted_workers(settings));
 }
@@ -274,8 +274,7 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   const RuntimePtr& runtime = parts_.configuration.runtime;
   ipc::ReloadResult& result = reload->result;
   // A zone that is new has no change that its file lacks.
-  const bool may_differ =
-      !reload->reads_files_only && (!reload->only_added || may_return(*reload));
+  const bool may_differ = !reload->reads_files_only && (!reload->only_added || may_return(*reload));
   if (may_differ) parts_.zones.copies->keep_only(runtime);
   configure_exports(parts_.services, parts_.zones, runtime, may_differ);
   if (files.is_first) parts_.zones.notifier->tell_all();
@@ -284,9 +283,9 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   result.problems = files.problems;
   if (reload->only) reload->files = files;
   if (!reload->problem && files.failed > 0)
-    reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
-                           reload->problem.error().text, files.failed,
-                           files.problems.empty() ? "" : files.problems.front());
+    reload->problem =
+        fail(reload->problem.error().code, "{}; {} files failed, {}", reload->problem.error().text,
+             files.failed, files.problems.empty() ? "" : files.problems.front());
   find_removed(reload);
 }
 
@@ -316,9 +315,9 @@ void Reloader::end(const ReloadPtr& reload, const Status& status) {
     if (status) return reload->adopted(reload->result, reload->files);
     return reload->adopted(tl::unexpected<Error>(status.error()), reload->files);
   }
-  under_way_ = false;
+  const bool again = gate_.leave();
   tell(*reload, status);
-  if (std::exchange(again_, false)) reload_or_put_off();
+  if (again) reload_or_put_off();
 }
 
 void Reloader::tell(const Reload& reload, const Status& status) {

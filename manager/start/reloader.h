@@ -9,6 +9,7 @@
 
 #include "ipc/control_results.h"
 #include "manager/commit/zone_table_sync.h"
+#include "manager/start/reload_gate.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
@@ -50,8 +51,8 @@ class Reloader {
   /// the process is under way.
   [[nodiscard]] bool hold();
   /// `files`: what became of the zones' files.
-  using Adopted = std::function<void(const Result<ipc::ReloadResult>&,
-                                     const ZoneFileLoads::Counts& files)>;
+  using Adopted =
+      std::function<void(const Result<ipc::ReloadResult>&, const ZoneFileLoads::Counts& files)>;
   /// After hold(): the configuration in force with other `zones` takes its place, like that of a
   /// reload. The work grows with the number of `zones`, not with that of all zones. After an error
   /// the configuration before may be in force, or the new one with a store that lacks some zones.
@@ -64,10 +65,10 @@ class Reloader {
   /// came earlier has waited for this: two comparisons at once would give zones the same places in
   /// the store's side table.
   void allow();
-  [[nodiscard]] bool is_allowed() const noexcept { return allowed_; }
+  [[nodiscard]] bool is_allowed() const noexcept { return gate_.is_allowed(); }
 
   /// The process is to end: no reload begins any more.
-  void stop() noexcept { stopping_ = true; }
+  void stop() noexcept { gate_.stop(); }
   /// The process ends: a reload that waits for allow() gets its answer.
   void give_up();
 
@@ -96,14 +97,10 @@ class Reloader {
   asio::io_context& io_;
   asio::thread_pool& pool_;
   Parts parts_;
-  bool allowed_ = false;
-  bool under_way_ = false;
-  bool held_ = false;   // see hold()
-  bool again_ = false;  // a SIGHUP came meanwhile
-  ReloadPtr waiting_;   // for allow() or release()
+  ReloadGate gate_;
+  ReloadPtr waiting_;  // for allow() or release()
   /// Of the zones in the store; nullopt: the next comparison looks at all of them.
   std::optional<SideIndexes> sides_;
-  bool stopping_ = false;
 };
 
 }  // namespace pando::manager

@@ -1,0 +1,235 @@
+#include "manager/secondary/refresher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "tests/unit/manager/commit/parts.h"
+#include "tests/unit/manager/secondary/fake_primary.h"
+
+namespace pando::manager {
+namespace refresher_test {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using testing::FakePrimary;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::name;
+using ::testing::Not;
+using testing::Parts;
+using ::testing::StartsWith;
+
+/// "example." at serial 10, a secondary of servers that each test tells what to answer.
+class Refreshing : public ::testing::Test {
+ protected:
+  Refreshing() { refresher_.configure(make_runtime({}).value()); }
+  ~Refreshing() override {
+    refresher_.stop();
+    changes_.stop();
+    network_.stop();
+  }
+
+  Refresher::Hooks hooks() {
+    Refresher::Hooks hooks;
+    hooks.zone_put = [this](const dns::Name&, bool had_data) { put_.push_back(had_data); };
+    hooks.may_change = [this](const dns::Name&) { return may_change_; };
+    hooks.count = [this](const dns::Name&, ipc::ZoneCounter counter) { ++counted_[counter]; };
+    return hooks;
+  }
+  static std::uint64_t now() { return static_cast<std::uint64_t>(std::time(nullptr)); }
+  SecondaryStatus status() const { return refresher_.status(name("@")).value(); }
+  /// Until the refresh cycle has ended, which sets the time of the next one.
+  void await_end() {
+    ASSERT_TRUE(parts_.run_until([this] { return status().next_refresh > now(); }));
+  }
+  void refresh(Refresher::Take take = Refresher::Take::kNewer) {
+    ASSERT_TRUE(refresher_.refresh_now(name("@"), take));
+    await_end();
+  }
+  void put(Primaries primaries) { refresher_.put(name("@"), std::move(primaries)); }
+  std::uint32_t serial() { return parts_.zone.zone().serial().value; }
+  std::vector<std::string> at(std::string_view owner) { return parts_.zone.at(owner); }
+  /// The first primary has serial 11, and the changeset that leads to it.
+  void serve_changeset() {
+    const std::string before = FakePrimary::soa_line(10);
+    const std::string after = FakePrimary::soa_line(11);
+    first_.answers = {
+        {"SOA", {after}},
+        {"IXFR", {after, before, "www 300 A 192.0.2.10", after, "new 60 A 192.0.2.77", after}}};
+  }
+
+  Parts parts_;
+  FakePrimary first_{parts_.io};
+  FakePrimary second_{parts_.io};
+  Network network_;
+  LargeChangesets changes_{parts_.io,    network_.builders(), parts_.zone.store(),
+                           parts_.slots, parts_.committer,    {}};
+  Status may_change_;
+  std::vector<bool> put_;  // of each zone that was put: whether it had data
+  std::map<ipc::ZoneCounter, int> counted_;
+  Refresher refresher_{parts_.io, network_, parts_.zone.store(), parts_.slots, parts_.committer,
+                       changes_,  hooks()};
+};
+
+TEST_F(Refreshing, AppliesTheChangesetsOfAnIxfr) {
+  serve_changeset();
+  put({{first_.endpoint(), {}}});
+  refresh();
+  EXPECT_THAT(first_.asked, ElementsAre("SOA", "IXFR"));
+  EXPECT_EQ(serial(), 11U);
+  EXPECT_THAT(at("www"), Not(Contains("300 A 192.0.2.10")));
+  EXPECT_THAT(at("new"), ElementsAre("60 A 192.0.2.77"));
+  EXPECT_EQ(refresher_.counters().transfers, 1U);
+  EXPECT_EQ(refresher_.counters().by_ixfr, 1U);
+  EXPECT_EQ(counted_[ipc::ZoneCounter::kTransfersInIxfr], 1);
+  EXPECT_THAT(put_, IsEmpty());
+  EXPECT_EQ(status().problem, "");
+  EXPECT_GE(status().last_ok + 10, now());
+  EXPECT_GT(status().expires_at, now() + 86000) << "the SOA record says a day";
+}
+
+TEST_F(Refreshing, AVersionThatIsServedAlreadyIsConfirmed) {
+  first_.serve(10, {"@ 3600 NS ns1"});
+  put({{first_.endpoint(), {}}, {second_.endpoint(), {}}});
+  refresh();
+  EXPECT_THAT(first_.asked, ElementsAre("SOA"));
+  EXPECT_THAT(second_.asked, ElementsAre("SOA")) << "it may have a newer one";
+  EXPECT_EQ(refresher_.counters().transfers, 0U);
+  EXPECT_EQ(refresher_.counters().refreshes, 1U);
+  EXPECT_EQ(status().problem, "") << "one confirmation is enough";
+  EXPECT_GT(status().next_refresh, now() + 600) << "by SOA refresh, not by SOA retry";
+}
+
+TEST_F(Refreshing, TheNextPrimaryIsAskedAfterAFailure) {
+  second_.serve(12, {"@ 3600 NS ns1", "other 60 A 192.0.2.12"});
+  put({{first_.endpoint(), {}}, {second_.endpoint(), {}}});
+  refresh();
+  EXPECT_THAT(first_.asked, ElementsAre("SOA"));
+  EXPECT_EQ(serial(), 12U);
+  EXPECT_EQ(refresher_.counters().failures, 1U);
+  EXPECT_EQ(counted_[ipc::ZoneCounter::kRefreshesFailed], 1);
+  EXPECT_EQ(status().problem, "");
+}
+
+TEST_F(Refreshing, AFailureOfAllPrimariesIsTheZonesProblem) {
+  put({{first_.endpoint(), {}}, {second_.endpoint(), {}}});
+  refresh();
+  EXPECT_EQ(refresher_.counters().failures, 2U);
+  EXPECT_THAT(refresher_.problem(name("@")), StartsWith(to_text(second_.endpoint())));
+  EXPECT_THAT(status().problem, HasSubstr("REFUSED"));
+  EXPECT_LE(status().next_refresh, now() + 600) << "SOA retry";
+  EXPECT_EQ(serial(), 10U);
+}
+
+TEST_F(Refreshing, AnIxfrThatDoesNotFitIsFollowedByAnAxfr) {
+  first_.serve(11, {"@ 3600 NS ns1", "new 60 A 192.0.2.77"});
+  const std::string before = FakePrimary::soa_line(10);
+  const std::string after = FakePrimary::soa_line(11);
+  first_.answers["IXFR"] = {after, before, "nobody 300 A 192.0.2.10", after, after};
+  put({{first_.endpoint(), {}}});
+  refresh();
+  EXPECT_THAT(first_.asked, ElementsAre("SOA", "IXFR", "SOA", "AXFR"));
+  EXPECT_EQ(refresher_.counters().fallbacks, 1U);
+  EXPECT_EQ(counted_[ipc::ZoneCounter::kTransfersInAxfr], 1);
+  EXPECT_THAT(put_, ElementsAre(true));
+  EXPECT_EQ(serial(), 11U);
+  EXPECT_THAT(at("new"), ElementsAre("60 A 192.0.2.77"));
+  EXPECT_EQ(status().problem, "");
+}
+
+TEST_F(Refreshing, AnOlderZoneIsTakenOnOrderAlone) {
+  first_.serve(5, {"@ 3600 NS ns1", "old 60 A 192.0.2.5"});
+  put({{first_.endpoint(), {}}});
+  refresh();
+  EXPECT_EQ(serial(), 10U);
+  EXPECT_THAT(status().problem, HasSubstr("serial 5 is behind ours, 10"));
+  refresh(Refresher::Take::kAny);
+  EXPECT_EQ(serial(), 5U);
+  EXPECT_THAT(at("old"), ElementsAre("60 A 192.0.2.5"));
+  EXPECT_EQ(status().problem, "");
+}
+
+TEST_F(Refreshing, ANotifyOfANewerSerialAsksForTheIxfrAtOnce) {
+  serve_changeset();
+  put({{first_.endpoint(), {}}});
+  EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{11}}));
+  await_end();
+  EXPECT_THAT(first_.asked, ElementsAre("IXFR"));
+  EXPECT_EQ(serial(), 11U);
+}
+
+TEST_F(Refreshing, ANotifyOfASerialThatIsServedChangesNothing) {
+  put({{first_.endpoint(), {}}});
+  const std::uint64_t due = status().next_refresh;
+  for (const std::uint32_t known : {10U, 9U})
+    EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{known}}));
+  EXPECT_EQ(status().next_refresh, due);
+  EXPECT_FALSE(refresher_.notified({name("other"), first_.endpoint(), dns::Serial{11}}));
+  EXPECT_EQ(refresher_.counters().notifies, 3U);
+}
+
+TEST_F(Refreshing, AZoneThatIsNotToChangeIsNotAskedFor) {
+  first_.serve(11, {"@ 3600 NS ns1"});
+  may_change_ = fail(Errc::kDenied, "it is frozen");
+  put({{first_.endpoint(), {}}});
+  refresher_.refresh_now(name("@"));
+  parts_.io.restart();
+  parts_.io.poll();
+  EXPECT_THAT(first_.asked, IsEmpty());
+  may_change_ = {};
+  refresh();
+  EXPECT_EQ(serial(), 11U);
+}
+
+TEST_F(Refreshing, AZoneThatIsFrozenDuringItsTransferStaysAsItIs) {
+  first_.serve(11, {"@ 3600 NS ns1"});
+  first_.before_answer = [this] { may_change_ = fail(Errc::kDenied, "it is frozen"); };
+  put({{first_.endpoint(), {}}});
+  refresh();
+  EXPECT_EQ(serial(), 10U);
+  EXPECT_THAT(status().problem, HasSubstr("it is frozen"));
+}
+
+TEST_F(Refreshing, WhatAPrimaryOfTheConfigurationBeforeSendsIsDropped) {
+  first_.serve(11, {"@ 3600 NS ns1"});
+  second_.serve(10, {"@ 3600 NS ns1"});
+  first_.before_answer = [this] { put({{second_.endpoint(), {}}}); };
+  put({{first_.endpoint(), {}}});
+  refresh();
+  EXPECT_EQ(serial(), 10U);
+  EXPECT_EQ(refresher_.counters().transfers, 0U);
+  EXPECT_THAT(second_.asked, ElementsAre("SOA")) << "new primaries are asked at once";
+  EXPECT_THAT(status().primaries, ElementsAre(second_.endpoint()));
+}
+
+TEST_F(Refreshing, APrimaryWhoseKeyIsMissingIsNotAsked) {
+  first_.serve(11, {"@ 3600 NS ns1"});
+  put({{first_.endpoint(), name("key")}});
+  refresh();
+  EXPECT_THAT(first_.asked, IsEmpty());
+  EXPECT_THAT(status().problem, HasSubstr("no such key"));
+}
+
+TEST_F(Refreshing, AZoneThatIsForgottenIsNotKnownAnyMore) {
+  put({{first_.endpoint(), {}}});
+  refresher_.forget_unless(name("@"), [](const dns::Name&, const Primaries&) { return true; });
+  EXPECT_TRUE(refresher_.status(name("@")));
+  refresher_.forget_unless(name("@"), [](const dns::Name&, const Primaries&) { return false; });
+  EXPECT_FALSE(refresher_.status(name("@")));
+  EXPECT_FALSE(refresher_.refresh_now(name("@")));
+}
+
+TEST_F(Refreshing, StartsNothingAfterItsEnd) {
+  first_.serve(11, {"@ 3600 NS ns1"});
+  put({{first_.endpoint(), {}}});
+  refresher_.stop();
+  refresher_.refresh_now(name("@"));
+  parts_.io.restart();
+  parts_.io.poll();
+  EXPECT_THAT(first_.asked, IsEmpty());
+}
+
+}  // namespace refresher_test
+}  // namespace pando::manager
