@@ -104,8 +104,8 @@ def test_events_are_found_in_code():
 # -- pandoctl, JSON, status ----------------------------------------------------------------------------------------
 
 def test_every_verb_of_pandoctl_is_documented():
-    source = (ROOT / "ctl/main.cpp").read_text()
-    groups = dict(re.findall(r'CLI::App\* (\w+) = group\("([a-z-]+)"', source))
+    source = "".join(path.read_text() for path in (ROOT / "ctl").glob("*_verbs.cpp"))
+    groups = dict(re.findall(r'CLI::App\* (\w+) = line\.group\("([a-z-]+)"', source))
     verbs = {f"{groups[parent] + ' ' if parent in groups else ''}{verb}"
              for parent, verb in re.findall(r'\badd(?:_session)?\(\s*&?(\w+),\s*"([a-z-]+)"', source)}
     assert len(verbs) > 20

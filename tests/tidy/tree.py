@@ -29,7 +29,7 @@ ROOM_ORDER = {
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "config": ["import", "", "yaml", "settings"],
-    "ctl": ["", "backup", "compare", "upgrade", "view"],
+    "ctl": ["", "commands", "backup", "compare", "upgrade", "view"],
     "http": ["", "page", "api", "metrics", "observe", "serve"],
 }
 

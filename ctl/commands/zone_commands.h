@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 #include "ipc/control_results.h"
 
 /// Commands that add, remove and configure zones while the server runs. Each prints its answer and

@@ -1,4 +1,4 @@
-#include "ctl/record_commands.h"
+#include "ctl/commands/record_commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 #include "ctl/view/output.h"
 
 namespace pando::ctl {

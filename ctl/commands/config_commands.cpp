@@ -1,4 +1,4 @@
-#include "ctl/config_commands.h"
+#include "ctl/commands/config_commands.h"
 
 #include <fmt/format.h>
 

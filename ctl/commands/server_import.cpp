@@ -1,4 +1,4 @@
-#include "ctl/server_import.h"
+#include "ctl/commands/server_import.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "ctl/store_commands.h"
+#include "ctl/commands/store_commands.h"
 
 #include <fmt/format.h>
 

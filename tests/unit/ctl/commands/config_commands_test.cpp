@@ -1,4 +1,4 @@
-#include "ctl/config_commands.h"
+#include "ctl/commands/config_commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

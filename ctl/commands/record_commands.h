@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 
 /// Commands on the records of zones: reading, history, transactions. Each prints its answer and
 /// returns an ExitCode.

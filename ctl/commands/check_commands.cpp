@@ -1,4 +1,4 @@
-#include "ctl/check_commands.h"
+#include "ctl/commands/check_commands.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/progress_bar.h"
-#include "ctl/zone_lint.h"
+#include "ctl/commands/zone_lint.h"
 #include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
 #include "zone/build/broken_rules.h"

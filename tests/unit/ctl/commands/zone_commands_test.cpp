@@ -1,4 +1,4 @@
-#include "ctl/zone_commands.h"
+#include "ctl/commands/zone_commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

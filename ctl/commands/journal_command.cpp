@@ -1,4 +1,4 @@
-#include "ctl/journal_command.h"
+#include "ctl/commands/journal_command.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/status_view.h"
-#include "ctl/store_commands.h"
+#include "ctl/commands/store_commands.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"
 

@@ -1,4 +1,4 @@
-#include "ctl/check_commands.h"
+#include "ctl/commands/check_commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ctl/zone_lint.h"
+#include "ctl/commands/zone_lint.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ctl/compare_command.h"
+#include "ctl/commands/compare_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ctl/explain_command.h"
+#include "ctl/commands/explain_command.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ctl/compare/transfer_client.h"
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 
 /// `pandoctl compare`: the zones that are served, beside those of another server.
 namespace pando::ctl {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ctl/manager_commands.h"
+#include "ctl/commands/manager_commands.h"
 
 namespace pando::ctl {
 

@@ -1,0 +1,70 @@
+#include "ctl/connecting.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "base/secret.h"
+#include "config/files.h"
+#include "config/load.h"
+#include "config/settings/section_text.h"
+#include "ipc/control.h"
+
+namespace pando::ctl {
+
+namespace {
+
+/// The folder, if the section that has it can be found without parsing the zones: a command must
+/// not take seconds and hundreds of MiB for them.
+std::optional<std::string> run_directory_of_large(const std::string& path) {
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  const WipeFreed wipe_freed;  // the text may have secrets
+  const auto text = config::read_regular_file(path);
+  if (!text || text->size() < kLarge) return std::nullopt;
+  const std::string section = config::section_text(*text, "server");
+  if (section.empty()) return std::nullopt;
+  const auto loaded = config::load_text(section, path, {.read_zone_lists = false});
+  if (!loaded.ok()) return std::nullopt;
+  return loaded.settings.server.run_directory;
+}
+
+}  // namespace
+
+Output output_for(const Arguments& arguments) {
+  // https://no-color.org
+  const char* plain = std::getenv("NO_COLOR");
+  const bool colour = ::isatty(STDOUT_FILENO) != 0 && (plain == nullptr || *plain == '\0');
+  return {std::cout, std::cerr, arguments.json, colour};
+}
+
+Result<std::string> run_directory(const Arguments& arguments) {
+  if (!arguments.run_directory.empty()) return arguments.run_directory;
+  if (::access(arguments.config.c_str(), R_OK) != 0)
+    return fail_errno("cannot read " + arguments.config);
+  if (auto folder = run_directory_of_large(arguments.config)) return *folder;
+  const auto loaded = config::load(arguments.config, {.read_zone_lists = false});
+  if (!loaded.ok() && !arguments.json)
+    std::cerr << "pandoctl: the configuration has errors; see 'pandoctl config check'\n";
+  return loaded.settings.server.run_directory;
+}
+
+int with_session(const Arguments& arguments, const std::function<int(Session&)>& command) {
+  const auto folder = run_directory(arguments);
+  if (!folder) {
+    print_error(output_for(arguments), folder.error().text);
+    return kFailed;
+  }
+  auto fd = ipc::connect_control(*folder);
+  if (!fd) {
+    print_error(output_for(arguments), fd.error().text);
+    return kUnreachable;
+  }
+  Session session(std::move(*fd), output_for(arguments),
+                  std::chrono::seconds(arguments.timeout_seconds));
+  return command(session);
+}
+
+}  // namespace pando::ctl
