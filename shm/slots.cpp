@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "shm/epoch.h"
+#include "shm/group_access.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
 #include "shm/map/locks.h"
@@ -64,14 +65,6 @@ Status make_directory(const std::string& directory) {
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
     return fail(Errc::kDenied, "{}: must be a directory of this user", directory);
   if (::chmod(directory.c_str(), 0700) != 0) return fail_errno("chmod of the slot directory");
-  return {};
-}
-
-/// A file or directory that the members of the group may read.
-Status give_to_readers(const std::string& path, mode_t mode, gid_t group) {
-  if (::chown(path.c_str(), static_cast<uid_t>(-1), group) != 0)
-    return fail_errno(fmt::format("chown of {} to group {}", path, group));
-  if (::chmod(path.c_str(), mode) != 0) return fail_errno("chmod of " + path);
   return {};
 }
 
@@ -237,10 +230,10 @@ Result<SlotTable> SlotTable::open(const std::string& directory, const std::strin
 
 Status SlotTable::share_with(std::uint32_t group, const std::string& store_path) {
   const std::scoped_lock lock(impl_->mutex);
-  auto shared = give_to_readers(impl_->directory, 0750, group);
-  if (shared) shared = give_to_readers(store_path, 0640, group);
+  auto shared = give_to_group(impl_->directory, 0750, group);
+  if (shared) shared = give_to_group(store_path, 0640, group);
   for (auto slot = impl_->slots.begin(); shared && slot != impl_->slots.end(); ++slot)
-    shared = give_to_readers(impl_->path(slot->first), 0640, group);
+    shared = give_to_group(impl_->path(slot->first), 0640, group);
   if (shared)
     impl_->readers = group;
   else if (::chmod(impl_->directory.c_str(), 0700) != 0)
@@ -264,7 +257,7 @@ Result<SlotPage*> SlotTable::add(std::uint32_t number) {
   if (auto ready = impl_->initialize(*slot->page(), number); !ready) return pass(ready);
   // A worker without metrics is better than none.
   [[maybe_unused]] const Status shared =
-      impl_->readers ? give_to_readers(impl_->path(number), 0640, *impl_->readers) : Status();
+      impl_->readers ? give_to_group(impl_->path(number), 0640, *impl_->readers) : Status();
   return impl_->slots.emplace(number, std::move(*slot)).first->second.page();
 }
 
@@ -301,7 +294,7 @@ Status SlotTable::replace(std::uint32_t number) {
   if (!slot) return pass(slot);
   impl_->make_new(*slot->page(), number);
   [[maybe_unused]] const Status shared =
-      impl_->readers ? give_to_readers(impl_->path(number), 0640, *impl_->readers) : Status();
+      impl_->readers ? give_to_group(impl_->path(number), 0640, *impl_->readers) : Status();
   impl_->slots.insert_or_assign(number, std::move(*slot));
   impl_->replaced.insert(number);
   return {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "shm/group_access.h"
 
 namespace pando::shm {
 
@@ -111,12 +112,7 @@ void ZoneCounts::remove(const std::string& directory) noexcept {
   ::unlink(zone_counts_path(directory).c_str());
 }
 
-Status ZoneCounts::share_with(std::uint32_t group) {
-  if (::chown(path_.c_str(), static_cast<uid_t>(-1), group) != 0)
-    return fail_errno("chown of " + path_);
-  if (::chmod(path_.c_str(), 0640) != 0) return fail_errno("chmod of " + path_);
-  return {};
-}
+Status ZoneCounts::share_with(std::uint32_t group) { return give_to_group(path_, 0640, group); }
 
 void ZoneCounts::count(std::uint64_t key, std::size_t counter) noexcept {
   if (ZoneCountRow* row = take_count_row(rows_of(mapping_), key))

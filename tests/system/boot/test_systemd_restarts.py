@@ -68,6 +68,19 @@ under_load() {
 }
 """
 
+# By the same build, then by one of another layout.
+UPGRADES = r"""step upgraded
+under_load upgraded pandoctl --timeout 120 upgrade
+systemctl show -P NFileDescriptorStore pando-manager
+
+step other_layout
+for program in pando-manager pando-worker; do mv /boot-test/next/$program /usr/sbin/$program; done
+under_load other_layout pandoctl --timeout 120 upgrade
+until_true programs
+pandoctl zone history example.com | grep -c -- '->'
+systemctl show -P NFileDescriptorStore pando-manager
+"""
+
 AUTO = COMMON + r"""
 step start
 until_true answers
@@ -85,16 +98,7 @@ systemctl show -P NFileDescriptorStore pando-manager
 step target
 under_load target systemctl restart pando.target pando-manager
 
-step upgraded
-under_load upgraded pandoctl --timeout 120 upgrade
-systemctl show -P NFileDescriptorStore pando-manager
-
-step other_layout
-for program in pando-manager pando-worker; do mv /boot-test/next/$program /usr/sbin/$program; done
-under_load other_layout pandoctl --timeout 120 upgrade
-until_true programs
-systemctl show -P NFileDescriptorStore pando-manager
-
+""" + UPGRADES + r"""
 step held
 mkdir -p /run/systemd/system/pando-manager.service.d
 cat > /run/systemd/system/pando-manager.service.d/held.conf <<'UNIT'
@@ -160,17 +164,7 @@ under_load restarted systemctl restart pando-manager pando-worker@0 pando-worker
 step killed
 under_load killed systemctl kill --kill-whom=all -s KILL pando-manager pando-worker@0 pando-worker@1
 
-step upgraded
-under_load upgraded pandoctl --timeout 120 upgrade
-systemctl show -P NFileDescriptorStore pando-manager
-
-step other_layout
-for program in pando-manager pando-worker; do mv /boot-test/next/$program /usr/sbin/$program; done
-under_load other_layout pandoctl --timeout 120 upgrade
-until_true programs
-pandoctl zone history example.com | grep -c -- '->'
-systemctl show -P NFileDescriptorStore pando-manager
-
+""" + UPGRADES + r"""
 step stopped
 systemctl stop pando-manager pando-worker@0 pando-worker@1
 systemctl is-active pando-manager
