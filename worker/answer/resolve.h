@@ -20,13 +20,18 @@ struct ResolveOptions {
   /// A name that does not exist is only named in Answer::encloser, for the same reason. Its covering
   /// NSEC is found nevertheless.
   bool put_off_denials = false;
-  ResolveTrace* trace = nullptr;  ///< gets the steps, if any; they change nothing
+  const zone::NameKey* key = nullptr;  ///< of QNAME, if the caller has it; it changes nothing
+  ResolveTrace* trace = nullptr;       ///< gets the steps, if any; they change nothing
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes
 /// to the parent zone when this server has that zone (RFC 4035 §3.1.4.1).
-[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
+[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& view, const zone::NameKey& name,
                                          dns::RRType type) noexcept;
+[[nodiscard]] inline zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
+                                                dns::RRType type) noexcept {
+  return choose_zone(view, zone::NameKey(name), type);
+}
 
 /// Answers `question` from `zone` (as choose_zone gave it; null refuses). A pure function of its
 /// arguments: no I/O, clock, log or allocation. `question` must outlive `out`. The caller handles

@@ -58,7 +58,8 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
-  const zone::ZoneView zone = choose_zone(context.batch.view, question.name, question.type);
+  const zone::NameKey name(question.name);
+  const zone::ZoneView zone = choose_zone(context.batch.view, name, question.type);
   const DecodedZoneSettings* rules = nullptr;
   if (zone) {
     if (sampler_.chooses_next()) context.counting.busy(zone.side_index());
@@ -68,18 +69,20 @@ Outcome QueryHandler::answer(RequestContext& context) {
         !zone::allowed(rules->settings.allow_query, context.address(), context.key_name()))
       return respond_error(context, Rcode::kRefused, Ede::kProhibited);
   }
-  return answer_from(context, zone, rules);
+  return answer_from(context, zone, name, rules);
 }
 
 Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView& zone,
-                                  const DecodedZoneSettings* rules) {
+                                  const zone::NameKey& name, const DecodedZoneSettings* rules) {
   const Request& request = context.request;
   const dns::Question& question = request.question;
   ResolveOptions options;
   options.dnssec_ok = request.edns && request.edns->dnssec_ok;
   options.minimal_responses = context.batch.settings->minimal_responses;
-  options.zone_expired = zone && expiry_.expired(zone, context.batch.now);
+  options.zone_expired =
+      zone && rules->settings.is_secondary && expiry_.expired(zone, context.batch.now);
   options.put_off_referrals = options.put_off_denials = true;
+  options.key = &name;
   if (!zone || options.zone_expired || question.rr_class != RRClass::kIN)
     return answer_anew(context, zone, rules, options, nullptr, {});
   const KeptAnswers::Key key{question.name,
