@@ -17,8 +17,8 @@ struct ResolveOptions {
   /// A referral of QNAME itself is only named in Answer::cut, since the caller may hold a rendered
   /// copy.
   bool put_off_referrals = false;
-  /// A name that does not exist is only named in Answer::encloser, for the same reason. Its covering
-  /// NSEC is found nevertheless.
+  /// A name that does not exist is only named in Answer::encloser, for the same reason. Its
+  /// covering NSEC is found nevertheless.
   bool put_off_denials = false;
   const zone::NameKey* key = nullptr;  ///< of QNAME, if the caller has it; it changes nothing
   ResolveTrace* trace = nullptr;       ///< gets the steps, if any; they change nothing
@@ -30,7 +30,8 @@ struct ResolveOptions {
                                          dns::RRType type) noexcept;
 [[nodiscard]] inline zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
                                                 dns::RRType type) noexcept {
-  return choose_zone(view, zone::NameKey(name), type);
+  const dns::Name copy(name);
+  return choose_zone(view, zone::NameKey(copy), type);
 }
 
 /// Answers `question` from `zone` (as choose_zone gave it; null refuses). A pure function of its
@@ -59,9 +60,9 @@ void complete_referral(const zone::ZoneView& zone, const dns::Question& question
                        const ResolveOptions& options, dns::Nsec3Hasher& hasher,
                        Answer& out) noexcept;
 
-/// Answers with the NS RRset of Answer::cut and its servers' addresses as if the cut were the zone's
-/// apex: what all cuts with these servers have in common, if no server is at or below the cut.
-/// False when the store is damaged.
+/// Answers with the NS RRset of Answer::cut and its servers' addresses as if the cut were the
+/// zone's apex: what all cuts with these servers have in common, if no server is at or below the
+/// cut. False when the store is damaged.
 [[nodiscard]] bool refer_to_servers(const zone::ZoneView& zone, const dns::Question& question,
                                     const ResolveOptions& options, dns::Nsec3Hasher& hasher,
                                     Answer& out) noexcept;

@@ -18,6 +18,7 @@
 /// RDATA for a name checks it first.
 namespace pando::zone {
 
+struct RawRRset;
 struct RootData;
 struct ZoneEntry;
 struct ZoneSnapshot;
@@ -104,7 +105,7 @@ class RecordView {
   friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
   /// See record_view(); `apex` is a whole name.
   static RecordView at(shm::Window window, std::uint32_t ref, const std::uint8_t* apex) noexcept;
-  [[nodiscard]] RRsetView view_of(const struct RawRRset& raw) const noexcept;
+  [[nodiscard]] RRsetView view_of(const RawRRset& raw) const noexcept;
   /// The RRset at `p`; the position behind it, nullptr when damaged.
   const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
   [[nodiscard]] const std::uint8_t* first() const noexcept;
@@ -172,8 +173,8 @@ class ZoneView {
   [[nodiscard]] bool has_shared_sets() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
-  /// kNsecToo: without `exact` and `barrier`, `nsec` is that of nsec_at_or_before(), which then costs
-  /// no descent of its own.
+  /// kNsecToo: without `exact` and `barrier`, `nsec` is that of nsec_at_or_before(), which then
+  /// costs no descent of its own.
   enum class Wanted : std::uint8_t { kMatch, kNsecToo };
   [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
   /// lookup() of the name whose key the caller has.
@@ -279,7 +280,8 @@ class StoreView {
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
   /// The zone with the longest apex that `name` is at or below.
   [[nodiscard]] ZoneView find_zone(dns::NameView name) const noexcept {
-    return find_zone(NameKey(name));
+    const dns::Name copy(name);
+    return find_zone(NameKey(copy));
   }
   /// find_zone() of the name whose key the caller has.
   [[nodiscard]] ZoneView find_zone(const NameKey& key) const noexcept;

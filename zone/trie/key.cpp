@@ -75,6 +75,33 @@ struct LabelStarts {
   return out;
 }
 
+using Octets = std::uint8_t __attribute__((vector_size(16)));
+
+/// put_label() for a label of up to 16 octets that all have one symbol; null for others. Sixteen
+/// octets behind the length octet are read.
+[[gnu::always_inline]] inline std::uint8_t* put_plain_label(const std::uint8_t* label,
+                                                            std::uint8_t* out) noexcept {
+  constexpr Octets kPlaces = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  Octets octets;
+  std::memcpy(&octets, label + 1, sizeof octets);
+  const Octets letter = octets | 0x20;
+  const auto is_letter = Octets(Octets(letter - 'a') < 26);
+  const auto is_digit = Octets(Octets(octets - '0') < 10);
+  const auto is_hyphen = Octets(octets == '-');
+  const auto is_low_line = Octets(octets == '_');
+  const Octets symbols = (is_letter & Octets(letter - ('a' - kTable['a'].first))) |
+                         (is_digit & Octets(octets - ('0' - kTable['0'].first))) |
+                         (is_hyphen & kTable['-'].first) | (is_low_line & kTable['_'].first);
+  const Octets good = is_letter | is_digit | is_hyphen | is_low_line | Octets(kPlaces >= *label);
+  std::uint64_t halves[2];
+  std::memcpy(halves, &good, sizeof good);
+  if ((halves[0] & halves[1]) != ~std::uint64_t{0} || *label > sizeof octets) return nullptr;
+  std::memcpy(out, &symbols, sizeof symbols);
+  out += *label;
+  *out++ = kLabelEnd;
+  return out;
+}
+
 }  // namespace
 
 void TrieKey::assign(ByteView labels) noexcept {
@@ -85,14 +112,18 @@ void TrieKey::assign(ByteView labels) noexcept {
   length_ = static_cast<std::uint16_t>(out - symbols_.data());
 }
 
-NameKey::NameKey(dns::NameView name) noexcept : name_(name) {
-  const ByteView labels = name.bytes().first(name.size() - 1);
+NameKey::NameKey(const dns::Name& name) noexcept : name_(name) {
+  const ByteView labels = name_.bytes().first(name_.size() - 1);
   const LabelStarts starts(labels);
+  // A Name has room for the longest name: octets behind a short one can be read.
+  constexpr std::size_t kLastStart = dns::kMaxNameOctets - 1 - sizeof(Octets);
   std::uint8_t* const begin = key_.symbols_.data();
   std::uint8_t* out = begin;
   ends_[0] = 0;
   for (std::size_t i = starts.count; i-- > 0;) {
-    out = put_label(labels.data() + starts.at[i], out);
+    const std::uint8_t* const label = labels.data() + starts.at[i];
+    std::uint8_t* const behind = starts.at[i] <= kLastStart ? put_plain_label(label, out) : nullptr;
+    out = behind != nullptr ? behind : put_label(label, out);
     ends_[++label_count_] = static_cast<std::uint16_t>(out - begin);
   }
   *out = kKeyEnd;

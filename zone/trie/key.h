@@ -80,14 +80,15 @@ class TrieKey {
  private:
   friend class NameKey;
   std::uint16_t length_ = 0;
-  std::array<std::uint8_t, kMaxKeySymbols> symbols_;
+  std::array<std::uint8_t, kMaxKeySymbols + 16>
+      symbols_;  // labels may be written 16 octets at once
 };
 
 /// The key of a whole name, made once for all descents of its question: its end is the name's key
 /// in any zone above it. The name must outlive the key.
 class NameKey {
  public:
-  explicit NameKey(dns::NameView name) noexcept;
+  explicit NameKey(const dns::Name& name) noexcept;
 
   [[nodiscard]] dns::NameView name() const noexcept { return name_; }
   /// Number of the name's labels, without the root.
@@ -102,7 +103,8 @@ class NameKey {
  private:
   dns::NameView name_;
   std::size_t label_count_ = 0;
-  std::array<std::uint16_t, dns::kMaxLabels + 2> ends_;  // of so many labels from the top, in symbols
+  std::array<std::uint16_t, dns::kMaxLabels + 2>
+      ends_;  // of so many labels from the top, in symbols
   TrieKey key_;
 };
 

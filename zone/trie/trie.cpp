@@ -25,8 +25,8 @@ struct Candidates {
   }
 };
 
-/// Keeps the candidates that are ancestors of the key, and the leaf if it is one. A part of match(),
-/// which is the hot path: inlined, so that the descent's state stays in registers.
+/// Keeps the candidates that are ancestors of the key, and the leaf if it is one. A part of
+/// match(), which is the hot path: inlined, so that the descent's state stays in registers.
 [[gnu::always_inline]] inline void take_ancestors(const Trie& trie, KeyView key, LeafBlock leaf,
                                                   bool leaf_ends, const Candidates& candidates,
                                                   TrieMatch& out) noexcept {
@@ -48,7 +48,8 @@ void give_up(TrieMatch& out) noexcept { out.damaged = true; }
   if (a.size() != b.size()) return false;
   std::size_t at = 0;
   for (; at + 8 <= a.size(); at += 8)
-    if (load_unaligned<std::uint64_t>(a.data() + at) != load_unaligned<std::uint64_t>(b.data() + at))
+    if (load_unaligned<std::uint64_t>(a.data() + at) !=
+        load_unaligned<std::uint64_t>(b.data() + at))
       return false;
   for (; at < a.size(); ++at)
     if (a[at] != b[at]) return false;
@@ -164,10 +165,9 @@ LeafBlock Trie::leaf_below(std::uint32_t ref, bool last) const noexcept {
 
 LeafBlock Trie::last() const noexcept { return root_ == 0 ? LeafBlock{} : leaf_below(root_, true); }
 
-/// The last leaf of the nearest subtree to the left of the key's way through the first `branches` of
-/// the path.
-LeafBlock Trie::left_of(KeyView key, const TriePath& path,
-                        std::size_t branches) const noexcept {
+/// The last leaf of the nearest subtree to the left of the key's way through the first `branches`
+/// of the path.
+LeafBlock Trie::left_of(KeyView key, const TriePath& path, std::size_t branches) const noexcept {
   while (branches-- > 0) {
     const Branch* branch = path.branches[branches];
     if (const unsigned index = branch->index_of(key[branch->offset()]); index > 0)
@@ -176,8 +176,7 @@ LeafBlock Trie::left_of(KeyView key, const TriePath& path,
   return {};
 }
 
-LeafBlock Trie::before(KeyView key, const TrieMatch& found,
-                       const TriePath& path) const noexcept {
+LeafBlock Trie::before(KeyView key, const TrieMatch& found, const TriePath& path) const noexcept {
   if (found.damaged || !found.nearest) return {};
   // Branches behind the common prefix: their leaves all stand on one side of the key.
   std::size_t at = path.count;

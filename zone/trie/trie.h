@@ -72,13 +72,9 @@ class Trie {
   [[nodiscard]] LeafBlock find(KeyView key, ByteView labels) const noexcept;
 
   /// The leaf with the greatest key that is not above `key`; none when all are above.
-  [[nodiscard]] LeafBlock at_or_before(KeyView key) const noexcept {
-    return preceding(key, true);
-  }
+  [[nodiscard]] LeafBlock at_or_before(KeyView key) const noexcept { return preceding(key, true); }
   /// The leaf with the greatest key below `key`.
-  [[nodiscard]] LeafBlock before(KeyView key) const noexcept {
-    return preceding(key, false);
-  }
+  [[nodiscard]] LeafBlock before(KeyView key) const noexcept { return preceding(key, false); }
   [[nodiscard]] LeafBlock last() const noexcept;
 
   /// The branch at `ref`, or nullptr when the block is a leaf or damaged (then `leaf` stays null).
