@@ -75,28 +75,49 @@ struct LabelStarts {
   return out;
 }
 
+/// Sixteen octets of a label at once, in one register.
 using Octets = std::uint8_t __attribute__((vector_size(16)));
+
+/// Symbols of the octets behind `label`'s length octet, and which of them (all bits set) have one
+/// symbol each: letters, digits, '-' and '_'. Sixteen octets are read, however long the label is.
+struct PlainSymbols {
+  Octets symbols;
+  Octets plain;
+  Octets behind;  ///< behind the label
+
+  [[gnu::always_inline]] explicit PlainSymbols(const std::uint8_t* label) noexcept {
+    constexpr Octets kPlaces = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    Octets octets;
+    std::memcpy(&octets, label + 1, sizeof octets);
+    const Octets letter = octets | 0x20;
+    const auto is_letter = Octets(Octets(letter - 'a') < 26);
+    const auto is_digit = Octets(Octets(octets - '0') < 10);
+    const auto is_hyphen = Octets(octets == '-');
+    const auto is_low_line = Octets(octets == '_');
+    symbols = (is_letter & Octets(letter - ('a' - kTable['a'].first))) |
+              (is_digit & Octets(octets - ('0' - kTable['0'].first))) |
+              (is_hyphen & kTable['-'].first) | (is_low_line & kTable['_'].first);
+    plain = is_letter | is_digit | is_hyphen | is_low_line;
+    behind = Octets(kPlaces >= *label);
+  }
+};
+
+/// Number of octets before the first that is not all ones.
+[[gnu::always_inline]] inline std::size_t leading_ones(Octets octets) noexcept {
+  std::uint64_t halves[2];
+  std::memcpy(halves, &octets, sizeof octets);
+  if (~halves[0] != 0) return static_cast<std::size_t>(std::countr_one(halves[0])) / 8;
+  return 8 + static_cast<std::size_t>(std::countr_one(halves[1])) / 8;
+}
 
 /// put_label() for a label of up to 16 octets that all have one symbol; null for others. Sixteen
 /// octets behind the length octet are read.
 [[gnu::always_inline]] inline std::uint8_t* put_plain_label(const std::uint8_t* label,
                                                             std::uint8_t* out) noexcept {
-  constexpr Octets kPlaces = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  Octets octets;
-  std::memcpy(&octets, label + 1, sizeof octets);
-  const Octets letter = octets | 0x20;
-  const auto is_letter = Octets(Octets(letter - 'a') < 26);
-  const auto is_digit = Octets(Octets(octets - '0') < 10);
-  const auto is_hyphen = Octets(octets == '-');
-  const auto is_low_line = Octets(octets == '_');
-  const Octets symbols = (is_letter & Octets(letter - ('a' - kTable['a'].first))) |
-                         (is_digit & Octets(octets - ('0' - kTable['0'].first))) |
-                         (is_hyphen & kTable['-'].first) | (is_low_line & kTable['_'].first);
-  const Octets good = is_letter | is_digit | is_hyphen | is_low_line | Octets(kPlaces >= *label);
-  std::uint64_t halves[2];
-  std::memcpy(halves, &good, sizeof good);
-  if ((halves[0] & halves[1]) != ~std::uint64_t{0} || *label > sizeof octets) return nullptr;
-  std::memcpy(out, &symbols, sizeof symbols);
+  const PlainSymbols found(label);
+  const bool all_plain = leading_ones(found.plain | found.behind) == sizeof(Octets);
+  if (!all_plain || *label > sizeof(Octets)) return nullptr;
+  std::memcpy(out, &found.symbols, sizeof found.symbols);
   out += *label;
   *out++ = kLabelEnd;
   return out;
@@ -130,7 +151,7 @@ NameKey::NameKey(const dns::Name& name) noexcept : name_(name) {
   key_.length_ = static_cast<std::uint16_t>(out - begin);
 }
 
-KeyView::Parting KeyView::part_from(ByteView labels) const noexcept {
+KeyView::Parting KeyView::part_from(ByteView labels, std::size_t readable) const noexcept {
   const LabelStarts starts(labels);
   // kKeyEnd differs from every symbol, so that no comparison goes on behind the key.
   const std::uint8_t* symbol = symbols_;
@@ -138,8 +159,18 @@ KeyView::Parting KeyView::part_from(ByteView labels) const noexcept {
     return {static_cast<std::size_t>(symbol - symbols_), false, next};
   };
   for (std::size_t i = starts.count; i-- > 0;) {
-    const std::uint8_t* octet = labels.data() + starts.at[i];
-    const std::uint8_t* const end = octet + 1 + *octet;
+    const std::uint8_t* label = labels.data() + starts.at[i];
+    const std::uint8_t* octet = label;
+    const std::uint8_t* const end = label + 1 + *label;
+    if (starts.at[i] + 1 + sizeof(Octets) <= readable) {
+      const PlainSymbols found(label);
+      Octets wanted;
+      std::memcpy(&wanted, symbol, sizeof wanted);
+      const Octets same = Octets(found.symbols == wanted) & found.plain;
+      const std::size_t count = std::min<std::size_t>(leading_ones(same), *label);
+      symbol += count;
+      octet += count;
+    }
     while (++octet < end) {
       const OctetSymbols wanted = kTable[*octet];
       if (*symbol != wanted.first) return parting(wanted.first);

@@ -18,7 +18,8 @@ inline constexpr std::size_t kMaxKeySymbols = 512;
 /// Stands behind a key in memory, and equals no symbol.
 inline constexpr std::uint8_t kKeyEnd = 0xFF;
 
-/// Symbols of a key that another object owns, which outlives the view. kKeyEnd stands behind them.
+/// Symbols of a key that another object owns, which outlives the view. kKeyEnd stands behind them,
+/// and 15 more octets can be read.
 class KeyView {
  public:
   KeyView(const std::uint8_t* symbols, std::size_t length) noexcept
@@ -44,8 +45,9 @@ class KeyView {
     std::uint8_t next = 0;   ///< the name's symbol behind it, kLabelEnd behind the name's end
   };
   /// Compares with the key of `labels` (see TrieKey::assign()), which is not made whole for it.
-  /// `labels` are whole labels, are_labels() says.
-  [[nodiscard]] Parting part_from(ByteView labels) const noexcept;
+  /// `labels` are whole labels, are_labels() says. `readable`: octets that may be read from their
+  /// first one on, at least all of them; more make it quicker.
+  [[nodiscard]] Parting part_from(ByteView labels, std::size_t readable) const noexcept;
 
  private:
   const std::uint8_t* symbols_;

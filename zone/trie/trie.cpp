@@ -123,7 +123,7 @@ void Trie::match(KeyView key, TrieMatch& out, TriePath* path, ByteView of_key) c
     out.exact = true;
     return take_ancestors(*this, key, leaf, true, candidates, out);
   }
-  const KeyView::Parting parting = key.part_from(labels);
+  const KeyView::Parting parting = key.part_from(labels, window_.room_after(labels.data()));
   out.common = parting.common;
   out.exact = parting.name_ends && out.common == key.length();
   out.prefix_of_leaf = !out.exact && out.common == key.length();
