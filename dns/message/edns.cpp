@@ -121,13 +121,4 @@ bool OptBuilder::add_zone_version(std::uint8_t labels, Serial serial) noexcept {
   return true;
 }
 
-bool OptBuilder::add_padding(std::size_t size_without_opt, std::size_t block) noexcept {
-  const std::size_t whole = size_without_opt + size_ + kOptionHeaderOctets;
-  const std::size_t padding = (block - whole % block) % block;
-  std::uint8_t* out = begin_option(kOptionPadding, padding);
-  if (out == nullptr) return false;
-  std::memset(out, 0, padding);  // RFC 7830 §3: padding octets SHOULD be 0x00
-  return true;
-}
-
 }  // namespace pando::dns

@@ -14,7 +14,7 @@ namespace pando::dns {
 
 /// Option codes used here (IANA registry).
 inline constexpr std::uint16_t kOptionNsid = 3, kOptionExpire = 9, kOptionCookie = 10,
-                               kOptionKeepalive = 11, kOptionPadding = 12, kOptionEde = 15,
+                               kOptionKeepalive = 11, kOptionEde = 15,
                                kOptionZoneVersion = 19;
 
 /// EDNS(0) of a request (RFC 6891 §6.1).
@@ -76,9 +76,6 @@ class OptBuilder {
   bool add_expire(std::uint32_t seconds) noexcept;                  ///< RFC 7314 §3.2
   /// RFC 9660 §2, TYPE 0: the serial of the zone whose name has `labels` labels (the root's 0).
   bool add_zone_version(std::uint8_t labels, Serial serial) noexcept;
-  /// RFC 7830 §3 and RFC 8467 §4.1: pads a message of `size_without_opt` octets before this record
-  /// to a multiple of `block` octets. Must be the last option.
-  bool add_padding(std::size_t size_without_opt, std::size_t block = 468) noexcept;
 
   /// The whole record in wire form; valid while the builder lives.
   [[nodiscard]] ByteView record() const noexcept { return {octets_.data(), size_}; }
@@ -88,7 +85,7 @@ class OptBuilder {
   std::uint8_t* begin_option(std::uint16_t code, std::size_t length) noexcept;
 
   static constexpr std::size_t kFixedOctets = 11;  // root owner, type, class, TTL, RDLENGTH
-  static constexpr std::size_t kMaxOctets = 1024;  // NSID ≤ 255, cookie 40, EDE text, padding
+  static constexpr std::size_t kMaxOctets = 1024;  // NSID ≤ 255, cookie 40, EDE text
   std::size_t size_ = kFixedOctets;
   std::array<std::uint8_t, kMaxOctets> octets_;
 };

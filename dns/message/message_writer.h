@@ -169,9 +169,6 @@ class MessageWriter {
   void set_aa(bool aa) noexcept {
     space_[2] = static_cast<std::uint8_t>((space_[2] & ~0x04) | (aa ? 0x04 : 0));
   }
-  void set_ad(bool ad) noexcept {
-    space_[3] = static_cast<std::uint8_t>((space_[3] & ~0x20) | (ad ? 0x20 : 0));
-  }
   /// Writes the counts; the finished message is space[0, size()).
   ByteView finish() noexcept;
 

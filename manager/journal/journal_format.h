@@ -64,9 +64,6 @@ struct RecordFrame {
   std::uint64_t position = 0;
   std::uint64_t group_first = 0;
   RecordKind kind = RecordKind::kChangeset;
-  [[nodiscard]] std::uint64_t padded_bytes() const noexcept {
-    return (kRecordHeaderBytes + std::uint64_t{body_bytes} + 7) / 8 * 8;
-  }
 };
 std::optional<RecordFrame> decode_frame(ByteView header) noexcept;
 

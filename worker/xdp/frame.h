@@ -17,8 +17,6 @@ inline constexpr std::size_t kVlanOctets = 4;
 inline constexpr std::size_t kIpv4Octets = 20;
 inline constexpr std::size_t kIpv6Octets = 40;
 inline constexpr std::size_t kUdpOctets = 8;
-inline constexpr std::size_t kMaxHeaderOctets =
-    kEthernetOctets + kVlanOctets + kIpv6Octets + kUdpOctets;
 
 /// The frame of a request. Views point into it.
 struct RequestFrame {

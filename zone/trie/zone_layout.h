@@ -282,8 +282,7 @@ struct DiscardedStack {
   }
 };
 
-/// Lengths as 1 to 3 octets of 7 bits, low bits first; up to 2^21-1, which no RRset exceeds.
-inline constexpr std::uint32_t kMaxVarint = (1U << 21) - 1;
+/// Lengths as 1 to 3 octets of 7 bits, low bits first: up to 2^21-1, which no RRset exceeds.
 [[nodiscard]] inline std::size_t varint_bytes(std::uint32_t value) noexcept {
   return value < 0x80 ? 1 : value < 0x4000 ? 2 : 3;
 }

@@ -132,16 +132,6 @@ TEST(OptBuilder, EachOptionReadsBack) {
   EXPECT_TRUE(find_option(edns->options, kOptionZoneVersion)->empty());
 }
 
-TEST(OptBuilder, PaddingFillsTheMessageToWholeBlocks) {
-  for (std::size_t before = 12; before < 1000; ++before) {
-    OptBuilder builder(1232, Rcode::kNoError, false);
-    ASSERT_TRUE(builder.add_nsid("x"));
-    ASSERT_TRUE(builder.add_padding(before));
-    EXPECT_EQ((before + builder.size()) % 468, 0U);
-    EXPECT_LT(before + builder.size(), before + 11 + 5 + 4 + 468);
-  }
-}
-
 TEST(OptBuilder, AnOptionThatDoesNotFitIsLeftOut) {
   OptBuilder builder(1232, Rcode::kNoError, false);
   EXPECT_FALSE(builder.add(kOptionNsid, Bytes(2000)));

@@ -618,11 +618,10 @@ TEST(MessageWriter, FlagsAreSetWithoutTouchingTheirNeighbours) {
   message.writer.set_rcode(Rcode::kRefused);
   message.writer.set_tc();
   message.writer.set_aa(true);
-  message.writer.set_ad(true);
   const auto read = read_header(message.finish());
   ASSERT_TRUE(read);
-  EXPECT_TRUE(read->qr && read->rd && read->cd && read->tc && read->aa && read->ad);
-  EXPECT_FALSE(read->ra);
+  EXPECT_TRUE(read->qr && read->rd && read->cd && read->tc && read->aa);
+  EXPECT_FALSE(read->ra || read->ad);
   EXPECT_EQ(read->opcode, Opcode::kNotify);
   EXPECT_EQ(read->rcode, 5);
 }
