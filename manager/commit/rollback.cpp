@@ -19,16 +19,16 @@ class WayBack {
   void take(const zone::HistoryRecord& record) {
     if (record.type == dns::RRType::kSOA) return take_soa(record);
     const auto [at, fresh] =
-        steps_.try_emplace(RecordKey(record.owner, record.type, record.rdata), Step{});
-    Step& step = at->second;
+        by_record_.try_emplace(RecordKey(record.owner, record.type, record.rdata), RecordChange{});
+    RecordChange& change = at->second;
     // The first history record of a key tells whether the old version had that record.
-    if (fresh && !record.added) step.after = record.ttl;
-    step.before = record.added ? std::optional(record.ttl) : std::nullopt;
+    if (fresh && !record.added) change.after = record.ttl;
+    change.before = record.added ? std::optional(record.ttl) : std::nullopt;
   }
-  Steps steps() && {
-    std::erase_if(steps_,
+  RecordChanges by_record() && {
+    std::erase_if(by_record_,
                   [](const auto& entry) { return entry.second.before == entry.second.after; });
-    return std::move(steps_);
+    return std::move(by_record_);
   }
   /// The SOA of the old version, and the one that the last record left.
   [[nodiscard]] const std::optional<zone::Record>& soa() const noexcept { return soa_; }
@@ -42,14 +42,13 @@ class WayBack {
                      Bytes(record.rdata.begin(), record.rdata.end())};
   }
 
-  Steps steps_;
+  RecordChanges by_record_;
   std::optional<zone::Record> soa_;
   std::optional<zone::Record> last_soa_;
 };
 
 Error damaged_history(const zone::ZoneView& zone) {
-  return {Errc::kCorrupt,
-          fmt::format("the change history of {} is damaged", to_text(zone.apex()))};
+  return {Errc::kCorrupt, fmt::format("the change history of {} is damaged", to_text(zone.apex()))};
 }
 
 /// Folds the changesets from `first` to `last`, a later serial. kNotFound, kFull, kCorrupt.
@@ -85,14 +84,14 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
   return {};
 }
 
-/// Appends the steps of `then` to `steps`.
-void append_steps(Steps& steps, Steps&& then) {
+/// Appends the changes of `then` to those of `by_record`.
+void append_changes(RecordChanges& by_record, RecordChanges&& then) {
   while (!then.empty()) {
-    const auto moved = steps.insert(then.extract(then.begin()));
+    const auto moved = by_record.insert(then.extract(then.begin()));
     if (moved.inserted) continue;
-    Step& step = moved.position->second;
-    step.after = moved.node.mapped().after;
-    if (step.before == step.after) steps.erase(moved.position);
+    RecordChange& change = moved.position->second;
+    change.after = moved.node.mapped().after;
+    if (change.before == change.after) by_record.erase(moved.position);
   }
 }
 
@@ -128,8 +127,8 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone, dns::Serial
   auto present = soa_record(zone);
   if (!present) return fail(Errc::kCorrupt, "{} has no SOA record", to_text(apex));
   zone::Record soa = *way.soa();
-  return with_serial(changes_of(apex, std::move(way).steps()), std::move(*present), std::move(soa),
-                     next_serial(zone.serial(), policy, now));
+  return with_serial(changeset_of(apex, std::move(way).by_record()), std::move(*present),
+                     std::move(soa), next_serial(zone.serial(), policy, now));
 }
 
 Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
@@ -151,9 +150,9 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
     WayBack way;
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
     soa = way.soa();
-    Steps steps = steps_of(std::move(changes));
-    append_steps(steps, std::move(way).steps());
-    changes = changes_of(apex, std::move(steps));
+    RecordChanges by_record = record_changes_of(std::move(changes));
+    append_changes(by_record, std::move(way).by_record());
+    changes = changeset_of(apex, std::move(by_record));
   }
   Bytes same = soa->rdata;
   set_soa_serial(same, zone.serial());
@@ -175,7 +174,7 @@ Result<zone::Changeset> history_diff(const zone::ZoneView& zone, dns::Serial fro
   const auto before = way.soa();
   const auto after = way.last_soa();
   if (!before || !after) return tl::unexpected<Error>(damaged_history(zone));
-  zone::Changeset changes = changes_of(apex, std::move(way).steps());  // leads back
+  zone::Changeset changes = changeset_of(apex, std::move(way).by_record());  // leads back
   changes.removed.insert(changes.removed.begin(), *after);
   changes.added.insert(changes.added.begin(), *before);
   if (!backwards) std::swap(changes.removed, changes.added);

@@ -22,30 +22,31 @@ void DynamicChanges::check_limits() {
   if (entries_.size() > limits_.records || bytes_ > limits_.bytes) lose();
 }
 
-void DynamicChanges::updated(const Steps& live) {
+void DynamicChanges::updated(const RecordChanges& live) {
   if (!known_) return;
-  for (const auto& [key, step] : live) {
+  for (const auto& [key, change] : live) {
     const auto found = entries_.find(key);
     // A record without an entry was the same in the file and the served zone.
-    const auto file = found == entries_.end() ? step.before : found->second.file;
-    put(key, {file, step.after});
+    const auto file = found == entries_.end() ? change.before : found->second.file;
+    put(key, {file, change.after});
   }
   check_limits();
 }
 
-void DynamicChanges::edited(const Steps& live, const Steps& held) {
+void DynamicChanges::edited(const RecordChanges& live, const RecordChanges& held) {
   if (!known_) return;
-  for (const auto& [key, step] : held) {
+  for (const auto& [key, change] : held) {
     const auto found = entries_.find(key);
     const auto moved = live.find(key);
-    auto now = found == entries_.end() ? step.before : found->second.live;
+    auto now = found == entries_.end() ? change.before : found->second.live;
     if (moved != live.end()) now = moved->second.after;
-    put(key, {step.after, now});
+    put(key, {change.after, now});
   }
-  for (const auto& [key, step] : live) {
+  for (const auto& [key, change] : live) {
     // Records in `live` only changed alike in both, so an entry exists only if there was one.
     const auto found = entries_.find(key);
-    if (found != entries_.end() && !held.contains(key)) put(key, {found->second.file, step.after});
+    if (found != entries_.end() && !held.contains(key))
+      put(key, {found->second.file, change.after});
   }
   check_limits();
 }

@@ -36,10 +36,10 @@ class DynamicChanges {
   explicit DynamicChanges(const Limits& limits) : limits_(limits) {}
 
   /// An update: the served zone moved, the file did not.
-  void updated(const Steps& live);
+  void updated(const RecordChanges& live);
   /// An edited file was merged: `live` is the change of the served zone, `held` the file's change
   /// that the served zone did not follow.
-  void edited(const Steps& live, const Steps& held);
+  void edited(const RecordChanges& live, const RecordChanges& held);
   /// The file and the served zone are the same now.
   void reset();
   /// Marks the dynamic changes as unknown.

@@ -57,8 +57,8 @@ void JournalHistory::add_record(const JournalRecord& record, Place place) {
   places.unreadable.clear();
 }
 
-void JournalHistory::damage(const NoteSink& note, const std::string& text,
-                            std::uint64_t positions, std::uint64_t up_to) {
+void JournalHistory::damage(const NoteSink& note, const std::string& text, std::uint64_t positions,
+                            std::uint64_t up_to) {
   ++damages_;
   lost_up_to_ = std::max(lost_up_to_, up_to);
   missing_ += std::min(positions, kUnknownNumber);
@@ -135,10 +135,10 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
   bool left_out = journal.damaged > journal.snapshot_position;
   const auto take_place_of_damaged = [&](std::uint64_t positions) {
     if (std::exchange(left_out, false))
-      damage(note,
-             fmt::format("a damaged journal file, from position {} on, was left out",
-                         journal.damaged),
-             positions, positions == 0 ? 0 : UINT64_MAX);
+      damage(
+          note,
+          fmt::format("a damaged journal file, from position {} on, was left out", journal.damaged),
+          positions, positions == 0 ? 0 : UINT64_MAX);
   };
   for (const JournalFiles::Segment& segment : journal.segments) {
     // Positions between two segments are void, or a file is missing.
@@ -163,7 +163,8 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
     last_ = journal.reached;
   }
   if (journal.unreadable.empty()) return;
-  if (unread_is_ == Unreadable::kDamage) return damage(note, journal.unreadable, kUnknownNumber, UINT64_MAX);
+  if (unread_is_ == Unreadable::kDamage)
+    return damage(note, journal.unreadable, kUnknownNumber, UINT64_MAX);
   ++unreadable_;
   if (problem_.empty()) problem_ = journal.unreadable;
 }
@@ -171,8 +172,7 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
 Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& segment,
                                     const JournalFiles& journal, const NoteSink& note) {
   const auto place = static_cast<std::size_t>(&segment - journal.segments.data());
-  auto reader =
-      SegmentReader::open(files, segment.path, segment.bytes, synced_end(journal, place));
+  auto reader = SegmentReader::open(files, segment.path, segment.bytes, synced_end(journal, place));
   if (!reader) return pass(reader);
   auto file = files.open(segment.path, OpenMode::kRead);
   if (!file) return pass(file);
@@ -185,8 +185,8 @@ Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& s
     const bool follows_damage = damages_ != before + reader->damaged_places();
     damages_ = before + reader->damaged_places();
     if (follows_damage)
-      lost_up_to_ = std::max(lost_up_to_,
-                             *record ? (*record)->position - 1 : end_of(segment, journal));
+      lost_up_to_ =
+          std::max(lost_up_to_, *record ? (*record)->position - 1 : end_of(segment, journal));
     if (!*record) {
       // A start would have found it: these bytes have changed since.
       if (reader->ends_damaged() && !ends_in_damage(journal)) missing_ += kUnknownNumber;
@@ -362,7 +362,7 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
     }
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
-    replay.net.updated(steps_of(*changes));
+    replay.net.updated(record_changes_of(*changes));
     replay.serial = record.to;
     ++replay.applied;
     return {};
@@ -399,10 +399,9 @@ Status JournalHistory::for_each_item(dns::NameView zone,
   if (!done || places == nullptr) return done;
   ZonePlaces in_segments;
   in_segments.records = places->records;
-  return for_each_zone_record(in_segments, zone, UINT64_MAX,
-                              [&](JournalRecord&& record, std::uint32_t) {
-                                return visit(note_of(std::move(record)));
-                              });
+  return for_each_zone_record(
+      in_segments, zone, UINT64_MAX,
+      [&](JournalRecord&& record, std::uint32_t) { return visit(note_of(std::move(record))); });
 }
 
 /// Compaction may replace files during the read; then the new files are read.

@@ -11,10 +11,10 @@ constexpr std::size_t kSourceBytes = 24;
 constexpr std::size_t kStampedBytes = 28;
 constexpr std::size_t kTimeBytes = 8;
 
-DynamicChanges::Entries entries_of(const Steps& steps) {
+DynamicChanges::Entries entries_of(const RecordChanges& by_record) {
   DynamicChanges::Entries entries;
-  for (const auto& [key, step] : steps)
-    entries.emplace(key, DynamicChanges::Entry{step.before, step.after});
+  for (const auto& [key, change] : by_record)
+    entries.emplace(key, DynamicChanges::Entry{change.before, change.after});
   return entries;
 }
 
@@ -64,13 +64,13 @@ Result<zone::Changeset> served_changes(const JournalRecord& record) {
 //  0       1
 //  | flags | records as in the file (removed) and as served (added)
 Bytes encode(const dns::Name& zone, const DynamicChanges& dynamic_changes, bool own) {
-  Steps steps;
+  RecordChanges by_record;
   for (const auto& [key, entry] : dynamic_changes.entries())
-    steps.emplace(key, Step{entry.file, entry.live});
+    by_record.emplace(key, RecordChange{entry.file, entry.live});
   Bytes out;
   out.push_back(
       static_cast<std::uint8_t>((dynamic_changes.known() ? 0 : kLost) | (own ? kOwn : 0)));
-  append(out, zone::encode(changes_of(zone, std::move(steps))));
+  append(out, zone::encode(changeset_of(zone, std::move(by_record))));
   return out;
 }
 
@@ -81,7 +81,7 @@ Status decode_dynamic_changes(ByteView bytes, DynamicChanges& dynamic_changes) {
   if ((bytes[0] & kLost) != 0)
     dynamic_changes.lose();
   else
-    dynamic_changes.assign(entries_of(steps_of(std::move(*changes))));
+    dynamic_changes.assign(entries_of(record_changes_of(std::move(*changes))));
   return {};
 }
 
@@ -211,10 +211,10 @@ void MergeBase::set_base_serial(dns::Serial file) {
 Status MergeBase::take_changeset(const JournalRecord& record, bool follows) {
   auto changes = zone::decode_changes(record.payload);
   if (!changes) return pass(changes);
-  const Steps steps = steps_of(std::move(*changes));
+  const RecordChanges by_record = record_changes_of(std::move(*changes));
   if (!follows && !passes_gaps) lose();
-  dynamic_changes.updated(steps);
-  if (own) own->updated(steps);
+  dynamic_changes.updated(by_record);
+  if (own) own->updated(by_record);
   return {};
 }
 
@@ -227,7 +227,7 @@ Status MergeBase::take_transfer(const JournalRecord& record, bool follows) {
     dynamic_changes.lose();
     source.reset();
   }
-  dynamic_changes.updated(steps_of(std::move(*changes)));
+  dynamic_changes.updated(record_changes_of(std::move(*changes)));
   own.emplace();
   return {};
 }
@@ -237,7 +237,8 @@ Status MergeBase::take_file_edit(const JournalRecord& record, bool follows) {
   if (!edit) return pass(edit);
   set_base_serial(edit->file_serial);
   if (!follows && !passes_gaps) dynamic_changes.lose();
-  dynamic_changes.edited(steps_of(std::move(edit->live)), steps_of(std::move(edit->held)));
+  dynamic_changes.edited(record_changes_of(std::move(edit->live)),
+                         record_changes_of(std::move(edit->held)));
   return {};
 }
 

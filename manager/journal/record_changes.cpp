@@ -45,53 +45,55 @@ bool operator==(const RecordKey& a, const RecordKey& b) noexcept {
 
 namespace {
 
-void drop_same(Steps& steps) {
-  std::erase_if(steps, [](const auto& entry) { return entry.second.before == entry.second.after; });
+void drop_same(RecordChanges& by_record) {
+  std::erase_if(by_record,
+                [](const auto& entry) { return entry.second.before == entry.second.after; });
 }
 
-void append_step(const RecordKey& key, const Step& step, zone::Changeset& out) {
-  if (step.before) out.removed.push_back(key.record(*step.before));
-  if (step.after) out.added.push_back(key.record(*step.after));
+void append_change(const RecordKey& key, const RecordChange& change, zone::Changeset& out) {
+  if (change.before) out.removed.push_back(key.record(*change.before));
+  if (change.after) out.added.push_back(key.record(*change.after));
 }
 
 }  // namespace
 
-Steps steps_of(const zone::Changeset& changes) {
-  Steps steps;
+RecordChanges record_changes_of(const zone::Changeset& changes) {
+  RecordChanges by_record;
   for (const zone::Record& record : changes.removed)
-    steps[{record.owner, record.type, record.rdata}].before = record.ttl;
+    by_record[{record.owner, record.type, record.rdata}].before = record.ttl;
   for (const zone::Record& record : changes.added)
-    steps[{record.owner, record.type, record.rdata}].after = record.ttl;
-  drop_same(steps);
-  return steps;
+    by_record[{record.owner, record.type, record.rdata}].after = record.ttl;
+  drop_same(by_record);
+  return by_record;
 }
 
-Steps steps_of(zone::Changeset&& changes) {
-  Steps steps;
-  const auto take = [&](std::vector<zone::Record>& records, std::optional<dns::Ttl> Step::* side) {
+RecordChanges record_changes_of(zone::Changeset&& changes) {
+  RecordChanges by_record;
+  const auto take = [&](std::vector<zone::Record>& records,
+                        std::optional<dns::Ttl> RecordChange::* side) {
     for (zone::Record& place : records) {
       const zone::Record record = std::move(place);
-      steps[{record.owner, record.type, record.rdata}].*side = record.ttl;
+      by_record[{record.owner, record.type, record.rdata}].*side = record.ttl;
     }
     records = std::vector<zone::Record>();  // gives the memory back
   };
-  take(changes.removed, &Step::before);
-  take(changes.added, &Step::after);
-  drop_same(steps);
-  return steps;
+  take(changes.removed, &RecordChange::before);
+  take(changes.added, &RecordChange::after);
+  drop_same(by_record);
+  return by_record;
 }
 
-zone::Changeset changes_of(const dns::Name& zone, const Steps& steps) {
+zone::Changeset changeset_of(const dns::Name& zone, const RecordChanges& by_record) {
   zone::Changeset changes{zone, {}, {}};
-  for (const auto& [key, step] : steps) append_step(key, step, changes);
+  for (const auto& [key, change] : by_record) append_change(key, change, changes);
   return changes;
 }
 
-zone::Changeset changes_of(const dns::Name& zone, Steps&& steps) {
+zone::Changeset changeset_of(const dns::Name& zone, RecordChanges&& by_record) {
   zone::Changeset changes{zone, {}, {}};
-  while (!steps.empty()) {
-    const auto first = steps.extract(steps.begin());
-    append_step(first.key(), first.mapped(), changes);
+  while (!by_record.empty()) {
+    const auto first = by_record.extract(by_record.begin());
+    append_change(first.key(), first.mapped(), changes);
   }
   return changes;
 }

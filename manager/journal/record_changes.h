@@ -46,19 +46,19 @@ struct RecordKeyLess {
 };
 
 /// The change of one record: its TTL before and after, nullopt where the record was absent.
-struct Step {
+struct RecordChange {
   std::optional<dns::Ttl> before;
   std::optional<dns::Ttl> after;
-  bool operator==(const Step&) const = default;
+  bool operator==(const RecordChange&) const = default;
 };
-using Steps = std::map<RecordKey, Step, RecordKeyLess>;
+using RecordChanges = std::map<RecordKey, RecordChange, RecordKeyLess>;
 
 /// A changeset record by record. Records removed and added again unchanged are left out, as is a
 /// SOA whose serial alone differs. An rvalue changeset is freed record by record on the way.
-Steps steps_of(const zone::Changeset& changes);
-Steps steps_of(zone::Changeset&& changes);
+RecordChanges record_changes_of(const zone::Changeset& changes);
+RecordChanges record_changes_of(zone::Changeset&& changes);
 /// The inverse: a changeset of the same meaning.
-zone::Changeset changes_of(const dns::Name& zone, const Steps& steps);
-zone::Changeset changes_of(const dns::Name& zone, Steps&& steps);
+zone::Changeset changeset_of(const dns::Name& zone, const RecordChanges& by_record);
+zone::Changeset changeset_of(const dns::Name& zone, RecordChanges&& by_record);
 
 }  // namespace pando::manager

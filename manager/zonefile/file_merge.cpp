@@ -10,11 +10,12 @@ namespace pando::manager {
 namespace {
 
 using dns::RRType;
-using Edits = std::pair<Steps::const_iterator, Steps::const_iterator>;  // the edits of one RRset
+using Edits = std::pair<RecordChanges::const_iterator,
+                        RecordChanges::const_iterator>;  // the edits of one RRset
 
-void follow(const RecordKey& key, const Step& step, zone::Changeset& out) {
-  if (step.before) out.removed.push_back(key.record(*step.before));
-  if (step.after) out.added.push_back(key.record(*step.after));
+void follow(const RecordKey& key, const RecordChange& change, zone::Changeset& out) {
+  if (change.before) out.removed.push_back(key.record(*change.before));
+  if (change.after) out.added.push_back(key.record(*change.after));
 }
 
 /// Merges the file's edits of one RRset into the served RRset.
@@ -30,13 +31,13 @@ class SetMerge {
     const bool files_alone = is_the_files_alone();
     remove(out);
     for (auto edit = edits_.first; edit != edits_.second; ++edit) {
-      const auto& [key, step] = *edit;
-      if (!step.after) continue;
+      const auto& [key, change] = *edit;
+      if (!change.after) continue;
       const bool here = rdatas_.contains(key.rdata());
-      if (here && step.before && files_alone) follow(key, step, out);
-      if (here || step.before) continue;
+      if (here && change.before && files_alone) follow(key, change, out);
+      if (here || change.before) continue;
       const bool takes_files_ttl = files_alone || rdatas_.empty();
-      out.added.push_back(key.record(takes_files_ttl ? *step.after : ttl_));
+      out.added.push_back(key.record(takes_files_ttl ? *change.after : ttl_));
     }
   }
 
@@ -52,8 +53,8 @@ class SetMerge {
 
   void remove(zone::Changeset& out) {
     for (auto edit = edits_.first; edit != edits_.second; ++edit) {
-      const auto& [key, step] = *edit;
-      if (step.after) continue;
+      const auto& [key, change] = *edit;
+      if (change.after) continue;
       const auto here = rdatas_.find(key.rdata());
       if (here == rdatas_.end()) continue;
       out.removed.push_back(key.record(ttl_));
@@ -125,16 +126,16 @@ std::size_t drop_stale(DynamicChanges& changes, const zone::ZoneView& live) {
   return stale;
 }
 
-Steps file_steps(Steps to_file, const DynamicChanges& changes) {
+RecordChanges file_changes(RecordChanges to_file, const DynamicChanges& changes) {
   for (const auto& [key, entry] : changes.entries()) {
-    const auto [at, same] = to_file.try_emplace(key, Step{entry.live, entry.live});
+    const auto [at, same] = to_file.try_emplace(key, RecordChange{entry.live, entry.live});
     at->second.before = entry.file;
     if (at->second.before == at->second.after) to_file.erase(at);
   }
   return to_file;
 }
 
-zone::Changeset merge_edit(const zone::ZoneView& live, const Steps& edit) {
+zone::Changeset merge_edit(const zone::ZoneView& live, const RecordChanges& edit) {
   zone::Changeset out{dns::Name(live.apex()), {}, {}};
   for (auto at = edit.begin(); at != edit.end();) {
     const RecordKey& first = at->first;
@@ -152,9 +153,9 @@ zone::Changeset merge_edit(const zone::ZoneView& live, const Steps& edit) {
   return out;
 }
 
-zone::Record merged_soa(const zone::Record& live, const Steps& edit) {
-  const auto step = edit.find({live.owner, live.type, live.rdata});
-  if (step == edit.end() || step->second.before != live.ttl) return live;
+zone::Record merged_soa(const zone::Record& live, const RecordChanges& edit) {
+  const auto change = edit.find({live.owner, live.type, live.rdata});
+  if (change == edit.end() || change->second.before != live.ttl) return live;
   for (const auto& [key, other] : edit) {
     if (key.type() != RRType::kSOA || !other.after) continue;
     zone::Record next = key.record(*other.after);
@@ -164,19 +165,19 @@ zone::Record merged_soa(const zone::Record& live, const Steps& edit) {
   return live;
 }
 
-Steps not_followed(const zone::ZoneView& now, const Steps& steps) {
-  Steps apart;
-  for (const auto& [key, step] : steps)
-    if (key.type() != RRType::kSOA && ttl_in(now, key) != step.after) apart.emplace(key, step);
+RecordChanges not_followed(const zone::ZoneView& now, const RecordChanges& by_record) {
+  RecordChanges apart;
+  for (const auto& [key, change] : by_record)
+    if (key.type() != RRType::kSOA && ttl_in(now, key) != change.after) apart.emplace(key, change);
   return apart;
 }
 
-Steps held_back(const Steps& edit, const Steps& live) {
-  Steps held;
-  for (const auto& [key, step] : edit) {
+RecordChanges held_back(const RecordChanges& edit, const RecordChanges& live) {
+  RecordChanges held;
+  for (const auto& [key, change] : edit) {
     const auto moved = live.find(key);
-    const bool followed = moved != live.end() && moved->second == step;
-    if (!followed && !is_signers(key.type())) held.emplace(key, step);
+    const bool followed = moved != live.end() && moved->second == change;
+    if (!followed && !is_signers(key.type())) held.emplace(key, change);
   }
   return held;
 }

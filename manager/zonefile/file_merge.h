@@ -26,20 +26,20 @@ std::size_t drop_stale(DynamicChanges& changes, const zone::ZoneView& live);
 
 /// Changes of the file since the merge base. `to_file` leads from the served zone to the present
 /// file; without dynamic changes `to_file` itself is the result.
-Steps file_steps(Steps to_file, const DynamicChanges& changes);
+RecordChanges file_changes(RecordChanges to_file, const DynamicChanges& changes);
 
-/// The changeset that brings `edit` (from file_steps) into the present zone. The zone may have
+/// The changeset that brings `edit` (from file_changes) into the present zone. The zone may have
 /// changed since `edit` was computed. SOA records are left to merged_soa().
-zone::Changeset merge_edit(const zone::ZoneView& live, const Steps& edit);
+zone::Changeset merge_edit(const zone::ZoneView& live, const RecordChanges& edit);
 
 /// The SOA after a merge, with the serial of the served SOA.
-zone::Record merged_soa(const zone::Record& live, const Steps& edit);
+zone::Record merged_soa(const zone::Record& live, const RecordChanges& edit);
 
-/// The part of `steps` that the zone `now` does not show.
-Steps not_followed(const zone::ZoneView& now, const Steps& steps);
+/// The part of `by_record` that the zone `now` does not show.
+RecordChanges not_followed(const zone::ZoneView& now, const RecordChanges& by_record);
 
 /// The part of `edit` that the zone did not take over, when `live` is the actual change of the
 /// zone.
-Steps held_back(const Steps& edit, const Steps& live);
+RecordChanges held_back(const RecordChanges& edit, const RecordChanges& live);
 
 }  // namespace pando::manager

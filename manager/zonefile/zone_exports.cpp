@@ -49,7 +49,7 @@ void follow(const JournalEntry& entry, DynamicChanges& since, dns::Serial& reach
   if (!changes_zone(record)) return;
   const auto changes = served_changes(record);
   if (changes && entry.from == reached)
-    since.updated(steps_of(*changes));
+    since.updated(record_changes_of(*changes));
   else
     since.lose();
   reached = entry.to;

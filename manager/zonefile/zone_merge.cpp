@@ -74,14 +74,14 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
   }
   changeset->removed.push_back(*live_soa);
   changeset->added.push_back(fresh.soa);
-  Steps to_file = steps_of(std::move(*changeset));
+  RecordChanges to_file = record_changes_of(std::move(*changeset));
   plan.equals_zone = to_file.empty() && !state.dynamic_changes.empty();
   if (!plan.dynamic_changes_known && !plan.equals_zone)
     return fail(Errc::kNotFound,
                 "the edited file is not merged: the journal no longer tells which of the zone's "
                 "records came by update; save the zone as it is served (AXFR) in the file, reload, "
                 "and edit then");
-  plan.edit = file_steps(std::move(to_file), state.dynamic_changes);
+  plan.edit = file_changes(std::move(to_file), state.dynamic_changes);
   if (may_replace && signed_again && plan.record_count() > 0) {
     plan.kind = MergePlan::Kind::kReplace;
     plan.plain.reset();
@@ -131,8 +131,8 @@ Result<zone::Applied> apply(Stage& stage, zone::Changeset& changes, SoaPair&& so
   return applied;
 }
 
-/// Applies the edit: the plain changeset while the zone is as compared, else the steps merged with
-/// the present zone.
+/// Applies the edit: the plain changeset while the zone is as compared, else record by record,
+/// merged with the present zone.
 Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const zone::Record& soa,
                                  MergePlan& plan, const zone::DataLimits& limits) {
   zone::Changeset merged{plan.zone, {}, {}};
@@ -149,14 +149,14 @@ Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const
 }
 
 void journal_merge(Stage& stage, const MergePlan& plan, bool equals_zone,
-                   const zone::Applied& applied, const Steps& held) {
+                   const zone::Applied& applied, const RecordChanges& held) {
   const std::size_t before = stage.journal.size();
   if (plan.with_base_file)
     stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_base_file));
   if (!applied.effective.empty() || !held.empty() || (plan.record_file_serial && !equals_zone))
     stage.journal.push_back(
         {plan.zone, applied.from, applied.to,
-         encode_file_edit(plan.file_serial, applied.effective, changes_of(plan.zone, held)),
+         encode_file_edit(plan.file_serial, applied.effective, changeset_of(plan.zone, held)),
          RecordKind::kFileEdit});
   if (equals_zone)
     stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
@@ -166,7 +166,7 @@ void journal_merge(Stage& stage, const MergePlan& plan, bool equals_zone,
 
 }  // namespace
 
-std::string overridden_text(const Steps& overridden) {
+std::string overridden_text(const RecordChanges& overridden) {
   constexpr std::size_t kMostNamed = 10;
   if (overridden.empty()) return {};
   std::string named;
@@ -187,12 +187,14 @@ Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLi
   // An export since the comparison has replaced the merge base of this edit.
   if (!same_source(merge_base_file(live), plan.base_file)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.dynamic_changes_known) return fail(Errc::kExists, "zone moved");
-  if (moved && plan.plain) plan.edit.merge(steps_of(*std::exchange(plan.plain, std::nullopt)));
+  if (moved && plan.plain)
+    plan.edit.merge(record_changes_of(*std::exchange(plan.plain, std::nullopt)));
   auto applied = apply_edit(stage, live, *soa, plan, limits);
   if (!applied) return pass(applied);
   const bool equals_zone = plan.equals_zone && !moved;
   const bool follows = equals_zone || plan.plain;  // the zone equals the file
-  const Steps held = follows ? Steps() : held_back(plan.edit, steps_of(applied->effective));
+  const RecordChanges held =
+      follows ? RecordChanges() : held_back(plan.edit, record_changes_of(applied->effective));
   journal_merge(stage, plan, equals_zone, *applied, held);
   if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
   const zone::ZoneView now = stage.draft.view().zone_at(plan.zone);

@@ -20,10 +20,10 @@ struct MergePlan {
   };
   Kind kind = Kind::kMerge;
   dns::Name zone;
-  Steps edit;  ///< changes of the file since the merge base
+  RecordChanges edit;  ///< changes of the file since the merge base
   /// Without dynamic changes, the changeset from the zone to the file is the edit (except the SOA)
-  /// until the zone changes. A large changeset is kept in this form, since steps would double the
-  /// memory.
+  /// until the zone changes. A large changeset is kept in this form, since RecordChanges would
+  /// double the memory.
   std::optional<zone::Changeset> plain;
   dns::Serial file_serial;
   dns::Serial compared;      ///< serial of the compared version
@@ -71,12 +71,12 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
 struct MergedFile {
   zone::Applied applied;
   /// Changes of the file that updates overrode.
-  Steps overridden;
+  RecordChanges overridden;
 };
 
 /// Warning for the operator about records that are not served as the file has them; empty if
 /// `overridden` is empty.
-std::string overridden_text(const Steps& overridden);
+std::string overridden_text(const RecordChanges& overridden);
 
 /// Stages the changeset with its journal record, and the file as the new merge base. kExists: the
 /// zone changed, so a new plan is needed. May be called again with the same plan.

@@ -44,6 +44,7 @@ OLD_WORDS = {
     r"\bzone::Snapshot\b|[.>]snapshot\(\)": "StoreView, view()",
     r"\bzone::Changes\b|\bk?(?:Delta|DumpDifference)\b": "Changeset",
     r"\bkOverlay\b|\boverlay_entry\b|[.>]overlay\b": "dynamic changes",
+    r"\bsteps_of\b|\bfile_steps\b|\bmanager::Steps\b": "RecordChanges",
     r"\bnow_seconds\b": "unix_seconds",
     r"Overlay": "dynamic changes",
     r"\bk?Patience\b": "timeout",

@@ -18,7 +18,9 @@ zone::Changeset changes(const Lines& removed, const Lines& added) {
   for (const std::string& line : added) list.added.push_back(record(line));
   return list;
 }
-Steps steps(const Lines& removed, const Lines& added) { return steps_of(changes(removed, added)); }
+RecordChanges by_record(const Lines& removed, const Lines& added) {
+  return record_changes_of(changes(removed, added));
+}
 
 /// Entries as "owner TYPE rdata: file → live".
 Lines shown(const DynamicChanges& dynamic_changes) {
@@ -35,8 +37,8 @@ Lines shown(const DynamicChanges& dynamic_changes) {
 
 TEST(DynamicChanges, AnUpdateThatAddsRemovesOrRetimesIsAnEntry) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({"old 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
-                                {"new 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"old 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                                    {"new 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
   EXPECT_EQ(shown(dynamic_changes),
             (Lines{"new.example. A 192.0.2.1: - 60", "old.example. A 192.0.2.1: 60 -",
                    "slow.example. A 192.0.2.1: 60 90"}));
@@ -45,56 +47,57 @@ TEST(DynamicChanges, AnUpdateThatAddsRemovesOrRetimesIsAnEntry) {
 
 TEST(DynamicChanges, WhatIsTakenBackLeavesNoEntry) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({"old 60 A 192.0.2.1"}, {"new 60 A 192.0.2.1"}));
-  dynamic_changes.updated(steps({"NEW 60 A 192.0.2.1"}, {"OLD 60 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"old 60 A 192.0.2.1"}, {"new 60 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"NEW 60 A 192.0.2.1"}, {"OLD 60 A 192.0.2.1"}));
   EXPECT_TRUE(dynamic_changes.empty()) << "names are compared without case";
 }
 
 TEST(DynamicChanges, ADeletedRecordThatReturnsWithAnotherTtlIsRetimed) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({"old 60 A 192.0.2.1"}, {}));
-  dynamic_changes.updated(steps({}, {"old 90 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"old 60 A 192.0.2.1"}, {}));
+  dynamic_changes.updated(by_record({}, {"old 90 A 192.0.2.1"}));
   EXPECT_EQ(shown(dynamic_changes), (Lines{"old.example. A 192.0.2.1: 60 90"}));
 }
 
 TEST(DynamicChanges, SerialsAreNoUpdateButOtherFieldsOfTheSoaAre) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({"@ 60 SOA ns1 admin 10 3600 600 86400 300"},
-                                {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
+  dynamic_changes.updated(by_record({"@ 60 SOA ns1 admin 10 3600 600 86400 300"},
+                                    {"@ 60 SOA ns1 admin 11 3600 600 86400 300"}));
   EXPECT_TRUE(dynamic_changes.empty());
-  dynamic_changes.updated(steps({"@ 60 SOA ns1 admin 11 3600 600 86400 300"},
-                                {"@ 60 SOA ns1 admin 12 7200 600 86400 300"}));
+  dynamic_changes.updated(by_record({"@ 60 SOA ns1 admin 11 3600 600 86400 300"},
+                                    {"@ 60 SOA ns1 admin 12 7200 600 86400 300"}));
   EXPECT_EQ(dynamic_changes.entries().size(), 2U);
 }
 
 TEST(DynamicChanges, AnEditThatTheZoneFollowedLeavesNoEntry) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.edited(steps({"out 60 A 192.0.2.1"}, {"in 60 A 192.0.2.1"}), {});
+  dynamic_changes.edited(by_record({"out 60 A 192.0.2.1"}, {"in 60 A 192.0.2.1"}), {});
   EXPECT_TRUE(dynamic_changes.empty());
 }
 
 TEST(DynamicChanges, AnEditThatTheZoneDidNotFollowMovesTheFileAlone) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
-  dynamic_changes.edited({}, steps({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.edited({}, by_record({"gone 60 A 192.0.2.1"}, {"dyn 60 A 192.0.2.1"}));
   EXPECT_TRUE(dynamic_changes.empty()) << "the file agrees with the updates now";
-  dynamic_changes.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  dynamic_changes.updated(by_record({"dyn 60 A 192.0.2.1"}, {}));
   EXPECT_EQ(shown(dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
 }
 
 /// An update came between the comparison and the commit: the order in the journal is what counts.
 TEST(DynamicChanges, AnUpdateBetweenComparisonAndMergeIsNotLost) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
-  dynamic_changes.updated(steps({"dyn 60 A 192.0.2.1"}, {}));
+  dynamic_changes.updated(by_record({}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"dyn 60 A 192.0.2.1"}, {}));
   dynamic_changes.edited(
-      {}, steps({}, {"dyn 60 A 192.0.2.1"}));  // the file had taken it over meanwhile
+      {}, by_record({}, {"dyn 60 A 192.0.2.1"}));  // the file had taken it over meanwhile
   EXPECT_EQ(shown(dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: 60 -"}));
 }
 
 TEST(DynamicChanges, AnAdditionThatTookTheSetsTtlKeepsBothTtls) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.edited(steps({}, {"set 90 A 192.0.2.1"}), steps({}, {"set 60 A 192.0.2.1"}));
+  dynamic_changes.edited(by_record({}, {"set 90 A 192.0.2.1"}),
+                         by_record({}, {"set 60 A 192.0.2.1"}));
   EXPECT_EQ(shown(dynamic_changes), (Lines{"set.example. A 192.0.2.1: 60 90"}));
 }
 
@@ -102,12 +105,12 @@ TEST(DynamicChanges, BeyondItsLimitsItIsNotKnownUntilTheFileIsTheZone) {
   for (const DynamicChanges::Limits limits :
        {DynamicChanges::Limits{2, 1000}, DynamicChanges::Limits{1000, 30}}) {
     DynamicChanges dynamic_changes(limits);
-    dynamic_changes.updated(steps({}, {"a 60 A 192.0.2.1"}));
+    dynamic_changes.updated(by_record({}, {"a 60 A 192.0.2.1"}));
     EXPECT_TRUE(dynamic_changes.known());
-    dynamic_changes.updated(steps({}, {"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}));
+    dynamic_changes.updated(by_record({}, {"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}));
     EXPECT_FALSE(dynamic_changes.known());
     EXPECT_FALSE(dynamic_changes.empty());
-    dynamic_changes.updated(steps({"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}, {}));
+    dynamic_changes.updated(by_record({"b 60 A 192.0.2.1", "c 60 A 192.0.2.1"}, {}));
     EXPECT_FALSE(dynamic_changes.known()) << "what was forgotten does not come back";
     dynamic_changes.reset();
     EXPECT_TRUE(dynamic_changes.empty());
@@ -116,8 +119,8 @@ TEST(DynamicChanges, BeyondItsLimitsItIsNotKnownUntilTheFileIsTheZone) {
 
 TEST(MergeBase, IsStoredAndReadBack) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({"gone 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
-                                {"dyn 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({"gone 60 A 192.0.2.1", "slow 60 A 192.0.2.1"},
+                                    {"dyn 60 A 192.0.2.1", "slow 90 A 192.0.2.1"}));
   MergeBase state;
   ASSERT_TRUE(state
                   .take({1,
@@ -277,8 +280,8 @@ TEST(MergeBase, ATransferThatFollowsNothingLeavesNoNotedFile) {
 
 TEST(MergeBase, WhatIsTheZonesOwnAfterATransferIsStoredAndReadBack) {
   DynamicChanges dynamic_changes, own;
-  dynamic_changes.updated(steps({}, {"sent 60 A 192.0.2.1", "dyn 60 A 192.0.2.1"}));
-  own.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({}, {"sent 60 A 192.0.2.1", "dyn 60 A 192.0.2.1"}));
+  own.updated(by_record({}, {"dyn 60 A 192.0.2.1"}));
   MergeBase state;
   for (const bool is_own : {false, true}) {
     const JournalEntry entry =
@@ -302,7 +305,7 @@ TEST(MergeBase, ASnapshotsZoneAloneSaysNothingOfUpdates) {
 TEST(MergeBase, DamagedPayloadsAreErrors) {
   MergeBase state;
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps({}, {"dyn 60 A 192.0.2.1"}));
+  dynamic_changes.updated(by_record({}, {"dyn 60 A 192.0.2.1"}));
   const zone::Changeset edits_zone = changes({}, {"f 60 A 192.0.2.1"});
   const Bytes edit = encode(FileEdit{{50}, edits_zone, changes({}, {})});
   for (const auto& [kind, whole] :

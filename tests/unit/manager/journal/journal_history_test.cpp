@@ -212,7 +212,7 @@ TEST_F(History, TheFirstSegmentsMissingIsDamageToo) {
 
 TEST_F(History, ASnapshotSaysWhatCameByUpdate) {
   DynamicChanges dynamic_changes;
-  dynamic_changes.updated(steps_of({name("a"), {}, {record("dyn 60 A 192.0.2.1")}}));
+  dynamic_changes.updated(record_changes_of({name("a"), {}, {record("dyn 60 A 192.0.2.1")}}));
   const zone::DumpZone zone = testing::whole_zone(name("a"), 9);
   const zone::DumpNote said =
       note_of(note(RecordKind::kDynamicChanges, "a", 4, 9, encode(name("a"), dynamic_changes)));

@@ -29,8 +29,8 @@ std::vector<std::string> lines_of(const std::vector<zone::Record>& records) {
 using Lines = std::vector<std::string>;
 
 TEST(RecordSteps, WhatStaysIsLeftOut) {
-  const Steps steps = steps_of(some_changes());
-  const zone::Changeset back = changes_of(name("@"), steps);
+  const RecordChanges by_record = record_changes_of(some_changes());
+  const zone::Changeset back = changeset_of(name("@"), by_record);
   EXPECT_EQ(lines_of(back.removed), (Lines{"www.example. 300 A 192.0.2.1"}));
   EXPECT_EQ(lines_of(back.added),
             (Lines{"www.example. 60 A 192.0.2.1", "new.www.example. 300 AAAA 2001:db8::1"}));
@@ -39,14 +39,14 @@ TEST(RecordSteps, WhatStaysIsLeftOut) {
 TEST(RecordSteps, WhatIsGivenAwayComesToTheSameAndIsGone) {
   const zone::Changeset whole = some_changes();
   zone::Changeset given = some_changes();
-  Steps steps = steps_of(std::move(given));
-  EXPECT_EQ(steps, steps_of(whole));
+  RecordChanges by_record = record_changes_of(std::move(given));
+  EXPECT_EQ(by_record, record_changes_of(whole));
   EXPECT_TRUE(given.empty());  // NOLINT: that is what it promises
-  const zone::Changeset expected = changes_of(name("@"), steps);
-  const zone::Changeset back = changes_of(name("@"), std::move(steps));
+  const zone::Changeset expected = changeset_of(name("@"), by_record);
+  const zone::Changeset back = changeset_of(name("@"), std::move(by_record));
   EXPECT_EQ(lines_of(back.removed), lines_of(expected.removed));
   EXPECT_EQ(lines_of(back.added), lines_of(expected.added));
-  EXPECT_TRUE(steps.empty());  // NOLINT
+  EXPECT_TRUE(by_record.empty());  // NOLINT
 }
 
 }  // namespace record_changes_test

@@ -38,7 +38,7 @@ void expect_recovered_alike(const DynamicChanges& changes, const ZoneStore& edit
   const ZoneStore recovered(rest);
   EXPECT_EQ(recovered.lines(), merged.lines());
   DynamicChanges expected;
-  expected.updated(steps_of(*diff_zones(edited.zone(), recovered.zone(), UINT64_MAX)));
+  expected.updated(record_changes_of(*diff_zones(edited.zone(), recovered.zone(), UINT64_MAX)));
   EXPECT_EQ(outcome.dynamic_changes.entries(), expected.entries());
 }
 
@@ -52,16 +52,17 @@ struct Life {
   void run() {
     const ZoneStore first(with_apex(file)), now(with_apex(edited));
     ZoneStore live(with_apex(updated));
-    changes.updated(steps_of(*diff_zones(first.zone(), live.zone(), UINT64_MAX)));
-    const Steps edit =
-        file_steps(steps_of(*diff_zones(live.zone(), now.zone(), UINT64_MAX)), changes);
-    EXPECT_EQ(edit, steps_of(*diff_zones(first.zone(), now.zone(), UINT64_MAX)))
+    changes.updated(record_changes_of(*diff_zones(first.zone(), live.zone(), UINT64_MAX)));
+    const RecordChanges edit =
+        file_changes(record_changes_of(*diff_zones(live.zone(), now.zone(), UINT64_MAX)), changes);
+    EXPECT_EQ(edit, record_changes_of(*diff_zones(first.zone(), now.zone(), UINT64_MAX)))
         << "how the file changed comes out without the old file";
     const DynamicChanges before = changes;
-    const Steps served = steps_of(live.apply(merge_edit(live.zone(), edit)).effective);
+    const RecordChanges served =
+        record_changes_of(live.apply(merge_edit(live.zone(), edit)).effective);
     changes.edited(served, held_back(edit, served));
     DynamicChanges expected;
-    expected.updated(steps_of(*diff_zones(now.zone(), live.zone(), UINT64_MAX)));
+    expected.updated(record_changes_of(*diff_zones(now.zone(), live.zone(), UINT64_MAX)));
     EXPECT_EQ(changes.entries(), expected.entries())
         << "served zone = file, changed by the changes";
     expect_recovered_alike(before, now, live);
@@ -145,7 +146,7 @@ TEST(FileMerge, OtherTypesAndNamesAreOtherSets) {
 TEST(FileMerge, AnEditMeetsAZoneThatHasMovedOn) {
   const ZoneStore first(with_apex({kOne, kTwo})), now(with_apex({kTwo, kThree}));
   ZoneStore live(with_apex({kOne, kTwo}));
-  const Steps edit = steps_of(*diff_zones(first.zone(), now.zone(), UINT64_MAX));
+  const RecordChanges edit = record_changes_of(*diff_zones(first.zone(), now.zone(), UINT64_MAX));
   live.apply({name("@"), {record(kTwo)}, {record(kThreeSlow)}});
   live.apply(merge_edit(live.zone(), edit));
   EXPECT_EQ(live.at("r"), (Lines{"90 A 192.0.2.3"}));
@@ -155,7 +156,7 @@ TEST(FileMerge, SoaFieldsFollowTheFileUnlessAnUpdateChangedThem) {
   const zone::Record old = record("@ 60 SOA ns1 admin 10 3600 600 86400 300");
   const zone::Record edited = record("@ 60 SOA ns1 admin 5 7200 600 86400 300");
   const zone::Record updated = record("@ 60 SOA ns2 admin 12 3600 600 86400 300");
-  const Steps edit = steps_of({name("@"), {old}, {edited}});
+  const RecordChanges edit = record_changes_of({name("@"), {old}, {edited}});
   zone::Record live = old;
   EXPECT_EQ(dns::rdata_to_text(live.type, merged_soa(live, edit).rdata),
             "ns1.example. admin.example. 10 7200 600 86400 300");
@@ -166,7 +167,7 @@ TEST(FileMerge, SoaFieldsFollowTheFileUnlessAnUpdateChangedThem) {
 TEST(FileMerge, DynamicChangesThatTheZoneContradictsAreDropped) {
   const ZoneStore live(with_apex({kOne}));
   DynamicChanges changes;
-  changes.updated(steps_of({name("@"), {}, {record(kOne), record(kTwo)}}));
+  changes.updated(record_changes_of({name("@"), {}, {record(kOne), record(kTwo)}}));
   EXPECT_EQ(drop_stale(changes, live.zone()), 1U);
   EXPECT_EQ(changes.entries().size(), 1U);
   EXPECT_EQ(drop_stale(changes, live.zone()), 0U);

@@ -99,7 +99,7 @@ TEST_F(Check, PlansWhatWasEdited) {
   EXPECT_EQ(found.scanned, 1U);
 }
 
-/// Steps would take as much memory again.
+/// RecordChanges would take as much memory again.
 TEST_F(Check, KeepsAnEditAsTheDifferenceThatItIs) {
   write(kBasicZone);
   note_file();

@@ -17,11 +17,11 @@ using testing::ZoneStore;
 const std::vector<std::string> kLines = {"@ 60 SOA ns1 admin 10 3600 600 86400 300", "@ 60 NS ns1",
                                          "www 60 A 192.0.2.1"};
 
-Steps added(int records) {
+RecordChanges added(int records) {
   zone::Changeset changes{name("@"), {}, {}};
   for (int i = 0; i < records; ++i)
     changes.added.push_back(record(fmt::format("n{:02} 60 A 192.0.2.1", i)));
-  return steps_of(changes);
+  return record_changes_of(changes);
 }
 
 TEST(OverriddenText, IsEmptyWithoutSuchRecords) { EXPECT_EQ(overridden_text({}), ""); }
@@ -37,7 +37,7 @@ TEST(OverriddenText, NamesTheFirstTenRecords) {
 
 TEST(OverriddenText, MarksRecordsThatTheFileRemoved) {
   const zone::Changeset removed{name("@"), {record("www 60 A 192.0.2.1")}, {}};
-  EXPECT_THAT(overridden_text(steps_of(removed)), EndsWith("www.example. A (removed)"));
+  EXPECT_THAT(overridden_text(record_changes_of(removed)), EndsWith("www.example. A (removed)"));
 }
 
 /// A merge plan of a zone without a journal, and of its file with these lines.

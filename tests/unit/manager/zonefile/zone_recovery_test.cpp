@@ -19,7 +19,7 @@ DynamicChanges changes_of_update(const Lines& removed, const Lines& added) {
   for (const std::string& line : removed) changes.removed.push_back(record(line));
   for (const std::string& line : added) changes.added.push_back(record(line));
   DynamicChanges updated;
-  updated.updated(steps_of(changes));
+  updated.updated(record_changes_of(changes));
   return updated;
 }
 
