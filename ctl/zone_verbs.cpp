@@ -63,7 +63,8 @@ void add_transaction_commands(CommandLine& line, CLI::App* zone) {
     return command;
   };
   const auto with_serial = [&given](CLI::App* command) {
-    command->add_option("--if-serial", given.if_serial, "refuse if a zone has another serial");
+    command->add_option("--if-serial", given.if_serial, "refuse if a zone has another serial")
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{UINT32_MAX}));
   };
   const auto with_owner = [&given](CLI::App* command) {
     command->add_option("name", given.zone, "name of the zone")->required();
