@@ -5,7 +5,7 @@
 
 #include "base/secret.h"
 #include "config/import/knot_import.h"
-#include "config/import/named_import.h"
+#include "config/import/named/named_import.h"
 #include "config/import/nsd_import.h"
 #include "config/import/pdns/pdns_database.h"
 #include "config/import/pdns/pdns_import.h"

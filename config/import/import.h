@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/import/import_files.h"
-#include "config/import/import_yaml.h"
+#include "config/import/model/import_files.h"
+#include "config/import/model/import_yaml.h"
 #include "config/import/pdns/pdns_listing.h"
 
 /// Configurations of BIND, NSD, Knot and PowerDNS as one of ours, and zones that PowerDNS lists or

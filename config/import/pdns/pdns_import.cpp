@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "config/import/import_reasons.h"
-#include "config/import/named_import.h"
+#include "config/import/model/import_reasons.h"
+#include "config/import/named/named_import.h"
 #include "config/import/pdns/pdns_words.h"
 #include "config/settings/values.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "config/import/import_files.h"
-#include "config/import/imported.h"
+#include "config/import/model/import_files.h"
+#include "config/import/model/imported.h"
 
 namespace pando::config {
 

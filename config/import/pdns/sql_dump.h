@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/import/import_files.h"
+#include "config/import/model/import_files.h"
 
 namespace pando::config {
 
