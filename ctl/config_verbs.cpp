@@ -61,10 +61,13 @@ void add_import_verb(CommandLine& line) {
   ImportRequest& request = given.import;
   import
       ->add_option("file", request.file,
-                   "named.conf, nsd.conf, knot.conf, pdns.conf, or a listing by pdnsutil")
+                   "named.conf, nsd.conf, knot.conf, pdns.conf, or zones of PowerDNS: a listing "
+                   "by pdnsutil, a dump of the database")
       ->required();
-  import->add_option("--from", request.kind, "what the file is: bind, nsd, knot, pdns, pdnsutil")
-      ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns", "pdnsutil"}));
+  import
+      ->add_option("--from", request.kind,
+                   "what the file is: bind, nsd, knot, pdns, pdnsutil, pdns-dump")
+      ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns", "pdnsutil", "pdns-dump"}));
   import->add_option("--to", request.to, "a new file, instead of standard output");
   import->add_flag("--with-secrets", request.with_secrets,
                    "secrets of keys stand in the configuration, not in files of their own");
