@@ -44,7 +44,7 @@ struct Reloader::Reload {
 };
 
 Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
-    : io_(io), pool_(pool), parts_(parts) {}
+    : io_(io), pool_(pool), parts_(parts), retired_(pool) {}
 
 void Reloader::reload(Done done) {
   if (stopping_ || std::exchange(under_way_, true))
@@ -253,8 +253,7 @@ void Reloader::configure_workers(Reload& reload) {
   workers.set_xdp(xdp_options(settings.server));
   for (const ipc::XdpRow& row : workers.xdp_status())
     if (!row.problem.empty())
-      reload.result.warnings.push_back(
-          fmt::format("xdp: {}: {}", row.interface, row.problem));
+      reload.result.warnings.push_back(fmt::format("xdp: {}: {}", row.interface, row.problem));
   if (settings.server.workers.mode != config::Workers::Mode::kExternal)
     workers.set_count(wanted_workers(settings));
 }
@@ -274,8 +273,7 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   const RuntimePtr& runtime = parts_.configuration.runtime;
   ipc::ReloadResult& result = reload->result;
   // A zone that is new has no change that its file lacks.
-  const bool may_differ =
-      !reload->reads_files_only && (!reload->only_added || may_return(*reload));
+  const bool may_differ = !reload->reads_files_only && (!reload->only_added || may_return(*reload));
   if (may_differ) parts_.zones.copies->keep_only(runtime);
   configure_exports(parts_.services, parts_.zones, runtime, may_differ);
   if (files.is_first) parts_.zones.notifier->tell_all();
@@ -284,9 +282,9 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   result.problems = files.problems;
   if (reload->only) reload->files = files;
   if (!reload->problem && files.failed > 0)
-    reload->problem = fail(reload->problem.error().code, "{}; {} files failed, {}",
-                           reload->problem.error().text, files.failed,
-                           files.problems.empty() ? "" : files.problems.front());
+    reload->problem =
+        fail(reload->problem.error().code, "{}; {} files failed, {}", reload->problem.error().text,
+             files.failed, files.problems.empty() ? "" : files.problems.front());
   find_removed(reload);
 }
 
@@ -310,8 +308,9 @@ void Reloader::find_removed(const ReloadPtr& reload) {
 }
 
 void Reloader::end(const ReloadPtr& reload, const Status& status) {
-  // Freed in the pool: wiping the settings of 100,000 zones takes tens of milliseconds.
-  if (reload->before) asio::post(pool_, [old = std::exchange(reload->before, nullptr)] {});
+  for (RuntimePtr* runtime : {&reload->before, &reload->runtime})
+    if (*runtime != parts_.configuration.runtime) retired_.add(std::exchange(*runtime, nullptr));
+  retired_.free_unused();
   if (reload->adopted) {
     if (status) return reload->adopted(reload->result, reload->files);
     return reload->adopted(tl::unexpected<Error>(status.error()), reload->files);

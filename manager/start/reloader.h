@@ -9,6 +9,7 @@
 
 #include "ipc/control_results.h"
 #include "manager/commit/zone_table_sync.h"
+#include "manager/start/retired_runtimes.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
@@ -50,8 +51,8 @@ class Reloader {
   /// the process is under way.
   [[nodiscard]] bool hold();
   /// `files`: what became of the zones' files.
-  using Adopted = std::function<void(const Result<ipc::ReloadResult>&,
-                                     const ZoneFileLoads::Counts& files)>;
+  using Adopted =
+      std::function<void(const Result<ipc::ReloadResult>&, const ZoneFileLoads::Counts& files)>;
   /// After hold(): the configuration in force with other `zones` takes its place, like that of a
   /// reload. The work grows with the number of `zones`, not with that of all zones. After an error
   /// the configuration before may be in force, or the new one with a store that lacks some zones.
@@ -65,6 +66,8 @@ class Reloader {
   /// the store's side table.
   void allow();
   [[nodiscard]] bool is_allowed() const noexcept { return allowed_; }
+  /// Frees what earlier configurations took; to be called regularly.
+  void free_retired() { retired_.free_unused(); }
 
   /// The process is to end: no reload begins any more.
   void stop() noexcept { stopping_ = true; }
@@ -104,6 +107,7 @@ class Reloader {
   /// Of the zones in the store; nullopt: the next comparison looks at all of them.
   std::optional<SideIndexes> sides_;
   bool stopping_ = false;
+  RetiredRuntimes retired_;
 };
 
 }  // namespace pando::manager
