@@ -12,9 +12,9 @@ using Names = std::vector<std::string>;
 
 constexpr std::string_view kRemotes = R"(
 remotes:
-  - {name: one, address: 192.0.2.1}
-  - {name: two, address: 192.0.2.2}
-  - {name: three, address: 192.0.2.3}
+  - {name: one, address: [192.0.2.1]}
+  - {name: two, address: [192.0.2.2]}
+  - {name: three, address: [192.0.2.3]}
 )";
 
 TEST(Runtime, HasTheRemotesOfAllZonesEachOnce) {
