@@ -287,23 +287,23 @@ void read_types(const Value& value, std::vector<dns::RRType>& out) {
   });
 }
 
-void read_key_reference(const Value& value, std::optional<dns::Name>& out) {
+std::optional<dns::Name> key_reference(const Value& value) {
   dns::Name name;
-  if (!read_one_name(value, name)) return;
-  if (value.context().settings.find_key(name) == nullptr)
-    return value.fail(fmt::format("no key is named '{}'", dns::to_text(name)));
-  out = name;
+  if (!read_one_name(value, name)) return std::nullopt;
+  if (value.context().settings.find_key(name) != nullptr) return name;
+  value.fail(fmt::format("no key is named '{}'", dns::to_text(name)));
+  return std::nullopt;
 }
 
 void read_remote_references(const Value& value, std::vector<std::string>& out) {
   read_unique(value, out, read_remote);
 }
 
-void read_member_of(const Value& value, std::optional<dns::Name>& out) {
+void read_member_of(const Value& value, RareValue<dns::Name>& out) {
   if (dns::Name name; read_one_name(value, name)) out = name;
 }
 
-void read_catalog_reference(const Value& value, std::optional<dns::Name>& out) {
+void read_catalog_reference(const Value& value, RareValue<dns::Name>& out) {
   dns::Name name;
   if (!read_one_name(value, name)) return;
   for (const Catalog& catalog : value.context().settings.catalogs)

@@ -111,11 +111,14 @@ void read_zone_patterns(const Value& value, std::vector<dns::Name>& out);  ///< 
 void read_types(const Value& value, std::vector<dns::RRType>& out);
 
 /// References: the named object must exist when the reference is read.
-void read_key_reference(const Value& value, std::optional<dns::Name>& out);
+[[nodiscard]] std::optional<dns::Name> key_reference(const Value& value);
+inline constexpr auto read_key_reference = [](const Value& value, auto& out) {
+  if (const auto name = key_reference(value)) out = *name;
+};
 void read_remote_references(const Value& value, std::vector<std::string>& out);
 /// A consumed catalog, which need not exist any more.
-void read_member_of(const Value& value, std::optional<dns::Name>& out);
-void read_catalog_reference(const Value& value, std::optional<dns::Name>& out);
+void read_member_of(const Value& value, RareValue<dns::Name>& out);
+void read_catalog_reference(const Value& value, RareValue<dns::Name>& out);
 /// One character-string of a TXT record.
 void read_catalog_group(const Value& value, std::string& out);
 void read_template_reference(const Value& value, std::string& out);

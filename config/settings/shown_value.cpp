@@ -73,8 +73,7 @@ Shown shown(const std::optional<IpAddress>& value) {
 }
 
 Shown shown(const std::vector<Endpoint>& value) {
-  return flow_list(value,
-                   [](const Endpoint& endpoint) { return yaml_scalar(to_text(endpoint)); });
+  return flow_list(value, [](const Endpoint& endpoint) { return yaml_scalar(to_text(endpoint)); });
 }
 
 Shown shown(const std::vector<IpPrefix>& value) {
@@ -101,6 +100,11 @@ Shown shown(dns::TsigAlgorithm value) { return yaml_scalar(dns::to_text(value));
 Shown shown(const dns::Name& value) { return yaml_name(value); }
 
 Shown shown(const std::optional<dns::Name>& value) {
+  if (!value) return std::nullopt;
+  return yaml_name(*value);
+}
+
+Shown shown(const RareValue<dns::Name>& value) {
   if (!value) return std::nullopt;
   return yaml_name(*value);
 }

@@ -33,6 +33,7 @@ template <std::unsigned_integral T>
 [[nodiscard]] Shown shown(dns::TsigAlgorithm value);
 [[nodiscard]] Shown shown(const dns::Name& value);
 [[nodiscard]] Shown shown(const std::optional<dns::Name>& value);
+[[nodiscard]] Shown shown(const RareValue<dns::Name>& value);
 [[nodiscard]] Shown shown(const std::vector<dns::Name>& value);  ///< empty: absent
 [[nodiscard]] Shown shown(const std::vector<std::string>& value);
 [[nodiscard]] Shown shown(const zone::Acl& value);

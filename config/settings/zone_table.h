@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/rare_value.h"
 #include "dns/name.h"
 #include "zone/settings/compiled_settings.h"
 
@@ -35,10 +36,10 @@ struct ZoneOptions {
   std::chrono::milliseconds notify_delay{0};
   SerialPolicy serial_policy = SerialPolicy::kIncrement;
   std::optional<std::chrono::milliseconds> export_interval;  ///< absent = off
-  std::optional<dns::Name> catalog;                          ///< member of this produced catalog
+  RareValue<dns::Name> catalog;                              ///< member of this produced catalog
   std::string catalog_group;  ///< its property `group` there (RFC 9432 §4.4.2); empty = none
   /// The consumed catalog to which the zone belongs; set in the list of added zones alone.
-  std::optional<dns::Name> member_of;
+  RareValue<dns::Name> member_of;
   bool forward_updates = false;
   SignaturePolicy verify = SignaturePolicy::kWarn;
   [[nodiscard]] bool is_secondary() const noexcept { return !primaries.empty(); }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/secret.h"
 #include "manager/io/session_key.h"
@@ -28,6 +30,34 @@ std::set<std::string> update_keys(const config::Settings& settings) {
     }
   }
   return names;
+}
+
+/// Collects names in the order of their first appearance.
+class NamesOnce {
+ public:
+  void add(const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      if (known_.insert(name).second) names_.push_back(name);
+  }
+  std::vector<std::string> take() { return std::move(names_); }
+
+ private:
+  std::unordered_set<std::string_view> known_;  // texts of the options
+  std::vector<std::string> names_;
+};
+
+ZoneUses uses_of(const config::ZoneTable& zones) {
+  ZoneUses uses;
+  NamesOnce notified;
+  NamesOnce primaries;
+  for (const config::ZoneOptions& options : zones.options()) {
+    notified.add(options.notify);
+    primaries.add(options.primaries);
+    uses.has_exports = uses.has_exports || options.export_interval.has_value();
+  }
+  uses.notified = notified.take();
+  uses.primaries = primaries.take();
+  return uses;
 }
 
 }  // namespace
@@ -63,6 +93,7 @@ Result<RuntimePtr> make_runtime(config::Settings settings) {
   for (std::size_t i = 0; i < zones.size(); ++i)
     if (zones[i].options->is_secondary())
       runtime->secondaries.push_back(static_cast<std::uint32_t>(i));
+  runtime->uses = uses_of(zones);
   return RuntimePtr(std::move(runtime));
 }
 

@@ -11,6 +11,14 @@
 
 namespace pando::manager {
 
+/// What the options of all zones and templates name. The commit thread asks this in place of the
+/// options: one look at those of 100,000 zones takes ten milliseconds.
+struct ZoneUses {
+  std::vector<std::string> notified;   ///< remotes that are told of changes, each once
+  std::vector<std::string> primaries;  ///< remotes that are primaries, each once
+  bool has_exports = false;            ///< some zone has an export interval
+};
+
 /// One loaded configuration with its derived keys and limits. Each request keeps the Runtime that
 /// it began with, so a reload takes no key or rule away during the request.
 struct Runtime {
@@ -19,6 +27,7 @@ struct Runtime {
   WorkerKeys worker_keys;
   zone::DataLimits limits;
   std::vector<std::uint32_t> secondaries;  ///< indexes in the table of zones, ascending
+  ZoneUses uses;
 };
 using RuntimePtr = std::shared_ptr<const Runtime>;
 

@@ -10,8 +10,6 @@
 namespace pando::manager {
 
 namespace {
-/// Zones visited in one step of the commit thread: some 200 µs.
-constexpr std::size_t kSlice = 256;
 /// Limit of walks over all zones, when some removals lack space.
 constexpr unsigned kMostWalks = 8;
 /// Limit of settings that are kept encoded. Templates are few, and settings of one zone alone are
@@ -39,8 +37,8 @@ struct ZoneTableSync::Putting {
   std::uint64_t changed = 0;
   std::uint32_t next_side = 0;
   std::vector<std::uint32_t> taken;  ///< side table entries of new zones
-  RefusedZones passed;           ///< new zones that were not tried
-  std::size_t first_passed = 0;  ///< index of the first of them
+  RefusedZones passed;               ///< new zones that were not tried
+  std::size_t first_passed = 0;      ///< index of the first of them
   bool last = false;
 };
 

@@ -83,21 +83,19 @@ void Notifier::configure(const RuntimePtr& runtime) {
   by_remote_.clear();
   std::vector<TargetPtr> new_targets;
   const config::Settings& settings = runtime->settings;
-  for (const config::ZoneOptions& options : settings.zones.options()) {
-    for (const std::string& name : options.notify) {
-      const config::Remote* remote = settings.find_remote(name);
-      if (remote == nullptr || by_remote_.contains(name)) continue;
-      std::vector<TargetPtr>& list = by_remote_[name];
-      for (const Endpoint& address : remote->address) {
-        TargetPtr& target = targets_[target_key(*remote, address)];
-        const auto old = old_targets.find(target_key(*remote, address));
-        if (!target && old == old_targets.end()) {
-          target = std::make_shared<Target>(*remote, address, options_);
-          if (before) new_targets.push_back(target);
-        }
-        if (!target) target = old->second;
-        list.push_back(target);
+  for (const std::string& name : runtime->uses.notified) {
+    const config::Remote* remote = settings.find_remote(name);
+    if (remote == nullptr) continue;
+    std::vector<TargetPtr>& list = by_remote_[name];
+    for (const Endpoint& address : remote->address) {
+      TargetPtr& target = targets_[target_key(*remote, address)];
+      const auto old = old_targets.find(target_key(*remote, address));
+      if (!target && old == old_targets.end()) {
+        target = std::make_shared<Target>(*remote, address, options_);
+        if (before) new_targets.push_back(target);
       }
+      if (!target) target = old->second;
+      list.push_back(target);
     }
   }
   if (before)

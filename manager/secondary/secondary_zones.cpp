@@ -1,5 +1,6 @@
 #include "manager/secondary/secondary_zones.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
@@ -7,18 +8,16 @@ namespace pando::manager {
 
 namespace {
 
-/// Secondaries (5 µs each) and primaries (nearly free) of a configuration that are taken over per
-/// turn of the event loop.
+/// Secondaries (5 µs each) that are taken over per turn of the event loop.
 constexpr std::size_t kSlice = 100;
-constexpr std::size_t kPrimarySlice = 20'000;
 
 /// Limit of zones remembered for a NOTIFY during the takeover of a configuration. Zones beyond the
 /// limit depend on their timers.
 constexpr std::size_t kMostEarly = 10'000;
 
-Primaries primaries_of(const config::Settings& settings, const config::ZoneOptions& options) {
+Primaries primaries_of(const config::Settings& settings, const std::vector<std::string>& remotes) {
   Primaries primaries;
-  for (const std::string& name : options.primaries)
+  for (const std::string& name : remotes)
     if (const config::Remote* remote = settings.find_remote(name))
       for (const Endpoint& endpoint : remote->address) primaries.push_back({endpoint, remote->key});
   return primaries;
@@ -29,7 +28,7 @@ bool has(const config::Settings& settings, const dns::Name& zone, const Primarie
   const auto index = settings.zones.find(zone);
   if (!index) return false;
   const config::ZoneOptions& options = *settings.zones[*index].options;
-  return options.is_secondary() && primaries_of(settings, options) == primaries;
+  return options.is_secondary() && primaries_of(settings, options.primaries) == primaries;
 }
 
 }  // namespace
@@ -78,7 +77,7 @@ void SecondaryZones::configure_released(const RuntimePtr& runtime) {
 }
 
 void SecondaryZones::put(const config::ZoneRef& zone) {
-  refresher_.put(dns::Name(zone.name), primaries_of(runtime_->settings, *zone.options));
+  refresher_.put(dns::Name(zone.name), primaries_of(runtime_->settings, zone.options->primaries));
 }
 
 std::optional<config::ZoneRef> SecondaryZones::secondary(const dns::Name& zone) const {
@@ -100,20 +99,18 @@ void SecondaryZones::looked_at(const dns::Name& zone) {
 
 void SecondaryZones::take_over_slice(std::uint64_t generation, std::size_t from) {
   if (generation != generation_) return;
-  const config::ZoneTable& zones = runtime_->settings.zones;
-  std::size_t taken = 0;
-  std::size_t at = from;
-  for (; at < zones.size() && at - from < kPrimarySlice && taken < kSlice; ++at) {
-    if (!zones[at].options->is_secondary()) continue;
-    ++taken;
-    if (has_data_(dns::Name(zones[at].name))) put(zones[at]);
+  const std::vector<std::uint32_t>& secondaries = runtime_->secondaries;
+  const std::size_t end = std::min(from + kSlice, secondaries.size());
+  for (std::size_t i = from; i < end; ++i) {
+    const config::ZoneRef zone = runtime_->settings.zones[secondaries[i]];
+    if (has_data_(dns::Name(zone.name))) put(zone);
   }
-  if (at == zones.size())
+  if (end == secondaries.size())
     return forget_slice(generation, runtime_, std::nullopt, [this, generation] {
       if (generation == generation_) taken_over();
     });
-  asio::post(commit_loop_, [this, generation, at, alive = alive_] {
-    if (*alive) take_over_slice(generation, at);
+  asio::post(commit_loop_, [this, generation, end, alive = alive_] {
+    if (*alive) take_over_slice(generation, end);
   });
 }
 
@@ -147,9 +144,8 @@ void SecondaryZones::taken_over() {
 /// The network's thread closes pooled connections to servers that are no longer primaries.
 void SecondaryZones::tell_network() const {
   ConnectionPool::Primaries primaries;
-  for (const config::ZoneOptions& options : runtime_->settings.zones.options())
-    for (const Primary& primary : primaries_of(runtime_->settings, options))
-      primaries.insert(primary.endpoint);
+  for (const Primary& primary : primaries_of(runtime_->settings, runtime_->uses.primaries))
+    primaries.insert(primary.endpoint);
   asio::post(network_.loop(), [&pool = network_.connections(), primaries = std::move(primaries),
                                source = runtime_->settings.server.transfer_source]() mutable {
     pool.configure(std::move(primaries), source);

@@ -70,6 +70,7 @@ void Server::tick() {
   zones_.loads->retry_waiting(std::chrono::steady_clock::now(),
                               [this] { return make_history(*data_->journal); });
   zones_.loader->log_progress(std::chrono::steady_clock::now());
+  control_.reloader->free_retired();
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());
   tick_later();
 }

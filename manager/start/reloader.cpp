@@ -44,7 +44,7 @@ struct Reloader::Reload {
 };
 
 Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
-    : io_(io), pool_(pool), parts_(parts) {}
+    : io_(io), pool_(pool), parts_(parts), retired_(pool) {}
 
 void Reloader::reload(Done done) {
   if (!gate_.enter())
@@ -309,8 +309,9 @@ void Reloader::find_removed(const ReloadPtr& reload) {
 }
 
 void Reloader::end(const ReloadPtr& reload, const Status& status) {
-  // Freed in the pool: wiping the settings of 100,000 zones takes tens of milliseconds.
-  if (reload->before) asio::post(pool_, [old = std::exchange(reload->before, nullptr)] {});
+  for (RuntimePtr* runtime : {&reload->before, &reload->runtime})
+    if (*runtime != parts_.configuration.runtime) retired_.add(std::exchange(*runtime, nullptr));
+  retired_.free_unused();
   if (reload->adopted) {
     if (status) return reload->adopted(reload->result, reload->files);
     return reload->adopted(tl::unexpected<Error>(status.error()), reload->files);

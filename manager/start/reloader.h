@@ -10,6 +10,7 @@
 #include "ipc/control_results.h"
 #include "manager/commit/zone_table_sync.h"
 #include "manager/start/reload_gate.h"
+#include "manager/start/retired_runtimes.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
@@ -66,6 +67,8 @@ class Reloader {
   /// the store's side table.
   void allow();
   [[nodiscard]] bool is_allowed() const noexcept { return gate_.is_allowed(); }
+  /// Frees what earlier configurations took; to be called regularly.
+  void free_retired() { retired_.free_unused(); }
 
   /// The process is to end: no reload begins any more.
   void stop() noexcept { gate_.stop(); }
@@ -101,6 +104,7 @@ class Reloader {
   ReloadPtr waiting_;  // for allow() or release()
   /// Of the zones in the store; nullopt: the next comparison looks at all of them.
   std::optional<SideIndexes> sides_;
+  RetiredRuntimes retired_;
 };
 
 }  // namespace pando::manager

@@ -27,13 +27,6 @@ std::chrono::milliseconds interval_in(const RuntimePtr& runtime, dns::NameView z
   return zones[*index].options->export_interval.value_or(std::chrono::milliseconds(0));
 }
 
-bool has_intervals(const RuntimePtr& runtime) {
-  if (!runtime) return false;
-  const auto& all = runtime->settings.zones.options();
-  return std::any_of(all.begin(), all.end(),
-                     [](const auto& options) { return options.export_interval.has_value(); });
-}
-
 /// True if the record makes the zone differ from its file. A merged edit is in the file already,
 /// unless the serials differ or part of the edit was held back.
 bool leaves_file_behind(const JournalEntry& entry) {
@@ -136,7 +129,7 @@ void ZoneExports::stop() {
 void ZoneExports::configure(const RuntimePtr& runtime, bool may_differ) {
   const RuntimePtr before = std::exchange(runtime_, runtime);
   shared_files_ = std::make_shared<SharedFiles>(runtime);
-  any_interval_ = has_intervals(runtime);
+  any_interval_ = runtime && runtime->uses.has_exports;
   if (any_interval_ && may_differ) find_changed(before);
 }
 

@@ -127,6 +127,52 @@ def test_a_sighup_during_a_reload_brings_one_more_reload(pando, tmp_path):
     assert server.log().count("reload_started") == 3 and server.log().count("reload_put_off") == 1
 
 
+def with_rules(file, number, *addresses):
+    """2,000 zones, each with a rule that no other zone has."""
+    return [{"name": f"z{i}.test", "file": file, "allow-query": [
+        {"address": f"10.{number}.{i // 256}.{i % 256}"}, *({"address": address} for address in addresses)]}
+            for i in range(2000)]
+
+
+def test_updates_are_answered_while_a_reload_changes_the_rules_of_all_zones(pando, tmp_path):
+    """The file of a new zone holds the reload, so that its end cannot come before the answers."""
+    hold, updated = tmp_path / "hold", zone_file(tmp_path, "one.test")
+    small = zone_file(tmp_path, "small.test")["file"]
+    large = zone_file(tmp_path, "large.test", more="".join(f"h{i} TXT {'x' * 60}\n" for i in range(10_000)))
+    server = pando([updated, *with_rules(small, 1)], workers=1)
+    server.pause_at = ("zone-file", hold)
+    server.start("one.test")
+
+    def rcodes():
+        return {server.ask(f"www.z{i}.test").rcode() for i in (0, 999, 1999)}
+
+    servers.wait_until("all are loaded", lambda: server.control("status")["zones_loaded"] == 2001)
+    assert rcodes() == {dns.rcode.REFUSED}
+    hold.touch()
+    server.zones = [updated, large, *with_rules(small, 2, "127.0.0.1")]
+    server.write_config()
+    reload = subprocess.Popen(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "reload"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+    servers.wait_until("all have the new rules", lambda: rcodes() == {dns.rcode.NOERROR})
+    add(server, "one.test", "during", "192.0.2.77")
+    assert reload.poll() is None and "reload_finished" not in server.log()
+    # Another reload comes meanwhile, with other rules again.
+    server.zones = [updated, large, *with_rules(small, 3)]
+    server.write_config()
+    server.process.send_signal(signal.SIGHUP)
+    servers.wait_until("it is remembered", lambda: "reload_put_off" in server.log())
+    add(server, "one.test", "later", "192.0.2.78")
+    assert reload.poll() is None and "reload_finished" not in server.log()
+    hold.unlink()
+    told = reload.communicate(timeout=120)[0]
+    assert reload.returncode == 0, told
+    servers.wait_until("both reloads are done", lambda: server.log().count("reload_finished") == 2)
+    assert rcodes() == {dns.rcode.REFUSED}
+    assert address(server, "during.one.test") == ["192.0.2.77"]
+    assert address(server, "later.one.test") == ["192.0.2.78"]
+
+
 def test_a_broken_configuration_is_refused_and_the_old_one_stays(pando, tmp_path):
     server = pando([zone_file(tmp_path, "one.test")]).start("one.test")
     server.config.write_text("server: {udp-payload: 1}\n")

@@ -139,9 +139,9 @@ class Draft {
   /// Drops all snapshots of a zone.
   Status drop_snapshots(dns::NameView apex);
 
-  /// Copies blocks in victim chunks, starting behind `cursor`, at most `names` names. Returns true
-  /// when the walk reached the end (cursor is then reset). Zones for which `leave_alone` (may be
-  /// empty) is true are skipped.
+  /// Copies blocks in victim chunks, starting behind `cursor`, at most `names` names and some
+  /// kMostCompacted bytes. Returns true when the walk reached the end (cursor is then reset). Zones
+  /// for which `leave_alone` (may be empty) is true are skipped.
   struct CompactCursor {
     dns::Name zone;
     dns::Name name;
@@ -150,6 +150,8 @@ class Draft {
     std::uint64_t settings = 0;  ///< tag of the last settings moved; they come before all zones
     bool settings_done = false;
   };
+  /// Bounds a step by what it writes: a walk comes from names that stay to thousands that move.
+  static constexpr std::uint64_t kMostCompacted = std::uint64_t{128} << 10;
   using LeaveAlone = std::function<bool(dns::NameView apex)>;
   Result<bool> compact(CompactCursor& cursor, std::size_t names,
                        const LeaveAlone& leave_alone = {});

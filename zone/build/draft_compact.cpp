@@ -365,8 +365,8 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
   transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   // a zone and a name: the least that makes progress
-  Budget budget{std::max<std::size_t>(names, 2), UINT64_MAX};
-  if (transaction_.low_space()) budget.octets = transaction_.allocated_bytes() + kTightStepBytes;
+  const std::uint64_t octets = transaction_.low_space() ? kTightStepBytes : kMostCompacted;
+  Budget budget{std::max<std::size_t>(names, 2), transaction_.allocated_bytes() + octets};
   RootData data = *transaction_.window().at(root_.as<RootData>());
   const std::uint32_t settings = data.settings;
   if (auto moved = move_settings(transaction_, data.settings, cursor, budget); !moved)

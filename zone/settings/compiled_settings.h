@@ -7,6 +7,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/rare_value.h"
 #include "base/result.h"
 #include "dns/name.h"
 #include "dns/types.h"
@@ -18,11 +19,10 @@ namespace pando::zone {
 struct AclRule {
   bool deny = false;
   std::optional<IpPrefix> address;
-  std::optional<dns::Name> key;
-  std::vector<dns::Name>
-      /// owner patterns; a label "*" stands for one or more labels, a last label "self" for the
-      /// key's name
-      names;
+  RareValue<dns::Name> key;
+  /// Owner patterns: a label "*" stands for one or more labels, a last label "self" for the key's
+  /// name.
+  std::vector<dns::Name> names;
   std::vector<dns::RRType> types;  ///< empty = all
   bool operator==(const AclRule&) const = default;
 };

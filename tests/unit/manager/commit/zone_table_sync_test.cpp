@@ -187,6 +187,53 @@ TEST_F(TableSync, BringsZonesInLineInOneGoOfManySlices) {
   expect_dense_places();
 }
 
+/// Each zone has a rule of its own, as a hosting panel writes them.
+void add_with_rules(Configuration& configuration, int zones, int first_rule) {
+  for (int i = 0; i < zones; ++i)
+    configuration.add(fmt::format("a{}.", i), configuration.options({first_rule + i}));
+}
+
+TEST_F(TableSync, NoVersionChangesMoreZonesThanAStepAndUpdatesComeBetween) {
+  constexpr int kZones = 1000;
+  Configuration first;
+  add_with_rules(first, kZones, 0);
+  ASSERT_TRUE(sync(first).has_value());
+  std::vector<std::uint64_t> tags;
+  for (int i = 0; i < kZones; ++i) tags.push_back(tag_of(fmt::format("a{}.", i)));
+  std::vector<int> changed;         // zones with other settings, of each version
+  std::vector<int> changed_before;  // zones that had them when an update was answered
+  int total = 0;
+  parts_.committer.on_published([&](std::uint64_t) {
+    int now = 0;
+    for (int i = 0; i < kZones; ++i) {
+      const std::uint64_t tag = tag_of(fmt::format("a{}.", i));
+      now += std::exchange(tags[static_cast<std::size_t>(i)], tag) == tag ? 0 : 1;
+    }
+    changed.push_back(now);
+    total += now;
+    if (now > 0 && total < kZones)
+      parts_.committer.apply(
+          [number = total](const zone::StoreView&) -> Result<zone::Changeset> {
+            return zone::Changeset{
+                name("@"), {}, {testing::record(fmt::format("u{} 60 A 192.0.2.1", number))}};
+          },
+          {},
+          [&](const Result<zone::Applied>& applied) {
+            ASSERT_TRUE(applied.has_value());
+            changed_before.push_back(total);
+          });
+  });
+  Configuration second;
+  add_with_rules(second, kZones, kZones);
+  ASSERT_TRUE(sync(second).has_value());
+  EXPECT_EQ(total, kZones);
+  EXPECT_EQ(counts_.changed, static_cast<std::uint64_t>(kZones));
+  EXPECT_LE(*std::max_element(changed.begin(), changed.end()),
+            static_cast<int>(ZoneTableSync::kSlice));
+  ASSERT_FALSE(changed_before.empty());
+  EXPECT_LT(changed_before.front(), kZones) << "the update has waited for the last step";
+}
+
 TEST_F(TableSync, NewZonesWithoutRoomHoldBackNoChangedSettings) {
   Configuration first;
   first.add("a", 600, first.options({}));
@@ -403,8 +450,8 @@ TEST_F(TableSync, OfSomeZonesDoesNotVisitTheOthers) {
   for (int i = 0; i < 900; ++i)
     if (i != 7) after.add(fmt::format("a{}.", i), i == 8 ? other : same);
   after.add("new", 2, same);
-  ASSERT_TRUE(sync_some(after, {name("new1."), name("a7."), name("new0."), name("a8."),
-                                name("a7."), name("never.")})
+  ASSERT_TRUE(sync_some(after, {name("new1."), name("a7."), name("new0."), name("a8."), name("a7."),
+                                name("never.")})
                   .has_value());
   EXPECT_EQ(counts_.added, 2U);
   EXPECT_EQ(counts_.removed, 1U);
@@ -426,8 +473,8 @@ TEST_F(TableSync, OfSomeZonesCountsTheDataThatGoes) {
   config::Settings none;
   std::optional<Status> ended;
   ZoneTableSync::run_for(parts_.zone.store(), parts_.committer,
-                         make_runtime(std::move(none)).value(),
-                         make_zone_names({name("example.")}), counts_.sides,
+                         make_runtime(std::move(none)).value(), make_zone_names({name("example.")}),
+                         counts_.sides,
                          [&](const Status& status, const ZoneTableSync::Counts& counts) {
                            ended = status;
                            counts_ = counts;

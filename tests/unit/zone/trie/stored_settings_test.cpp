@@ -128,6 +128,25 @@ TEST_F(StoredSettingsTest, CompactionMovesThemInShortSteps) {
   expect_sound();
 }
 
+TEST_F(StoredSettingsTest, AStepOfCompactionWritesNoMoreThanItsBound) {
+  ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
+  Draft::CompactCursor cursor;
+  std::uint64_t all = 0;
+  for (bool done = false; !done;) {
+    const std::uint64_t written = written_by([&](Draft& draft) -> Status {
+      auto step = draft.compact(cursor, 1'000'000);
+      if (!step) return pass(step);
+      done = *step;
+      return {};
+    });
+    EXPECT_LT(written, Draft::kMostCompacted + shm::kChunkBytes / 4);
+    ASSERT_TRUE(written > 0 || done) << "compaction must make progress";
+    all += written;
+  }
+  EXPECT_GT(all, 2 * Draft::kMostCompacted) << "or one step could do all";
+  expect_sound();
+}
+
 TEST_F(StoredSettingsTest, TheAuditSeesChangedSettings) {
   const ByteView bytes = view().zone_at(apex(3)).settings_bytes();
   auto* octet = const_cast<std::uint8_t*>(bytes.data()) + bytes.size() / 2;
