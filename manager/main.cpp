@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "config/load.h"
 #include "ipc/log.h"
@@ -13,6 +14,7 @@
 #include "manager/start/take_over.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/systemd/descriptor_store.h"
+#include "manager/verifier/verifier_process.h"
 #include "manager/workers/launcher.h"
 
 namespace {
@@ -102,6 +104,9 @@ int run_manager(manager::Server::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Before the command line is parsed: the words behind it are an operator's program and its own.
+  if (argc > 1 && std::string_view(argv[1]) == "--verifier")
+    std::_Exit(manager::run_verifier({argv + 2, argv + argc}));
   CLI::App app{"The manager of Pando: owns the zone store, the sockets and the workers"};
   manager::Server::Options options;
   int launcher = -1;
