@@ -6,7 +6,7 @@
 #include "base/unix_time.h"
 #include "ipc/control_json.h"
 #include "shm/side_table.h"
-#include "zone/dnssec/delegation_check.h"
+#include "zone/dnssec/zone_verification.h"
 
 namespace pando::manager {
 

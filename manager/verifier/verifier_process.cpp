@@ -130,7 +130,7 @@ void Program::kill_all() {
   }
 }
 
-void tell(const VerifierEnd& end) {
+void report_end(const VerifierEnd& end) {
   [[maybe_unused]] const auto sent = ipc::send_packet(kLink, encode(end), {});
 }
 
@@ -161,8 +161,9 @@ int run_verifier(const std::vector<std::string>& words) {
   // Whoever started this process may have others that were not meant for it.
   ::syscall(SYS_close_range, kLink + 1, ~0U, 0);
   if (words.size() < 2) return 2;
+  ::setsid();  // a Ctrl-C for the manager's terminal is not for this process
   const auto refuse = [](const Error& error) {
-    tell({VerifierEnd::Kind::kNotStarted, 0, error.text});
+    report_end({VerifierEnd::Kind::kNotStarted, 0, error.text});
     return 1;
   };
   if (auto confined = confine_verifier(words[0]); !confined) return refuse(confined.error());
@@ -177,7 +178,7 @@ int run_verifier(const std::vector<std::string>& words) {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(standard);
   const auto end = program.wait();
   program.kill_all();
-  if (end) tell(*end);
+  if (end) report_end(*end);
   return 0;
 }
 

@@ -222,6 +222,23 @@ def test_a_program_has_its_time(pando, tmp_path):
     assert not running(judge)
 
 
+def test_other_zones_do_not_wait_for_programs(pando, tmp_path):
+    hold = tmp_path / "hold"
+    hold.touch()
+    judge = script(tmp_path, SLOW_JUDGE.replace("HOLD", str(hold)))
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    judged = [f"judged{number}.test" for number in range(8)]
+    server = pando([{"name": name, "file": str(path), "verify-command": [judge]} for name in judged] +
+                   [{"name": "one.test", "file": str(path)}]).start("one.test")
+    at_once = servers.wait_until("four programs run", lambda: len(running(judge)) >= 8 and running(judge))
+    assert len(at_once) == 8, "each is a shell, and the process around it"
+    assert not any(server.control("zone", "status", name)["state"] == "ok" for name in judged)
+    hold.unlink()
+    for name in judged:
+        servers.wait_until(f"{name} is served", lambda: server.serial(name) == 1)
+
+
 # Rights ------------------------------------------------------------------------------------------
 
 

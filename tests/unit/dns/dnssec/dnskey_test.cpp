@@ -1,11 +1,11 @@
-#include "dns/dnssec/ds.h"
+#include "dns/dnssec/dnskey.h"
 
 #include <gtest/gtest.h>
 
 #include "dns/rdata/rdata.h"
 
 namespace pando::dns {
-namespace ds_test {
+namespace dnskey_test {
 
 Name name(std::string_view text) { return Name::from_text(text).value(); }
 
@@ -68,5 +68,5 @@ TEST(Ds, CutShortIsNone) {
   EXPECT_FALSE(is_supported_digest(0) || is_supported_digest(3));
 }
 
-}  // namespace ds_test
+}  // namespace dnskey_test
 }  // namespace pando::dns
