@@ -167,11 +167,12 @@ Result<ControlRequest> request_from_json(const json& message) {
   if (args.is_object() && std::any_of(args.begin(), args.end(),
                                       [](const json& one) { return one.is_number_float(); }))
     return fail(Errc::kInvalid, "arguments of the request: a member is no whole number");
+  if (auto serial = check_if_serial(verb->get_ref<const std::string&>(), args); !serial)
+    return pass(serial);
   auto request = read_json<ControlRequest>(args);
   if (!request) return fail(Errc::kInvalid, "arguments of the request: {}", request.error().text);
   if (auto taken = take_free_arguments(args, *request); !taken) return pass(taken);
   request->verb = verb->get_ref<const std::string&>();
-  if (auto serial = check_if_serial(request->verb, args); !serial) return pass(serial);
   request->limit = std::clamp(request->limit, 1U, kZonePageRows);
   return request;
 }

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/progress.h"
-#include "config/program_file.h"
+#include "config/files.h"
 #include "manager/support/zone_text_records.h"
 #include "manager/verifier/program_run.h"
 
