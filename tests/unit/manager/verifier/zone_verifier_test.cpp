@@ -89,7 +89,7 @@ TEST_F(Verifier, IsGivenTheZoneItsNameAndItsSerial) {
       *refusal("env | sort | tr '\\n' ' ' >&2; exit 1"),
       ::testing::EndsWith("program: exit status 1: LC_ALL=C PATH=/usr/local/sbin:"
                           "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin PWD=/ "
-                          "VERIFY_SERIAL=10 VERIFY_ZONE=example. VERIFY_ZONE_ON_STDIN=yes"));
+                          "VERIFY_SERIAL=10 VERIFY_ZONE=example. VERIFY_ZONE_ON_STDIN=yes "));
   EXPECT_EQ(refusal("read line; case \"$line\" in 'example.'*SOA*) ;; *) exit 1;; esac\n"
                     "[ $(cat | wc -l) = 9 ]"),
             std::nullopt);
