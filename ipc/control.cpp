@@ -140,8 +140,10 @@ Status check_if_serial(const std::string& name, const json& args) {
   const auto given = args.find("if_serial");
   if (given == args.end()) return {};
   if (given->is_number_unsigned() && given->get<std::uint64_t>() <= UINT32_MAX) return {};
-  return fail(Errc::kInvalid, "arguments of the request: if_serial: {} is no serial, which has 32 "
-                              "bits", given->is_number() ? given->dump() : "the value");
+  return fail(Errc::kInvalid,
+              "arguments of the request: if_serial: {} is no serial, which has 32 "
+              "bits",
+              given->is_number() ? given->dump() : "the value");
 }
 
 }  // namespace

@@ -50,7 +50,6 @@ constexpr std::uint8_t kDsSha1 = 1;
 constexpr std::uint8_t kDsSha256 = 2;
 constexpr std::uint8_t kDsSha384 = 4;  // RFC 6605 §2; 3 is GOST, which nobody uses
 
-
 const AlgorithmRow* find_algorithm(std::uint8_t number) noexcept {
   const auto found = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
                                   [&](const AlgorithmRow& row) { return row.number == number; });

@@ -322,11 +322,10 @@ Result<json> RecordControl::unset(const Request& request) {
 void RecordControl::commit(const Request& request, const Reply& reply) {
   auto names = names_of(request);
   if (!names) return reply(pass(names));
-  transactions_.commit(*names, if_serial_of(request), parts_.configuration.runtime->limits,
-                       [reply](Result<ipc::ZoneCommitResult> result) {
-                         reply(as_json(std::move(result)));
-                       },
-                       request.session);
+  transactions_.commit(
+      *names, if_serial_of(request), parts_.configuration.runtime->limits,
+      [reply](Result<ipc::ZoneCommitResult> result) { reply(as_json(std::move(result))); },
+      request.session);
 }
 
 Result<json> RecordControl::abort(const Request& request) {

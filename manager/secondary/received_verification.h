@@ -43,11 +43,10 @@ class ReceivedVerification {
 
   /// Begins in a thread of the pool, or of the program's; on the commit loop. Changesets are
   /// applied to the version that is served now, in a private draft; `base_is_valid` says that this
-  /// version was verified, so that the changes alone may decide the signatures. `done` is called on the commit loop. When the returned
-  /// object ends, the work is given up, which the verdict says.
-  [[nodiscard]] std::shared_ptr<void> run(const dns::Name& zone, Judges judges,
-                                          bool base_is_valid, TransferResult&& transfer,
-                                          Done done);
+  /// version was verified, so that the changes alone may decide the signatures. `done` is called on
+  /// the commit loop. When the returned object ends, the work is given up, which the verdict says.
+  [[nodiscard]] std::shared_ptr<void> run(const dns::Name& zone, Judges judges, bool base_is_valid,
+                                          TransferResult&& transfer, Done done);
 
  private:
   struct Work;

@@ -324,9 +324,8 @@ void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
     take(attempt, std::move(taken));
   };
   ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
-  zones_.find(attempt->zone)->second.verification =
-      verification.run(attempt->zone, std::move(judges), base_is_valid, std::move(result),
-                       std::move(done));
+  zones_.find(attempt->zone)->second.verification = verification.run(
+      attempt->zone, std::move(judges), base_is_valid, std::move(result), std::move(done));
 }
 
 void Refresher::take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {

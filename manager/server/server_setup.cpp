@@ -125,8 +125,8 @@ void Server::make_zone_services() {
       SignatureWatch::Options{usable_processors(), unix_seconds});
   zones_.signatures->start();
   if (services_.copying_image) zones_.signatures->hold();
-  zones_.verifiers = std::make_unique<ZoneVerifiers>(ZoneVerifiers::Rights{
-      host_.launcher ? &*host_.launcher : nullptr, host_.worker_user});
+  zones_.verifiers = std::make_unique<ZoneVerifiers>(
+      ZoneVerifiers::Rights{host_.launcher ? &*host_.launcher : nullptr, host_.worker_user});
   zones_.loader = std::make_unique<ZoneLoader>(io_, background_.pool(), usable_processors(),
                                                *data_->store, *data_->slots, *services_.committer,
                                                *services_.changes, configuration_.runtime->limits);

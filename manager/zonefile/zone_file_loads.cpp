@@ -162,8 +162,11 @@ void ZoneFileLoads::run_files(LoadKind kind, const RuntimePtr& runtime, NextZone
     const auto index = next();
     if (!index) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
-    return LoadJob{dns::Name(zones[*index].name), zones.path(*index), false,
-                   zones[*index].options->serial_policy, zones[*index].options->verify,
+    return LoadJob{dns::Name(zones[*index].name),
+                   zones.path(*index),
+                   false,
+                   zones[*index].options->serial_policy,
+                   zones[*index].options->verify,
                    verifier_of_ ? verifier_of_(*zones[*index].options) : nullptr};
   };
   auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {

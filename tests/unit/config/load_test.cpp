@@ -424,12 +424,10 @@ TEST(Configuration, RefusesWrongValues) {
       {"zones: [{name: a, file: ''}]", "zones[0].file: is empty"},
       {"zones: [{name: a, file: f, serial-policy: up}]",
        "'up' is none of increment, unixtime, date"},
-      {"zones: [{name: a, file: f, verify: strict}]",
-       "'strict' is none of off, warn, refuse"},
+      {"zones: [{name: a, file: f, verify: strict}]", "'strict' is none of off, warn, refuse"},
       {"zones: [{name: a, file: f, verify-command: [check, -v]}]",
        "zones[0].verify-command: begins with no absolute path"},
-      {"zones: [{name: a, file: f, verify-command: /usr/bin/check}]",
-       "zones[0].verify-command: "},
+      {"zones: [{name: a, file: f, verify-command: /usr/bin/check}]", "zones[0].verify-command: "},
       {"zones: [{name: a, file: f, verify-time: 0}]", "zones[0].verify-time: 0 is not between"},
   };
   for (const auto& [text, expected] : cases)

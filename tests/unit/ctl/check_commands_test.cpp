@@ -82,11 +82,12 @@ TEST_F(Checks, FilesAndAddressesThatAreNotThereAreWarnings) {
 TEST_F(Checks, ProgramsThatCannotJudgeZonesAreErrors) {
   write("f", kZone);
   const auto program = write("check", "#!/bin/sh\n");
-  const auto path = write("p.yaml", fmt::format(
-      "server: {{user: '{}'}}\n"
-      "templates: [{{name: judged, verify-command: [{}, -v]}}]\n"
-      "zones:\n- {{name: a, file: f, template: judged}}\n"
-      "- {{name: b, file: f, template: judged}}\n", ::geteuid(), program));
+  const auto path =
+      write("p.yaml", fmt::format("server: {{user: '{}'}}\n"
+                                  "templates: [{{name: judged, verify-command: [{}, -v]}}]\n"
+                                  "zones:\n- {{name: a, file: f, template: judged}}\n"
+                                  "- {{name: b, file: f, template: judged}}\n",
+                                  ::geteuid(), program));
   EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
   EXPECT_EQ(err_.str(), fmt::format("verify-command: {} is not executable\n", program));
   ::chmod(program.c_str(), 0757);
