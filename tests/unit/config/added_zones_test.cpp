@@ -80,7 +80,7 @@ TEST_F(AddedList, MistakesNameFileLineAndCause) {
 }
 
 TEST_F(AddedList, NamesNoProgramsAndTakesNoneAway) {
-  for (const char* command : {"[\"/bin/sh\"]", "[\"/bin/true\",\"-x\"]"})
+  for (const char* command : {"[\"/bin/sh\"]", "[\"/bin/true\",\"-x\"]", "[]"})
     EXPECT_THAT(load(fmt::format("a.test. a t {{\"verify-command\":{}}}\n", command)).errors,
                 ElementsAre(HasSubstr("verify-command: only the configuration names programs")))
         << command;
