@@ -386,8 +386,9 @@ class CommandLine {
       return command;
     };
     const auto with_serial = [this](CLI::App* command) {
-      command->add_option("--if-serial", arguments_.if_serial,
-                          "refuse if a zone has another serial");
+      command
+          ->add_option("--if-serial", arguments_.if_serial, "refuse if a zone has another serial")
+          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{UINT32_MAX}));
     };
     const auto with_owner = [this](CLI::App* command) {
       command->add_option("name", arguments_.zone, "name of the zone")->required();
