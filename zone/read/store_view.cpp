@@ -162,10 +162,9 @@ ZoneFigures ZoneFigures::of(const ZoneView& zone) noexcept {
 std::uint64_t ZoneView::history_bytes() const noexcept { return entry_->history_bytes; }
 bool ZoneView::has_snapshots() const noexcept { return entry_->snapshots != 0; }
 bool ZoneView::has_shared_sets() const noexcept { return entry_->shared != 0; }
-std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
-std::uint64_t ZoneView::source_bytes() const noexcept { return entry_->source_bytes; }
-std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }
-std::uint32_t ZoneView::source_stamp() const noexcept { return entry_->source_stamp; }
+ZoneFileInfo ZoneView::source() const noexcept {
+  return {entry_->source_mtime_ns, entry_->source_bytes, entry_->source_hash, entry_->source_stamp};
+}
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
 
 ByteView ZoneView::settings_bytes() const noexcept {
@@ -219,29 +218,25 @@ Match ZoneView::lookup(dns::NameView name, Wanted wanted) const noexcept {
   if (!loaded()) return {};
   const std::size_t apex_labels = apex().label_count();
   const ByteView labels = relative_labels(name, apex());
-  return labels.empty() ? lookup_apex(apex_labels)
-                        : lookup_below(labels, TrieKey(labels), apex_labels, wanted);
+  return lookup_below(labels, TrieKey(labels), apex_labels, wanted);
 }
 
 Match ZoneView::lookup(const NameKey& key, Wanted wanted) const noexcept {
   if (!loaded()) return {};
   const std::size_t apex_labels = apex().label_count();
   const ByteView labels = relative_labels(key.name(), apex());
-  return labels.empty() ? lookup_apex(apex_labels)
-                        : lookup_below(labels, key.below(apex_labels), apex_labels, wanted);
-}
-
-Match ZoneView::lookup_apex(std::size_t apex_labels) const noexcept {
-  Match match;
-  match.exact = record(entry_->apex);
-  match.damaged = !match.exact;
-  match.encloser_labels = static_cast<std::uint8_t>(apex_labels);
-  return match;
+  return lookup_below(labels, key.below(apex_labels), apex_labels, wanted);
 }
 
 inline Match ZoneView::lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
                                     Wanted wanted) const noexcept {
   Match match;
+  if (labels.empty()) {
+    match.exact = record(entry_->apex);
+    match.damaged = !match.exact;
+    match.encloser_labels = static_cast<std::uint8_t>(apex_labels);
+    return match;
+  }
   const Trie trie = names();
   TrieMatch found;
   TriePath path;

@@ -147,6 +147,15 @@ struct Nsec3Parameters {  // RFC 5155 §4
   ByteView salt;
 };
 
+/// The source of a zone's data, stored with the zone so that a restart can detect an edited file.
+struct ZoneFileInfo {
+  std::int64_t file_mtime_ns = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t hash = 0;   ///< of the file's content (base/content_hash.h), 0 = not known
+  std::uint32_t stamp = 0;  ///< of its inode's state (manager/zonefile/merge_base.h), 0 = not known
+  bool operator==(const ZoneFileInfo&) const = default;
+};
+
 /// One zone of a version. Trivially copyable.
 class ZoneView {
  public:
@@ -216,12 +225,8 @@ class ZoneView {
   [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
   [[nodiscard]] std::uint64_t settings_tag()
       const noexcept;  ///< equal tags = equal settings: cacheable
-  /// Modification time, size, hash and stamp of the zone file that is the data's source
-  /// (ZoneFileInfo); 0 for another source.
-  [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
-  [[nodiscard]] std::uint64_t source_bytes() const noexcept;
-  [[nodiscard]] std::uint64_t source_hash() const noexcept;
-  [[nodiscard]] std::uint32_t source_stamp() const noexcept;
+  /// The zone file that is the data's source; a time of 0 for another source.
+  [[nodiscard]] ZoneFileInfo source() const noexcept;
 
  private:
   friend class StoreView;
@@ -236,7 +241,6 @@ class ZoneView {
   friend struct ZoneFigures;
   [[nodiscard]] Match lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
                                    Wanted wanted) const noexcept;
-  [[nodiscard]] Match lookup_apex(std::size_t apex_labels) const noexcept;
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
