@@ -20,6 +20,11 @@ Result<std::string> read_regular_file(const std::string& path);
 Result<Fd> open_regular_file(const std::string& path);
 Result<std::string> read_open_file(const Fd& fd, const std::string& path);
 
+/// Why the file at `path` may not be run for the manager, whose user is `manager`; empty = it may.
+/// It has to be a program that nobody but root and that user can replace or edit: whoever can edit
+/// it decides what is served.
+[[nodiscard]] std::string program_problem(const std::string& path, std::uint32_t manager);
+
 /// `fingerprint` with a text folded in, never 0. Not collision-resistant: an attacker can make
 /// texts with the same fingerprint.
 std::uint64_t fold_text(std::uint64_t fingerprint, std::string_view text) noexcept;

@@ -139,6 +139,23 @@ void read_path(const Value& value, std::string& out) {
   out = (std::filesystem::path(value.context().folder) / *text).lexically_normal().string();
 }
 
+void read_command(const Value& value, std::vector<std::string>& out) {
+  constexpr std::size_t kMostWords = 64;
+  constexpr std::size_t kMostBytes = 4096;
+  out.clear();
+  std::size_t bytes = 0;
+  value.for_each([&](const Value& element) {
+    const auto word = printable(element, kMaxPathBytes);
+    if (!word) return;
+    bytes += word->size();
+    out.emplace_back(*word);
+  });
+  if (!out.empty() && !out.front().starts_with('/'))
+    value.fail("begins with no absolute path of a program; there is no shell");
+  if (out.size() > kMostWords || bytes > kMostBytes)
+    value.fail(fmt::format("has more than {} words or {} bytes", kMostWords, kMostBytes));
+}
+
 void read_relative_path(const Value& value, std::string& out) {
   if (const auto text = printable(value, kMaxPathBytes)) out = *text;
 }

@@ -70,6 +70,8 @@ void read_host_names(const Value& value, std::vector<std::string>& out);
 /// A name that a network interface may have; at most 15 bytes.
 void read_interface(const Value& value, std::string& out);
 void read_path(const Value& value, std::string& out);           ///< made absolute
+/// A program by its absolute path, and its arguments; an empty list is no program.
+void read_command(const Value& value, std::vector<std::string>& out);
 void read_relative_path(const Value& value, std::string& out);  ///< as written
 
 void read_size(const Value& value, std::uint64_t min, std::uint64_t max, std::uint64_t& out);

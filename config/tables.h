@@ -258,6 +258,8 @@ inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
     field<&ZoneOptions::member_of, read_member_of>("member-of"),
     word_field<&ZoneOptions::verify, kSignaturePolicies>("verify"),
+    field<&ZoneOptions::verify_command, read_command>("verify-command"),
+    field<&ZoneOptions::verify_time, read_duration_in<1000, kMsPerHour>>("verify-time"),
 };
 
 /// Sections to which templates and zones may refer.

@@ -111,6 +111,7 @@ void add_catalog_zones(Context& context) {
     options.allow_update.clear();
     options.export_interval.reset();
     options.forward_updates = false;
+    options.verify_command.clear();  // of the members' zones: a catalog is no zone to serve
     options.catalog.reset();
     options.catalog_group.clear();
     const std::string file =

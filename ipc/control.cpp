@@ -133,10 +133,24 @@ Status take_free_arguments(const json& args, ControlRequest& request) {
   return {};
 }
 
+/// A number beyond 32 bits must not pass for an absent one: the change would be made whatever the
+/// serial is. Of other requests the member means nothing, and older clients send kAbsent.
+Status check_if_serial(const std::string& name, const json& args) {
+  if ((name != verb::kZoneBegin && name != verb::kZoneCommit) || !args.is_object()) return {};
+  const auto given = args.find("if_serial");
+  if (given == args.end()) return {};
+  if (given->is_number_unsigned() && given->get<std::uint64_t>() <= UINT32_MAX) return {};
+  return fail(Errc::kInvalid,
+              "arguments of the request: if_serial: {} is no serial, which has 32 "
+              "bits",
+              given->is_number() ? given->dump() : "the value");
+}
+
 }  // namespace
 
 json request_to_json(const ControlRequest& request) {
   json args = request;
+  if (request.if_serial == kAbsent) args.erase("if_serial");
   if (!request.value.empty()) args["value"] = json::parse(request.value, nullptr, false);
   for (const std::string& zone : request.zones)
     args["zones"].push_back(json::parse(zone, nullptr, false));
@@ -155,6 +169,8 @@ Result<ControlRequest> request_from_json(const json& message) {
   if (args.is_object() && std::any_of(args.begin(), args.end(),
                                       [](const json& one) { return one.is_number_float(); }))
     return fail(Errc::kInvalid, "arguments of the request: a member is no whole number");
+  if (auto serial = check_if_serial(verb->get_ref<const std::string&>(), args); !serial)
+    return pass(serial);
   auto request = read_json<ControlRequest>(args);
   if (!request) return fail(Errc::kInvalid, "arguments of the request: {}", request.error().text);
   if (auto taken = take_free_arguments(args, *request); !taken) return pass(taken);

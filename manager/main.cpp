@@ -3,16 +3,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "config/load.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
+#include "manager/server/server.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
-#include "manager/server/server.h"
 #include "manager/start/take_over.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/systemd/descriptor_store.h"
+#include "manager/verifier/verifier_process.h"
 #include "manager/workers/launcher.h"
 
 namespace {
@@ -102,6 +104,9 @@ int run_manager(manager::Server::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Before the command line is parsed: the words behind it are an operator's program and its own.
+  if (argc > 1 && std::string_view(argv[1]) == "--verifier")
+    std::_Exit(manager::run_verifier({argv + 2, argv + argc}));
   CLI::App app{"The manager of Pando: owns the zone store, the sockets and the workers"};
   manager::Server::Options options;
   int launcher = -1;

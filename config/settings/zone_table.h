@@ -42,6 +42,9 @@ struct ZoneOptions {
   RareValue<dns::Name> member_of;
   bool forward_updates = false;
   SignaturePolicy verify = SignaturePolicy::kWarn;
+  /// A program that judges each new version, and its arguments; empty = none.
+  std::vector<std::string> verify_command;
+  std::chrono::milliseconds verify_time = std::chrono::minutes(1);  ///< for its verdict
   [[nodiscard]] bool is_secondary() const noexcept { return !primaries.empty(); }
   bool operator==(const ZoneOptions&) const = default;
 };

@@ -14,12 +14,14 @@
 #include "base/address.h"
 #include "base/progress.h"
 #include "base/unix_time.h"
+#include "config/files.h"
 #include "config/load.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/progress_bar.h"
 #include "ctl/commands/zone_lint.h"
 #include "dns/zonefile/zone_scanner.h"
+#include "ipc/privileges.h"
 #include "shm/store.h"
 #include "zone/build/broken_rules.h"
 #include "zone/build/draft.h"
@@ -215,6 +217,21 @@ void check_files(const config::Settings& settings, std::vector<std::string>& war
   });
 }
 
+/// Without its program a zone gets no new version.
+void check_programs(const config::Settings& settings, std::vector<std::string>& errors) {
+  Problems problems(errors);
+  const auto user = ipc::user_id(settings.server.user);
+  std::set<std::string> checked;
+  for (const config::ZoneOptions& options : settings.zones.options()) {
+    if (options.verify_command.empty()) continue;
+    const std::string& program = options.verify_command.front();
+    if (!checked.insert(program).second) continue;
+    if (const auto problem = config::program_problem(program, user ? *user : ::geteuid());
+        !problem.empty())
+      problems.add(fmt::format("verify-command: {}", problem));
+  }
+}
+
 void check_all_zones(const config::Settings& settings, const Output& output,
                        std::vector<std::string>& errors) {
   Problems problems(errors);
@@ -234,6 +251,7 @@ int check_config(const std::string& path, Output output, bool zones) {
   const config::ZoneTable& table = result.settings.zones;
   if (result.ok()) {
     check_addresses(result.settings, result.warnings);
+    check_programs(result.settings, result.errors);
     if (zones)
       check_all_zones(result.settings, output, result.errors);
     else

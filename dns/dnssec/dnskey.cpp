@@ -4,6 +4,7 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
@@ -44,6 +45,10 @@ constexpr std::array<AlgorithmRow, 8> kAlgorithms = {{
     {15, Family::kEddsa, "ED25519", nullptr, 32},
     {16, Family::kEddsa, "ED448", nullptr, 57},
 }};
+
+constexpr std::uint8_t kDsSha1 = 1;
+constexpr std::uint8_t kDsSha256 = 2;
+constexpr std::uint8_t kDsSha384 = 4;  // RFC 6605 §2; 3 is GOST, which nobody uses
 
 const AlgorithmRow* find_algorithm(std::uint8_t number) noexcept {
   const auto found = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
@@ -112,6 +117,46 @@ std::uint16_t key_tag(ByteView dnskey_rdata) noexcept {
   for (std::size_t i = 0; i < dnskey_rdata.size(); ++i)
     sum += i % 2 == 0 ? static_cast<std::uint32_t>(dnskey_rdata[i]) << 8 : dnskey_rdata[i];
   return static_cast<std::uint16_t>(sum + (sum >> 16));
+}
+
+std::optional<DsFields> parse_ds(ByteView rdata) noexcept {
+  constexpr std::size_t kFixedOctets = 4;
+  if (rdata.size() <= kFixedOctets) return std::nullopt;
+  return DsFields{static_cast<std::uint16_t>(rdata[0] << 8U | rdata[1]), rdata[2], rdata[3],
+                  rdata.subspan(kFixedOctets)};
+}
+
+bool is_supported_digest(std::uint8_t digest_type) noexcept {
+  return digest_type == kDsSha1 || digest_type == kDsSha256 || digest_type == kDsSha384;
+}
+
+bool matches(const DsFields& ds, NameView owner, ByteView dnskey_rdata) {
+  const auto key = parse_dnskey(dnskey_rdata);
+  if (!key || !key->is_zone_key() || key->is_revoked() || key->algorithm != ds.algorithm ||
+      key_tag(dnskey_rdata) != ds.key_tag)
+    return false;
+  const Name folded = Name(owner).folded();
+  Bytes octets(folded.view().bytes().begin(), folded.view().bytes().end());
+  octets.insert(octets.end(), dnskey_rdata.begin(), dnskey_rdata.end());
+  std::array<std::uint8_t, SHA384_DIGEST_LENGTH> digest{};
+  std::size_t size = 0;
+  switch (ds.digest_type) {
+    case kDsSha1:
+      SHA1(octets.data(), octets.size(), digest.data());
+      size = SHA_DIGEST_LENGTH;
+      break;
+    case kDsSha256:
+      SHA256(octets.data(), octets.size(), digest.data());
+      size = SHA256_DIGEST_LENGTH;
+      break;
+    case kDsSha384:
+      SHA384(octets.data(), octets.size(), digest.data());
+      size = SHA384_DIGEST_LENGTH;
+      break;
+    default:
+      return false;
+  }
+  return std::ranges::equal(ds.digest, ByteView(digest.data(), size));
 }
 
 bool is_supported_algorithm(std::uint8_t algorithm) noexcept {

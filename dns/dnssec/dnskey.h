@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "dns/name.h"
 
 // OpenSSL's types, used in dnskey.cpp only.
 struct evp_md_ctx_st;
@@ -34,6 +35,24 @@ struct DnskeyFields {
 
 /// The key tag (RFC 4034 appendix B) of DNSKEY RDATA. Not for algorithm 1, whose tag differs.
 [[nodiscard]] std::uint16_t key_tag(ByteView dnskey_rdata) noexcept;
+
+/// The fields of DS RDATA (RFC 4034 §5.1); `digest` is a view into it.
+struct DsFields {
+  std::uint16_t key_tag = 0;
+  std::uint8_t algorithm = 0;
+  std::uint8_t digest_type = 0;
+  ByteView digest;
+};
+
+/// Nullopt for RDATA cut short.
+[[nodiscard]] std::optional<DsFields> parse_ds(ByteView rdata) noexcept;
+
+/// True for the digests of matches(): SHA-1, SHA-256 and SHA-384 (RFC 8624 §3.3).
+[[nodiscard]] bool is_supported_digest(std::uint8_t digest_type) noexcept;
+
+/// Whether the DS is one of this DNSKEY (RFC 4034 §5.1.4, RFC 4035 §5.2): a zone key that is not
+/// revoked, of the zone `owner`. False for unsupported digests.
+[[nodiscard]] bool matches(const DsFields& ds, NameView owner, ByteView dnskey_rdata);
 
 /// True for the algorithms of SignatureVerifier: RSASHA1 (5, and 7 as RFC 5155 names it), RSASHA256
 /// and RSASHA512 (8, 10; RFC 5702), ECDSA (13, 14; RFC 6605), Ed25519 and Ed448 (15, 16; RFC 8080).

@@ -41,11 +41,10 @@ Result<std::vector<dns::Name>> names_of(const ipc::ControlRequest& request) {
   return names;
 }
 
-Result<std::optional<dns::Serial>> if_serial_of(const ipc::ControlRequest& request) {
-  if (request.if_serial == ipc::kAbsent) return std::optional<dns::Serial>();
-  if (request.if_serial > UINT32_MAX)
-    return fail(Errc::kInvalid, "if_serial {} is no serial", request.if_serial);
-  return std::optional(dns::Serial{static_cast<std::uint32_t>(request.if_serial)});
+/// Of a request that ipc::request_from_json() has checked.
+std::optional<dns::Serial> if_serial_of(const ipc::ControlRequest& request) {
+  if (request.if_serial == ipc::kAbsent) return std::nullopt;
+  return dns::Serial{static_cast<std::uint32_t>(request.if_serial)};
 }
 
 Result<std::optional<dns::Ttl>> ttl_of(const ipc::ControlRequest& request) {
@@ -297,10 +296,8 @@ void RecordControl::explain_answer(const Request& request, const Reply& reply) {
 Result<json> RecordControl::begin(const Request& request) {
   auto names = names_of(request);
   if (!names) return pass(names);
-  auto serial = if_serial_of(request);
-  if (!serial) return pass(serial);
   const auto tied_to = request.while_connected ? request.connection : request.session;
-  return as_json(transactions_.begin(*names, *serial, request.session, tied_to));
+  return as_json(transactions_.begin(*names, if_serial_of(request), request.session, tied_to));
 }
 
 Result<json> RecordControl::set(const Request& request) {
@@ -325,13 +322,10 @@ Result<json> RecordControl::unset(const Request& request) {
 void RecordControl::commit(const Request& request, const Reply& reply) {
   auto names = names_of(request);
   if (!names) return reply(pass(names));
-  auto serial = if_serial_of(request);
-  if (!serial) return reply(pass(serial));
-  transactions_.commit(*names, *serial, parts_.configuration.runtime->limits,
-                       [reply](Result<ipc::ZoneCommitResult> result) {
-                         reply(as_json(std::move(result)));
-                       },
-                       request.session);
+  transactions_.commit(
+      *names, if_serial_of(request), parts_.configuration.runtime->limits,
+      [reply](Result<ipc::ZoneCommitResult> result) { reply(as_json(std::move(result))); },
+      request.session);
 }
 
 Result<json> RecordControl::abort(const Request& request) {

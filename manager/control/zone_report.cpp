@@ -6,6 +6,7 @@
 #include "base/unix_time.h"
 #include "ipc/control_json.h"
 #include "shm/side_table.h"
+#include "zone/dnssec/zone_verification.h"
 
 namespace pando::manager {
 
@@ -136,7 +137,16 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
   if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
   if (text.empty()) text = catalog_problem(zone.apex());
+  if (text.empty()) text = delegation_problem(zone);
   return text;
+}
+
+/// Looked up anew each time: a change of either zone would outdate what was known.
+std::string ZoneReport::delegation_problem(const zone::ZoneView& zone) const {
+  const dns::NameView apex = zone.apex();
+  if (apex.is_root() || !zone.loaded()) return {};
+  const zone::ZoneView parent = parts_.services.committer->current().find_zone(apex.parent());
+  return parent ? zone::delegation_problem(parent, zone) : std::string();
 }
 
 std::string ZoneReport::catalog_problem(dns::NameView zone) const {

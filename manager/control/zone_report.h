@@ -41,6 +41,7 @@ class ZoneReport {
   void add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
   void add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
   [[nodiscard]] std::string catalog_problem(dns::NameView zone) const;
+  [[nodiscard]] std::string delegation_problem(const zone::ZoneView& zone) const;
   [[nodiscard]] std::string problem_of(const zone::ZoneView& zone, bool secondary) const;
 
   Parts parts_;

@@ -38,6 +38,13 @@ bool is_news(const Committer& committer, const PersistentTimers& timers, const d
          serial.ahead_of(view.serial());
 }
 
+/// Whether data of the zone are served only if their signatures are right (`verify: refuse`).
+bool refuses_faults(const Runtime& runtime, const dns::Name& zone) {
+  const config::ZoneTable& zones = runtime.settings.zones;
+  const auto index = zones.find(zone);
+  return index && zones[*index].options->verify == config::SignaturePolicy::kRefuse;
+}
+
 }  // namespace
 
 struct Refresher::Attempt {
@@ -293,27 +300,29 @@ void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
     log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
                  to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
   attempt->whole = result->content == TransferParser::Content::kZone;
-  if (must_be_valid(*runtime_, attempt->zone, *result)) return verify(attempt, std::move(*result));
+  Judges judges{refuses_faults(*runtime_, attempt->zone), hooks_.verifier_of(attempt->zone)};
+  if (judges && result->content != TransferParser::Content::kUpToDate)
+    return verify(attempt, std::move(judges), std::move(*result));
   take(attempt, std::move(*result));
 }
 
 /// A refused IXFR may be the fault of our version: then the whole zone has none.
-void Refresher::verify(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
+                       TransferResult&& result) {
   const zone::ZoneView served = committer_.current().zone_at(attempt->zone);
   const bool base_is_valid = served && served.loaded() && hooks_.is_verified(served);
-  auto done = [this, attempt, alive = alive_](Verdict&& verdict, TransferResult&& taken) {
+  auto done = [this, attempt, alive = alive_](Judgement&& judgement, TransferResult&& taken) {
     if (!*alive) return;
     if (!wanted(*attempt)) return drop(attempt);
     zones_.find(attempt->zone)->second.verification.reset();
-    if (const std::string faults = faults_text(verdict.found); !faults.empty())
-      return failed(attempt, Error{Errc::kInvalid, "refused, as it is not valid: " + faults},
-                    !attempt->whole);
-    attempt->verdict = std::move(verdict);
+    if (!judgement.refusal.empty())
+      return failed(attempt, Error{Errc::kInvalid, judgement.refusal}, !attempt->whole);
+    attempt->verdict = std::move(judgement.signatures);
     take(attempt, std::move(taken));
   };
   ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
-  zones_.find(attempt->zone)->second.verification =
-      verification.run(attempt->zone, base_is_valid, std::move(result), std::move(done));
+  zones_.find(attempt->zone)->second.verification = verification.run(
+      attempt->zone, std::move(judges), base_is_valid, std::move(result), std::move(done));
 }
 
 void Refresher::take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {

@@ -21,6 +21,7 @@
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
 #include "manager/secondary/refresh_cycle.h"
+#include "manager/secondary/received_verification.h"
 #include "manager/secondary/refresh_slots.h"
 #include "manager/secondary/transfer_in.h"
 #include "shm/slots.h"
@@ -68,6 +69,10 @@ class Refresher {
     /// needs refresh_now().
     std::function<Status(const dns::Name& zone)> may_change = [](const dns::Name&) {
       return Status();
+    };
+    /// The program that judges the zone's data before they are served; null: none.
+    std::function<ZoneVerifierPtr(const dns::Name& zone)> verifier_of = [](const dns::Name&) {
+      return ZoneVerifierPtr();
     };
     /// One more transfer in or failed attempt of the zone.
     std::function<void(const dns::Name& zone, ipc::ZoneCounter counter)> count =
@@ -148,7 +153,7 @@ class Refresher {
   bool wanted(const Attempt& attempt) const;
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
-  void verify(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void verify(const std::shared_ptr<Attempt>& attempt, Judges judges, TransferResult&& result);
   void take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void apply_changesets(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
   void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);

@@ -147,6 +147,7 @@ void Server::end_parts() {
   zones_.forwarder->stop();
   services_.changes->stop();
   network_->stop();
+  zones_.verifiers->stop();
   if (control_.socket) control_.socket->close();
 }
 

@@ -66,6 +66,7 @@ class Server {
   void in_line(const Status& status, std::uint64_t zones_with_data);
   [[nodiscard]] systemd::Readiness::Hooks readiness_hooks();
   [[nodiscard]] config::SignaturePolicy signature_policy(const dns::Name& zone) const;
+  [[nodiscard]] ZoneVerifierPtr verifier_of(const dns::Name& zone);
   void zone_transferred(const dns::Name& zone, bool had_data);
   [[nodiscard]] bool reads_journal() const;
   void published();

@@ -164,6 +164,12 @@ config::SignaturePolicy Server::signature_policy(const dns::Name& zone) const {
   return index ? zones[*index].options->verify : config::SignaturePolicy::kOff;
 }
 
+ZoneVerifierPtr Server::verifier_of(const dns::Name& zone) {
+  const config::ZoneTable& zones = configuration_.runtime->settings.zones;
+  const auto index = zones.find(zone);
+  return index ? zones_.verifiers->of(*zones[*index].options) : nullptr;
+}
+
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   zones_.loads->transferred(zone, had_data);
   const config::ZoneTable& zones = configuration_.runtime->settings.zones;

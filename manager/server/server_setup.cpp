@@ -125,6 +125,8 @@ void Server::make_zone_services() {
       SignatureWatch::Options{usable_processors(), unix_seconds});
   zones_.signatures->start();
   if (services_.copying_image) zones_.signatures->hold();
+  zones_.verifiers = std::make_unique<ZoneVerifiers>(
+      ZoneVerifiers::Rights{host_.launcher ? &*host_.launcher : nullptr, host_.worker_user});
   zones_.loader = std::make_unique<ZoneLoader>(io_, background_.pool(), usable_processors(),
                                                *data_->store, *data_->slots, *services_.committer,
                                                *services_.changes, configuration_.runtime->limits);
@@ -136,6 +138,8 @@ void Server::make_zone_services() {
       [this](const dns::Name& secondary) { zones_.secondaries->looked_at(secondary); });
   if (services_.copying_image) zones_.loads->hold_copies();
   zones_.loads->on_served([this](const dns::Name& zone) { zones_.signatures->served(zone); });
+  zones_.loads->judge_by(
+      [this](const config::ZoneOptions& options) { return zones_.verifiers->of(options); });
   zones_.exports = std::make_unique<ZoneExports>(
       io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
       [this] { return make_history(*data_->journal); }, ZoneExports::Options{});
@@ -153,6 +157,7 @@ void Server::make_zone_services() {
           },
           [this](const zone::ZoneView& zone) { return zones_.signatures->is_verified(zone); },
           [this](const dns::Name& zone) { return zones_.frozen->check(zone); },
+          [this](const dns::Name& zone) { return verifier_of(zone); },
           [this](const dns::Name& zone, ipc::ZoneCounter counter) {
             if (auto& counts = data_->zone_counts)
               counts->count(ipc::zone_count_key(zone), static_cast<std::size_t>(counter));

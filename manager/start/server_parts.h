@@ -22,6 +22,7 @@
 #include "manager/support/heap_upkeep.h"
 #include "manager/update/update_queue.h"
 #include "manager/update/update_service.h"
+#include "manager/verifier/zone_verifier.h"
 #include "manager/zonefile/zone_copies.h"
 #include "manager/zonefile/zone_exports.h"
 #include "manager/zonefile/zone_file_loads.h"
@@ -61,6 +62,7 @@ struct StoreServices {
 struct ZoneServices {
   std::unique_ptr<FrozenZones> frozen;
   std::unique_ptr<SignatureWatch> signatures;
+  std::unique_ptr<ZoneVerifiers> verifiers;
   std::unique_ptr<ZoneLoader> loader;
   std::unique_ptr<ZoneCopies> copies;
   std::unique_ptr<ZoneFileLoads> loads;

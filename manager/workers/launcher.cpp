@@ -44,15 +44,21 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
+/// Pointers for exec, valid as long as the texts.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const auto& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 Result<Child> spawn_process(const std::vector<std::string>& words,
-                            const posix_spawn_file_actions_t* actions) {
-  std::vector<char*> arguments;
-  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+                            const posix_spawn_file_actions_t* actions,
+                            char* const* environment = environ) {
   const SpawnAttributes attributes;
   Child child;
   const int failed = ::posix_spawn(&child.pid, words[0].c_str(), actions, attributes.get(),
-                                   arguments.data(), environ);
+                                   pointers_to(words).data(), environment);
   if (failed != 0) {
     errno = failed;
     return fail_errno(fmt::format("posix_spawn {}", words[0]));
@@ -65,7 +71,19 @@ Result<Child> spawn_process(const std::vector<std::string>& words,
 
 // Requests to the launcher: one packet each; the answer is an byte (0 = done), and for a failure
 // the error's text. Words of a packet: u8 what, then the fields.
-enum class Ask : std::uint8_t { kCommand = 1, kSpawn = 2, kSignal = 3 };
+enum class Ask : std::uint8_t { kCommand = 1, kSpawn = 2, kSignal = 3, kVerifier = 4 };
+
+void put_texts(ipc::Encoder& out, const std::vector<std::string>& texts) {
+  out.u32(static_cast<std::uint32_t>(texts.size()));
+  for (const std::string& text : texts) out.text(text);
+}
+
+std::vector<std::string> take_texts(ipc::Decoder& in) {
+  std::vector<std::string> texts;
+  for (std::size_t left = in.count(sizeof(std::uint32_t)); left > 0; --left)
+    texts.push_back(in.text());
+  return texts;
+}
 
 Status wait_readable(int socket) {
   pollfd ready{socket, POLLIN, 0};
@@ -74,19 +92,6 @@ Status wait_readable(int socket) {
   if (count < 0) return fail_errno("poll");
   if (count == 0) return fail(Errc::kIo, "the launcher does not answer");
   return {};
-}
-
-Result<ipc::Packet> ask(int socket, const Bytes& request, const std::vector<int>& descriptors) {
-  auto sent = ipc::send_packet(socket, request, descriptors);
-  if (!sent) return pass(sent);
-  if (auto ready = wait_readable(socket); !ready) return pass(ready);
-  ipc::Packet answer;
-  auto got = ipc::receive_packet(socket, answer);
-  if (!got) return pass(got);
-  ipc::Decoder in(answer.data);
-  const bool failed = in.boolean();
-  if (!failed && !in.failed()) return answer;
-  return fail(Errc::kIo, "launcher: {}", in.text());
 }
 
 /// Uid of the process behind a pidfd, by its pid; the pidfd keeps the pid from being reused while
@@ -103,6 +108,19 @@ Result<std::uint32_t> owner_of(int pidfd) {
   while (status >> word)
     if (word == "Uid:" && status >> uid) return uid;
   return fail(Errc::kNotFound, "process {} has gone", pid);
+}
+
+/// The process that the launcher has started.
+Result<Child> child_of(Result<ipc::Packet> answer) {
+  if (!answer) return pass(answer);
+  ipc::Decoder in(answer->data);
+  in.boolean();
+  Child child;
+  child.pid = static_cast<pid_t>(in.u32());
+  if (auto whole = in.finish(); !whole) return pass(whole);
+  if (answer->descriptors.size() != 1) return fail(Errc::kInvalid, "the launcher sent no pidfd");
+  child.pidfd = std::move(answer->descriptors[0]);
+  return child;
 }
 
 /// The launcher's own side.
@@ -150,6 +168,9 @@ class LauncherProcess {
       case Ask::kSignal:
         done = signal_one(in, request);
         break;
+      case Ask::kVerifier:
+        done = spawn_a_verifier(in, request, out, descriptors);
+        break;
     }
     if (!done) {
       reply.clear();
@@ -177,7 +198,25 @@ class LauncherProcess {
     const bool pinned = in.boolean();
     const std::uint32_t cpu = in.u32();
     if (auto whole = in.finish(); !whole) return whole;
-    auto child = spawn_worker(command_, slot, pinned ? std::optional(cpu) : std::nullopt);
+    return tell(spawn_worker(command_, slot, pinned ? std::optional(cpu) : std::nullopt), out,
+                descriptors);
+  }
+
+  /// The manager chooses the program, and never its user: the new process gives up this one's
+  /// rights before it looks at the words.
+  Status spawn_a_verifier(ipc::Decoder& in, const ipc::Packet& request, ipc::Encoder& out,
+                          std::vector<int>& descriptors) {
+    VerifierCommand command{command_.user, take_texts(in), take_texts(in)};
+    if (auto whole = in.finish(); !whole) return whole;
+    VerifierDescriptors given{};
+    if (command_.user.empty() || command.words.empty() ||
+        request.descriptors.size() != given.size())
+      return fail(Errc::kInvalid, "not a verifier");
+    for (std::size_t i = 0; i < given.size(); ++i) given[i] = request.descriptors[i].get();
+    return tell(manager::spawn_verifier(command, given), out, descriptors);
+  }
+
+  Status tell(Result<Child> child, ipc::Encoder& out, std::vector<int>& descriptors) {
     if (!child) return pass(child);
     out.u32(static_cast<std::uint32_t>(child->pid));
     descriptors.push_back(child->pidfd.get());
@@ -237,6 +276,34 @@ Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
   return spawn_process(words, nullptr);
 }
 
+Result<Child> spawn_verifier(const VerifierCommand& command,
+                             const VerifierDescriptors& descriptors) {
+  std::vector<std::string> words{"/proc/self/exe", "--verifier", command.user};
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  for (std::size_t i = 0; i < descriptors.size(); ++i)
+    ::posix_spawn_file_actions_adddup2(&actions, descriptors[i], static_cast<int>(i));
+  auto child = spawn_process(words, &actions, pointers_to(command.environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  return child;
+}
+
+Result<ipc::Packet> Launcher::ask(const Bytes& request, const std::vector<int>& descriptors) const {
+  const std::lock_guard turn(*one_at_a_time_);
+  const int socket = socket_.get();
+  auto sent = ipc::send_packet(socket, request, descriptors);
+  if (!sent) return pass(sent);
+  if (auto ready = wait_readable(socket); !ready) return pass(ready);
+  ipc::Packet answer;
+  auto got = ipc::receive_packet(socket, answer);
+  if (!got) return pass(got);
+  ipc::Decoder in(answer.data);
+  const bool failed = in.boolean();
+  if (!failed && !in.failed()) return answer;
+  return fail(Errc::kIo, "launcher: {}", in.text());
+}
+
 Result<Launcher> Launcher::start(const WorkerCommand& command) {
   auto pair = ipc::packet_pair();
   if (!pair) return pass(pair);
@@ -255,7 +322,7 @@ Result<Launcher> Launcher::start(const WorkerCommand& command) {
   out.text(command.binary);
   out.text(command.run_directory);
   out.text(command.user);
-  if (auto told = ask(launcher.socket_.get(), request, {}); !told) return pass(told);
+  if (auto told = launcher.ask(request, {}); !told) return pass(told);
   return launcher;
 }
 
@@ -266,16 +333,17 @@ Result<Child> Launcher::spawn(std::uint32_t slot, std::optional<std::uint32_t> c
   out.u32(slot);
   out.boolean(cpu.has_value());
   out.u32(cpu.value_or(0));
-  auto answer = ask(socket_.get(), request, {});
-  if (!answer) return pass(answer);
-  ipc::Decoder in(answer->data);
-  in.boolean();
-  Child child;
-  child.pid = static_cast<pid_t>(in.u32());
-  if (auto whole = in.finish(); !whole) return pass(whole);
-  if (answer->descriptors.size() != 1) return fail(Errc::kInvalid, "the launcher sent no pidfd");
-  child.pidfd = std::move(answer->descriptors[0]);
-  return child;
+  return child_of(ask(request, {}));
+}
+
+Result<Child> Launcher::spawn_verifier(const VerifierCommand& command,
+                                       const VerifierDescriptors& descriptors) const {
+  Bytes request;
+  ipc::Encoder out(request);
+  out.u8(static_cast<std::uint8_t>(Ask::kVerifier));
+  put_texts(out, command.words);
+  put_texts(out, command.environment);
+  return child_of(ask(request, {descriptors.begin(), descriptors.end()}));
 }
 
 Status Launcher::signal(int pidfd, int signal_number) const {
@@ -283,7 +351,7 @@ Status Launcher::signal(int pidfd, int signal_number) const {
   ipc::Encoder out(request);
   out.u8(static_cast<std::uint8_t>(Ask::kSignal));
   out.u32(static_cast<std::uint32_t>(signal_number));
-  auto answer = ask(socket_.get(), request, {pidfd});
+  auto answer = ask(request, {pidfd});
   if (!answer) return pass(answer);
   return {};
 }

@@ -2,12 +2,18 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "ipc/packet_socket.h"
 
 namespace pando::manager {
 
@@ -34,21 +40,42 @@ struct WorkerCommand {
 Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
                            std::optional<std::uint32_t> cpu);
 
+/// A program of the operator that judges a zone (manager/verifier).
+struct VerifierCommand {
+  std::string user;                      ///< the program becomes it; empty = stays the caller's
+  std::vector<std::string> words;        ///< the program's path and its arguments
+  std::vector<std::string> environment;  ///< all of it, as `NAME=VALUE`
+};
+/// Descriptors that the process gets as 0 to 3; see manager/verifier/verifier_process.h.
+using VerifierDescriptors = std::array<int, 4>;
+
+/// Starts `/proc/self/exe --verifier`, the process around the operator's program.
+Result<Child> spawn_verifier(const VerifierCommand& command,
+                             const VerifierDescriptors& descriptors);
+
 /// The manager's end of a small process that keeps the right to change users when the manager gives
-/// it up: a root process, or one with CAP_SETUID and CAP_SETGID. It does nothing but start workers,
-/// which become the worker's user, and signal processes of that user (the manager's user may not).
+/// it up: a root process, or one with CAP_SETUID and CAP_SETGID. It does nothing but start workers
+/// and verifiers, which become the worker's user, and signal processes of that user (the manager's
+/// user may not). Any thread may ask it.
 class Launcher {
  public:
   /// Starts `/proc/self/exe --launcher FD`. Before the manager drops its privileges.
   static Result<Launcher> start(const WorkerCommand& command);
 
-  /// Both wait for the launcher's answer, some 100 µs.
+  /// All wait for the launcher's answer, some 100 µs.
   Result<Child> spawn(std::uint32_t slot, std::optional<std::uint32_t> cpu) const;
   Status signal(int pidfd, int signal_number) const;
+  /// As the free function, but whatever `command.user` says, the user is the worker's.
+  Result<Child> spawn_verifier(const VerifierCommand& command,
+                               const VerifierDescriptors& descriptors) const;
 
  private:
-  explicit Launcher(Fd socket) noexcept : socket_(std::move(socket)) {}
+  explicit Launcher(Fd socket) : socket_(std::move(socket)) {}
+  Result<ipc::Packet> ask(const Bytes& request, const std::vector<int>& descriptors) const;
+
   Fd socket_;
+  /// An answer belongs to the request before it.
+  std::unique_ptr<std::mutex> one_at_a_time_ = std::make_unique<std::mutex>();
 };
 
 /// Body of `pando-manager --launcher FD`; call it first thing in main when the option is there.

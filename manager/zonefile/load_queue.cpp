@@ -59,12 +59,14 @@ void LoadQueue::add(LoadRequest request) {
   of(request.kind).requests.push_back(std::make_shared<QueuedRequest>(std::move(request)));
 }
 
-std::array<LoadKind, 2> LoadQueue::kinds() const noexcept {
-  if (kinds_[0].busy <= kinds_[1].busy) return {LoadKind::kCopies, LoadKind::kFiles};
-  return {LoadKind::kFiles, LoadKind::kCopies};
+std::array<LoadKind, 3> LoadQueue::kinds() const noexcept {
+  if (kinds_[0].busy <= kinds_[1].busy)
+    return {LoadKind::kCopies, LoadKind::kFiles, LoadKind::kJudged};
+  return {LoadKind::kFiles, LoadKind::kCopies, LoadKind::kJudged};
 }
 
 bool LoadQueue::has_free_thread(LoadKind kind) {
+  if (kind == LoadKind::kJudged) return of(kind).busy < ZoneVerifiers::kAtOnce;
   return kinds_[0].busy + kinds_[1].busy < threads_ || of(kind).busy == 0;
 }
 

@@ -18,8 +18,9 @@
 namespace pando::manager {
 
 /// Copies of secondaries, whose primaries are asked after the check, and all other files. Each kind
-/// may always use one thread, so that large zones of the other kind do not block it.
-enum class LoadKind : std::uint8_t { kCopies, kFiles };
+/// may always use one thread, so that large zones of the other kind do not block it. Files that a
+/// program judges have threads of their own, in which they wait for it.
+enum class LoadKind : std::uint8_t { kCopies, kFiles, kJudged };
 
 /// A request to bring many zones in line with their files.
 struct LoadRequest {
@@ -103,15 +104,16 @@ class LoadQueue {
   static constexpr std::size_t kBatchTasks = 64;
   using IsLoading = std::function<bool(dns::NameView zone)>;
 
-  /// At most `threads` threads are busy at once, and one more if its kind has none busy.
+  /// At most `threads` threads are busy at once, and one more if its kind has none busy. Those of
+  /// kJudged do not count; they are ZoneVerifiers::kAtOnce at most.
   /// `is_loading`: whether a task that was taken from the queue loads the zone alone.
   LoadQueue(std::size_t threads, IsLoading is_loading)
       : threads_(std::max<std::size_t>(threads, 1)), is_loading_(std::move(is_loading)) {}
 
   /// Requests of a kind are drained, and end, in order.
   void add(LoadRequest request);
-  /// The kinds, the one with fewer busy threads first.
-  [[nodiscard]] std::array<LoadKind, 2> kinds() const noexcept;
+  /// The kinds, the one with fewer busy threads first, and kJudged last.
+  [[nodiscard]] std::array<LoadKind, 3> kinds() const noexcept;
   /// Work for one free thread, which is busy until release(): a task to check alone, or a batch.
   /// Empty: no thread is free for this kind, or no task is left to start. A zone that an earlier
   /// request is still loading is left for later: a second load would find the zone changed by the
@@ -136,7 +138,7 @@ class LoadQueue {
   };
   [[nodiscard]] OfKind& of(LoadKind kind) { return kinds_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] std::size_t request_count() const noexcept {
-    return kinds_[0].requests.size() + kinds_[1].requests.size();
+    return kinds_[0].requests.size() + kinds_[1].requests.size() + kinds_[2].requests.size();
   }
   [[nodiscard]] bool has_free_thread(LoadKind kind);
   [[nodiscard]] bool is_blocked(const LoadTask& task) const;
@@ -147,7 +149,7 @@ class LoadQueue {
 
   std::size_t threads_;
   IsLoading is_loading_;
-  std::array<OfKind, 2> kinds_;
+  std::array<OfKind, 3> kinds_;
 };
 
 }  // namespace pando::manager

@@ -67,7 +67,8 @@ ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Store& store, shm::Transa
     return Simple::kFound;
   }
   dns::FileSource file;
-  if (served || !opens_small_new_file(file)) return Simple::kNot;
+  // A batch does not wait for a program.
+  if (served || job.verifier || !opens_small_new_file(file)) return Simple::kNot;
   ++scanned;
   auto built = build_zone(batch, job.apex, job.path, file);
   if (!built) return Simple::kFailed;
@@ -141,20 +142,32 @@ bool ZoneFileCheck::refuses_faults() const noexcept {
   return job.verify == config::SignaturePolicy::kRefuse;
 }
 
-/// Lines about the signatures of `zone`, if they decide whether it may be served.
+/// Lines about `zone` if it must not be served: faults of its signatures, else the word of the
+/// zone's program.
 std::vector<std::string> ZoneFileCheck::faults_of_built(shm::Store& store) {
-  if (!refuses_faults()) return {};
+  if (!is_judged()) return {};
   const BuiltView built_view(store, job.apex, *zone->built);
   const auto view = built_view.zone();
   if (!view) return {view.error().text};
-  const bool is_small = view->name_count() < kNamesForVerifiers;
+  std::vector<std::string> faults;
+  if (refuses_faults()) faults = faults_of_signatures(*view);
+  if (!faults.empty() || !job.verifier) return faults;
+  if (auto refusal = job.verifier->refusal(*view)) faults.push_back(about_source(*refusal));
+  return faults;
+}
+
+std::string ZoneFileCheck::about_source(std::string_view text) const {
+  return fmt::format("{}: {}", job.path.empty() ? to_text(job.apex) : job.path, text);
+}
+
+std::vector<std::string> ZoneFileCheck::faults_of_signatures(const zone::ZoneView& view) const {
+  const bool is_small = view.name_count() < kNamesForVerifiers;
   const unsigned threads = is_small ? 0 : std::thread::hardware_concurrency();
-  zone::Verification result = zone::verify_zone(*view, {unix_seconds(), threads});
-  const std::string source = job.path.empty() ? to_text(job.apex) : job.path;
-  if (result.given_up) return {fmt::format("{}: {}", source, kGivenUp)};
-  for (std::string& line : result.faults) line = fmt::format("{}: {}", source, line);
+  zone::Verification result = zone::verify_zone(view, {unix_seconds(), threads});
+  if (result.given_up) return {about_source(kGivenUp)};
+  for (std::string& line : result.faults) line = about_source(line);
   if (result.fault_count > result.faults.size())
-    result.faults.push_back(fmt::format("{}: {} faults in all", source, result.fault_count));
+    result.faults.push_back(about_source(fmt::format("{} faults in all", result.fault_count)));
   return std::move(result.faults);
 }
 
@@ -190,8 +203,8 @@ Result<BuiltZone, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
 /// Compares the file with the served zone while reading. The zone is built, with a second reading,
 /// only if the file replaces the zone or very much is new.
 void ZoneFileCheck::compare(shm::Store& store) {
-  // Signatures are judged in the whole zone.
-  if (!refuses_faults()) {
+  // A zone is judged as a whole.
+  if (!is_judged()) {
     ++scanned;
     auto file = compare_file(live(), job.apex, job.path, progress.get());
     if (!file) return fail_with(std::move(file.error().lines));

@@ -9,6 +9,7 @@
 #include "config/settings/zone_table.h"
 #include "manager/journal/journal_history.h"
 #include "manager/support/load_progress.h"
+#include "manager/verifier/zone_verifier.h"
 #include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 #include "manager/zonefile/zone_merge.h"
@@ -24,6 +25,7 @@ struct LoadJob {
   bool file_optional = false;  ///< a secondary's copy: its absence is no problem
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   config::SignaturePolicy verify = config::SignaturePolicy::kOff;
+  ZoneVerifierPtr verifier{};  ///< null: no program judges the zone
 };
 
 /// Result of a LoadJob.
@@ -110,7 +112,10 @@ class ZoneFileCheck {
   Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
                                               const ZoneHistory* before);
   [[nodiscard]] bool refuses_faults() const noexcept;
+  [[nodiscard]] bool is_judged() const noexcept { return refuses_faults() || job.verifier; }
   [[nodiscard]] std::vector<std::string> faults_of_built(shm::Store& store);
+  [[nodiscard]] std::vector<std::string> faults_of_signatures(const zone::ZoneView& view) const;
+  [[nodiscard]] std::string about_source(std::string_view text) const;
   void compare(shm::Store& store);
   bool plan_changeset(ComparedFile& file);
   void compare_built(shm::Store& store);

@@ -1,5 +1,6 @@
 #include "manager/zonefile/zone_file_loads.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -41,12 +42,28 @@ ZoneIndexes list_of(std::vector<std::size_t> zones) {
   };
 }
 
+/// Those of the zones that a program judges, or the others.
+ZoneIndexes only(const RuntimePtr& runtime, bool judged, ZoneIndexes zones) {
+  return [runtime, judged, zones = std::move(zones)]() -> std::optional<std::size_t> {
+    const config::ZoneTable& table = runtime->settings.zones;
+    auto index = zones();
+    while (index && table[*index].options->verify_command.empty() == judged) index = zones();
+    return index;
+  };
+}
+
+bool has_programs(const RuntimePtr& runtime) {
+  const std::vector<config::ZoneOptions>& options = runtime->settings.zones.options();
+  return std::any_of(options.begin(), options.end(),
+                     [](const config::ZoneOptions& one) { return !one.verify_command.empty(); });
+}
+
 }  // namespace
 
 /// The load of one configuration.
 struct ZoneFileLoads::Load {
   Counts counts;
-  int requests_left = 2;
+  int requests_left = 3;
   Done done;
   bool is_partial = false;
 
@@ -76,7 +93,12 @@ void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<Histor
     if (--load->requests_left == 0) end(*load);
   };
   run_copies(runtime, secondaries_of(runtime), history, load, ended);
-  run_files(runtime, others_of(runtime), history, load, ended);
+  run_files(LoadKind::kFiles, runtime, only(runtime, false, others_of(runtime)), history, load,
+            ended);
+  // Most configurations have no such zone: no second walk over a million others.
+  run_files(LoadKind::kJudged, runtime,
+            has_programs(runtime) ? only(runtime, true, others_of(runtime)) : list_of({}), history,
+            load, ended);
 }
 
 void ZoneFileLoads::load_some(const RuntimePtr& runtime, const std::vector<dns::Name>& zones,
@@ -86,17 +108,24 @@ void ZoneFileLoads::load_some(const RuntimePtr& runtime, const std::vector<dns::
   load->is_partial = true;
   std::vector<std::size_t> copies;
   std::vector<std::size_t> files;
+  std::vector<std::size_t> judged;
   const config::ZoneTable& table = runtime->settings.zones;
   for (const dns::Name& zone : zones) {
     waiting_.erase(dns::folded_key(zone));
-    if (const auto index = table.find(zone))
-      (table[*index].options->is_secondary() ? copies : files).push_back(*index);
+    const auto index = table.find(zone);
+    if (!index) continue;
+    const config::ZoneOptions& options = *table[*index].options;
+    if (options.is_secondary())
+      copies.push_back(*index);
+    else
+      (options.verify_command.empty() ? files : judged).push_back(*index);
   }
   const auto ended = [this, load] {
     if (--load->requests_left == 0) end(*load);
   };
   run_copies(runtime, list_of(std::move(copies)), history, load, ended);
-  run_files(runtime, list_of(std::move(files)), history, load, ended);
+  run_files(LoadKind::kFiles, runtime, list_of(std::move(files)), history, load, ended);
+  run_files(LoadKind::kJudged, runtime, list_of(std::move(judged)), history, load, ended);
 }
 
 void ZoneFileLoads::load_copies(const RuntimePtr& runtime,
@@ -126,21 +155,24 @@ void ZoneFileLoads::run_copies(const RuntimePtr& runtime, NextZone next,
       {LoadKind::kCopies, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
 }
 
-void ZoneFileLoads::run_files(const RuntimePtr& runtime, NextZone next,
+void ZoneFileLoads::run_files(LoadKind kind, const RuntimePtr& runtime, NextZone next,
                               const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                               std::function<void()> on_end) {
-  auto next_job = [runtime, next = std::move(next)]() -> std::optional<LoadJob> {
+  auto next_job = [this, runtime, next = std::move(next)]() -> std::optional<LoadJob> {
     const auto index = next();
     if (!index) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
-    return LoadJob{dns::Name(zones[*index].name), zones.path(*index), false,
-                   zones[*index].options->serial_policy, zones[*index].options->verify};
+    return LoadJob{dns::Name(zones[*index].name),
+                   zones.path(*index),
+                   false,
+                   zones[*index].options->serial_policy,
+                   zones[*index].options->verify,
+                   verifier_of_ ? verifier_of_(*zones[*index].options) : nullptr};
   };
   auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
     count(*load, job, outcome);
   };
-  loader_.load(
-      {LoadKind::kFiles, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
+  loader_.load({kind, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
 }
 
 void ZoneFileLoads::end(Load& load) {

@@ -51,6 +51,9 @@ class ZoneFileLoads {
   void on_served(std::function<void(const dns::Name& zone)> served) {
     on_served_ = std::move(served);
   }
+  /// `verifier_of` gives the program that judges a zone's file.
+  using VerifierOf = std::function<ZoneVerifierPtr(const config::ZoneOptions& options)>;
+  void judge_by(VerifierOf verifier_of) { verifier_of_ = std::move(verifier_of); }
   /// Sets the number of zones with data after a recount: the store's list of zones may have been
   /// replaced.
   void recounted(std::uint64_t count) noexcept { loaded_ = count; }
@@ -99,7 +102,7 @@ class ZoneFileLoads {
   void run_copies(const RuntimePtr& runtime, NextZone next,
                   const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                   std::function<void()> on_end);
-  void run_files(const RuntimePtr& runtime, NextZone next,
+  void run_files(LoadKind kind, const RuntimePtr& runtime, NextZone next,
                  const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                  std::function<void()> on_end);
   void end(Load& load);
@@ -114,6 +117,7 @@ class ZoneFileLoads {
   const Committer& committer_;
   CopyChecked copy_checked_;
   std::function<void(const dns::Name& zone)> on_served_;
+  VerifierOf verifier_of_;
   LoadProblems problems_;
   std::map<std::string, LoadJob> waiting_;  // for the journal; by folded name
   std::string waiting_why_;                 // of the last one

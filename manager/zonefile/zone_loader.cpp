@@ -166,7 +166,9 @@ void ZoneLoader::check(const Task& task) {
   task->use_current(committer_);
   task->may_ask_again = task->tries == 1;
   task->pin = slots_.pin_own(task->version.version());
-  asio::post(pool_, [this, task] {
+  // Programs of the operator may take their time; other work in the pool does not wait for them.
+  asio::thread_pool& pool = task->job.verifier ? task->job.verifier->pool() : pool_;
+  asio::post(pool, [this, task] {
     task->run(store_);
     asio::post(io_, [this, task] { commit(task); });
   });

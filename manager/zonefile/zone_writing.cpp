@@ -5,9 +5,8 @@
 #include "base/content_hash.h"
 #include "base/crash_point.h"
 #include "dns/zonefile/zone_text.h"
-#include "manager/commit/zone_diff.h"
 #include "manager/io/throttled_file.h"
-#include "zone/read/each_record.h"
+#include "manager/support/zone_text_records.h"
 
 namespace pando::manager {
 
@@ -24,19 +23,7 @@ Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zon
     return written;
   });
   auto done = writer.comment(comment);
-  // RFC 1035 §5.2 demands no order, but people and some tools expect the SOA first.
-  const auto soa = soa_record(zone);
-  if (done && soa) done = writer.add(soa->owner, soa->type, soa->ttl, soa->rdata);
-  if (done)
-    done = zone::for_each_record(
-        zone, [&](dns::NameView owner, dns::RRType type, dns::Ttl ttl, ByteView rdata) -> Status {
-          if (type == dns::RRType::kSOA) return {};
-          return writer.add(owner, type, ttl, rdata);
-        });
-  if (done) done = writer.finish();
-  if (done && writer.records() != zone.record_count())
-    return fail(Errc::kCorrupt, "{} records where {} are counted", writer.records(),
-                zone.record_count());
+  if (done) done = write_zone_records(writer, zone);
   if (!done) return pass(done);
   return hash.value();
 }

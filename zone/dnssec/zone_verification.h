@@ -36,4 +36,9 @@ struct VerifyOptions {
 /// 80 µs with P-256. Not for a thread that others wait for. The zone's version stays pinned.
 [[nodiscard]] Verification verify_zone(const ZoneView& zone, const VerifyOptions& options);
 
+/// Why validators refuse `child`, whatever its signatures are: the signed zone `parent`, in which
+/// it is delegated, has DS records for it, and none is of its keys (RFC 4035 §5.2). Empty: no such
+/// reason, also where the DS records are all of digests or algorithms that are not known here.
+[[nodiscard]] std::string delegation_problem(const ZoneView& parent, const ZoneView& child);
+
 }  // namespace pando::zone

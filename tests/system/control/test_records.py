@@ -139,6 +139,13 @@ def test_updates_go_on_and_a_serial_can_be_required(server):
     assert server.control("zone", "commit", ZONE, "--if-serial", "11")["committed"][0]["to"] == 12
     assert lines(server, ZONE, "theirs") and lines(server, ZONE, "mine")
     refused(server, "has serial 12, not 4", "begin", ZONE, "--if-serial", "4")
+    for number in ("4294967296", "18446744073709551615", "-1"):
+        code, _, err = ctl(server, "zone", "begin", ZONE, "--if-serial", number)
+        assert code == 2 and f"--if-serial: Value {number} not in range 0 to 4294967295" in err
+    for serial in (4294967296, 18446744073709551615, -1):
+        with pytest.raises(servers.pando_control.ControlError, match=f"if_serial: {serial} is no serial"):
+            with servers.pando_control.Control(server.folder / "run") as connection:
+                connection.call("zone-begin", names=[ZONE], if_serial=serial)
     server.control("zone", "begin", ZONE, "--if-serial", "12")
     server.control("zone", "set", ZONE, "late", "A", "192.0.2.80")
     update(server, "later", "192.0.2.81")

@@ -2,9 +2,7 @@
 
 import dataclasses
 import datetime
-import os
 import shutil
-import signal
 import subprocess
 import time
 import urllib.request
@@ -15,6 +13,7 @@ import dns.rdatatype
 import pytest
 
 import servers
+from changing_primary import Primary
 from signed_zones import NEEDS_SIGNERS, ZONE, changed, drop, ldns_signed, replace, sign_again
 
 pytestmark = NEEDS_SIGNERS
@@ -163,34 +162,6 @@ def test_policies_change_with_a_reload(pando, tmp_path):
 # Transfers ---------------------------------------------------------------------------------------
 
 
-class Primary:
-    """BIND or Knot with "one.test", as AXFR or IXFR sends it; replace() has it read another file."""
-
-    def __init__(self, kind, tmp_path, peers, first):
-        self.path = tmp_path / "primary.zone"
-        self.edits = 0
-        shutil.copy(first, self.path)
-        if kind == "bind":
-            self.server = servers.Bind(tmp_path / "bind", {"one.test": (
-                f'type primary; file "{self.path}"; ixfr-from-differences yes; allow-transfer {{ any; }};'
-                ' check-integrity no;')}, options="max-ixfr-ratio unlimited;")
-        else:
-            (tmp_path / "knot/db").mkdir(parents=True)
-            self.server = servers.Knot(
-                tmp_path / "knot", {"one.test": self.path},
-                text="acl:\n  - id: all\n    address: 127.0.0.1\n    action: transfer\n",
-                zone_options={"one.test": "    acl: all\n    zonefile-load: whole\n    semantic-checks: off\n"})
-        peers(self.server, "one.test")
-
-    def replace(self, path, serial):
-        shutil.copy(path, self.path)
-        self.edits += 1
-        later = time.time() + 2 * self.edits  # BIND looks at whole seconds
-        os.utime(self.path, (later, later))
-        self.server.process.send_signal(signal.SIGHUP)
-        servers.wait_until("the primary has read its file", lambda: self.server.serial("one.test") == serial)
-
-
 def secondary_of(pando, primary, **options):
     return pando([{"name": "one.test", "primaries": ["up"], **options}],
                  remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.server.port}"]}])
@@ -281,3 +252,42 @@ def test_the_end_of_signatures_is_a_metric(pando, tmp_path):
     finally:
         program.terminate()
         program.wait(30)
+
+
+# Parent and child -------------------------------------------------------------------------------
+
+
+PARENT = """$TTL 300
+@ SOA ns1.one.test. admin.one.test. {serial} 3600 600 86400 60
+@ NS ns1.one.test.
+@ DNSKEY 257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==
+one NS ns1.one
+ns1.one A 192.0.2.1
+{ds}
+"""
+
+
+def test_a_zone_whose_keys_no_ds_of_its_parent_names_has_a_problem(pando, tmp_path):
+    signed = ldns_signed(tmp_path / "good")
+    key = next(path for path in (tmp_path / "good").glob("K*.key") if " 257 " in path.read_text().replace("\t", " "))
+    good = subprocess.run(["ldns-key2ds", "-n", "-2", str(key)], capture_output=True, text=True, check=True).stdout
+    bad = good.strip()[:-8] + "00000000"
+    unknown = " ".join([*good.split()[:5], "13", "99", good.split()[-1]])
+    path = tmp_path / "parent"
+
+    def parent(serial, *ds):
+        path.write_text(PARENT.format(serial=serial, ds="\n".join(ds)))
+
+    parent(1)
+    server = pando([{"name": "test", "file": str(path), "verify": "off"},
+                    {"name": "one.test", "file": str(signed)}]).start("one.test")
+    is_valid(server, 7)
+    says = "validators refuse it: test., which is served here, too, has DS records for it, and "
+    for serial, ds, problem in ((2, [bad], says + "none is of its DNSKEY records"), (3, [bad, good], ""), (4, [unknown], ""),
+                                (5, [good], "")):
+        parent(serial, *ds)
+        assert server.control("reload")["zones_failed"] == 0
+        assert status(server)["problem"] == problem, serial
+    signed.write_text(TEXT.replace("admin 7", "admin 9"))
+    server.control("reload")
+    assert status(server)["problem"] == says + "it has no DNSKEY"

@@ -79,6 +79,14 @@ TEST_F(AddedList, MistakesNameFileLineAndCause) {
   EXPECT_THAT(load("a.test. - - \n").errors, ElementsAre(HasSubstr("neither 'file' nor")));
 }
 
+TEST_F(AddedList, NamesNoProgramsAndTakesNoneAway) {
+  for (const char* command : {"[\"/bin/sh\"]", "[\"/bin/true\",\"-x\"]", "[]"})
+    EXPECT_THAT(load(fmt::format("a.test. a t {{\"verify-command\":{}}}\n", command)).errors,
+                ElementsAre(HasSubstr("verify-command: only the configuration names programs")))
+        << command;
+  EXPECT_THAT(load("a.test. a t {\"verify-time\":\"5s\"}\n").errors, IsEmpty());
+}
+
 TEST_F(AddedList, TheConfigurationsZoneCounts) {
   const LoadResult loaded = load("own.test. other t \n");
   EXPECT_THAT(loaded.errors, IsEmpty());

@@ -97,6 +97,8 @@ zones: [{name: a.test, file: a.zone, template: t, serial-policy: date}]
     export-interval: off
     forward-updates: false
     verify: warn
+    verify-command: []
+    verify-time: 1min
 )");
   const Settings again =
       good("keys: [{name: k, secret: c2VjcmV0IHNlY3JldCBzZWNyZXQ=}]\n" + yaml);

@@ -157,6 +157,8 @@ zones:
     allow-transfer: [{key: k}, {address: 192.0.2.9, deny: true}, {address: 192.0.2.0/24}]
     serial-policy: unixtime
     verify: refuse
+    verify-command: [/usr/bin/check, -o, "a b"]
+    verify-time: 90s
 )");
   ASSERT_EQ(settings.zones.size(), 1U);
   const ZoneRef zone = settings.zones[0];
@@ -164,6 +166,9 @@ zones:
   EXPECT_EQ(settings.zones.path(0), "/etc/pando/zones/example.com.zone");
   EXPECT_EQ(zone.options->serial_policy, SerialPolicy::kUnixtime);
   EXPECT_EQ(zone.options->verify, SignaturePolicy::kRefuse);
+  EXPECT_EQ(zone.options->verify_command,
+            (std::vector<std::string>{"/usr/bin/check", "-o", "a b"}));
+  EXPECT_EQ(zone.options->verify_time, 90s);
   ASSERT_EQ(zone.options->allow_update.size(), 1U);
   const zone::AclRule& update = zone.options->allow_update[0];
   EXPECT_EQ(update.key, name("k"));
@@ -419,8 +424,11 @@ TEST(Configuration, RefusesWrongValues) {
       {"zones: [{name: a, file: ''}]", "zones[0].file: is empty"},
       {"zones: [{name: a, file: f, serial-policy: up}]",
        "'up' is none of increment, unixtime, date"},
-      {"zones: [{name: a, file: f, verify: strict}]",
-       "'strict' is none of off, warn, refuse"},
+      {"zones: [{name: a, file: f, verify: strict}]", "'strict' is none of off, warn, refuse"},
+      {"zones: [{name: a, file: f, verify-command: [check, -v]}]",
+       "zones[0].verify-command: begins with no absolute path"},
+      {"zones: [{name: a, file: f, verify-command: /usr/bin/check}]", "zones[0].verify-command: "},
+      {"zones: [{name: a, file: f, verify-time: 0}]", "zones[0].verify-time: 0 is not between"},
   };
   for (const auto& [text, expected] : cases)
     EXPECT_THAT(errors_of(text), HasSubstr(expected)) << text;

@@ -1,5 +1,6 @@
 #include "ipc/control.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@ namespace pando::ipc {
 namespace control_test {
 
 using nlohmann::json;
+using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 constexpr auto kTimeout = 30s;
@@ -79,6 +81,24 @@ TEST(ControlRequest, TakesNoValuesThatAreNestedDeep) {
     EXPECT_FALSE(nested(member, 100'000)) << member;
   }
   EXPECT_FALSE(request_from_json(json::parse(R"({"verb":"x","args":{"zones":{}}})")));
+}
+
+TEST(ControlRequest, TakesSerialsOf32BitsOnly) {
+  const auto with = [](std::string_view verb, const json& serial) {
+    return request_from_json({{"verb", verb}, {"args", {{"if_serial", serial}}}});
+  };
+  for (const std::string_view verb : {"zone-begin", "zone-commit"}) {
+    EXPECT_EQ(with(verb, 4294967295U)->if_serial, 4294967295U);
+    for (const json& wrong : {json(4294967296U), json(UINT64_MAX), json(-1)}) {
+      const auto refused = with(verb, wrong);
+      ASSERT_FALSE(refused) << verb << " " << wrong;
+      EXPECT_THAT(refused.error().text, HasSubstr("if_serial: " + wrong.dump() + " is no serial"));
+    }
+  }
+  EXPECT_EQ(with("status", UINT64_MAX)->if_serial, kAbsent) << "as clients of 0.1.0 send it";
+  ControlRequest absent;
+  absent.verb = "zone-begin";
+  EXPECT_EQ(request_from_json(request_to_json(absent)).value(), absent);
 }
 
 TEST(ControlRequest, HasItsPageLimitClamped) {

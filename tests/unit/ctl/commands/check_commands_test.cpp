@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -75,6 +77,27 @@ TEST_F(Checks, FilesAndAddressesThatAreNotThereAreWarnings) {
   EXPECT_THAT(err_.str(), HasSubstr("zone a.: cannot read " + folder_ + "/absent: No such file"));
   EXPECT_THAT(err_.str(), Not(HasSubstr("127.0.0.1")));
   EXPECT_THAT(err_.str(), Not(HasSubstr("copy")));
+}
+
+TEST_F(Checks, ProgramsThatCannotJudgeZonesAreErrors) {
+  write("f", kZone);
+  const auto program = write("check", "#!/bin/sh\n");
+  const auto path =
+      write("p.yaml", fmt::format("server: {{user: '{}'}}\n"
+                                  "templates: [{{name: judged, verify-command: [{}, -v]}}]\n"
+                                  "zones:\n- {{name: a, file: f, template: judged}}\n"
+                                  "- {{name: b, file: f, template: judged}}\n",
+                                  ::geteuid(), program));
+  EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
+  EXPECT_EQ(err_.str(), fmt::format("verify-command: {} is not executable\n", program));
+  ::chmod(program.c_str(), 0757);
+  EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("others can write"));
+  ::chmod(program.c_str(), 0755);
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
+  if (::geteuid() != 0 || ::chown(program.c_str(), 4711, 4711) != 0) return;
+  EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("belongs to neither root nor the manager's user"));
 }
 
 TEST_F(Checks, AllZoneFilesAreReadIfAskedFor) {

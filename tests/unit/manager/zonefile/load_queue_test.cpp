@@ -69,6 +69,17 @@ TEST_F(Queue, HasAThreadForEachKindWhateverTheOtherDoes) {
   EXPECT_THAT(queue_.next(LoadKind::kCopies), IsEmpty());
 }
 
+TEST_F(Queue, FilesThatProgramsJudgeTakeNoThreadsOfOthers) {
+  add(LoadKind::kJudged, 1000, 2000);
+  add(LoadKind::kFiles, 0, 1000);
+  for (std::size_t i = 0; i < ZoneVerifiers::kAtOnce; ++i)
+    EXPECT_THAT(queue_.next(LoadKind::kJudged), SizeIs(LoadQueue::kBatchTasks));
+  EXPECT_THAT(queue_.next(LoadKind::kJudged), IsEmpty());
+  EXPECT_THAT(next_file(), SizeIs(LoadQueue::kBatchTasks));
+  EXPECT_THAT(next_file(), SizeIs(LoadQueue::kBatchTasks));
+  EXPECT_THAT(next_file(), IsEmpty());
+}
+
 TEST_F(Queue, EndsRequestsInOrderWhenTheirLastJobIsFinished) {
   add(LoadKind::kFiles, 0, 1);
   add(LoadKind::kFiles, 1, 2);

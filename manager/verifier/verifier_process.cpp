@@ -1,0 +1,185 @@
+#include "manager/verifier/verifier_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "base/fd.h"
+#include "ipc/packet_socket.h"
+#include "ipc/privileges.h"
+#include "ipc/wire.h"
+#include "manager/verifier/confinement.h"
+
+extern char** environ;
+
+namespace pando::manager {
+
+namespace {
+
+constexpr int kLink = 3;
+
+/// The program, and everything that it starts. Processes whose parents have ended become children
+/// of this one (PR_SET_CHILD_SUBREAPER), so none gets away by a second fork or another session.
+class Program {
+ public:
+  /// Signals SIGCHLD are taken by a descriptor from here on.
+  Status start(const std::vector<std::string>& words);
+  /// Until the program has ended, or the manager has closed the link: nullopt.
+  std::optional<VerifierEnd> wait();
+  void kill_all();
+
+ private:
+  [[noreturn]] static void become(const std::vector<std::string>& words, pid_t parent, int failed);
+  /// False: this process has no children left.
+  bool reap();
+
+  Fd signals_;
+  pid_t pid_ = 0;
+  std::optional<int> status_;
+};
+
+Status Program::start(const std::vector<std::string>& words) {
+  sigset_t child;
+  ::sigemptyset(&child);
+  ::sigaddset(&child, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &child, nullptr);
+  signals_ = Fd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) return fail_errno("signalfd");
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+    return fail_errno("prctl(PR_SET_CHILD_SUBREAPER)");
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe2");
+  const Fd outcome(ends[0]);
+  Fd failed(ends[1]);
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();  // of a process with one thread
+  if (pid_ < 0) return fail_errno("fork");
+  if (pid_ == 0) become(words, parent, failed.get());
+  failed.reset();
+  int error = 0;
+  if (::read(outcome.get(), &error, sizeof error) == sizeof error)  // else exec has closed it
+    return fail(Errc::kNotFound, "{}", std::strerror(error));
+  return {};
+}
+
+void Program::become(const std::vector<std::string>& words, pid_t parent, int failed) {
+  std::vector<char*> arguments;
+  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != parent) ::_exit(1);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(arguments[0], arguments.data(), environ);
+  const int error = errno;
+  [[maybe_unused]] const auto told = ::write(failed, &error, sizeof error);
+  ::_exit(1);
+}
+
+bool Program::reap() {
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = ::waitpid(-1, &status, WNOHANG)) > 0)
+    if (ended == pid_) status_ = status;
+  return ended == 0;
+}
+
+std::optional<VerifierEnd> Program::wait() {
+  using Kind = VerifierEnd::Kind;
+  for (;;) {
+    pollfd watched[]{{kLink, POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return std::nullopt;
+    if (watched[0].revents != 0) return std::nullopt;
+    signalfd_siginfo ignored{};
+    while (::read(signals_.get(), &ignored, sizeof ignored) > 0) {
+    }
+    reap();
+    if (!status_) continue;
+    if (WIFSIGNALED(*status_))
+      return VerifierEnd{Kind::kSignalled, static_cast<std::uint32_t>(WTERMSIG(*status_))};
+    return VerifierEnd{Kind::kExited, static_cast<std::uint32_t>(WEXITSTATUS(*status_))};
+  }
+}
+
+/// Orphans become children only when their parents have ended, hence the rounds. A process that
+/// hangs in the kernel is left to it.
+void Program::kill_all() {
+  constexpr int kMostRounds = 1000;
+  constexpr int kBetweenMs = 10;
+  for (int round = 0; round < kMostRounds && reap(); ++round) {
+    std::ifstream children("/proc/thread-self/children");
+    if (!children) ::kill(-pid_, SIGKILL);  // a kernel without that file: all but other sessions
+    for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+    pollfd ended{signals_.get(), POLLIN, 0};
+    ::poll(&ended, 1, kBetweenMs);
+    signalfd_siginfo ignored{};
+    while (::read(signals_.get(), &ignored, sizeof ignored) > 0) {
+    }
+  }
+}
+
+void report_end(const VerifierEnd& end) {
+  [[maybe_unused]] const auto sent = ipc::send_packet(kLink, encode(end), {});
+}
+
+}  // namespace
+
+Bytes encode(const VerifierEnd& end) {
+  Bytes packet;
+  ipc::Encoder out(packet);
+  out.u8(static_cast<std::uint8_t>(end.kind));
+  out.u32(end.value);
+  out.text(end.reason);
+  return packet;
+}
+
+Result<VerifierEnd> decode_verifier_end(ByteView packet) {
+  ipc::Decoder in(packet);
+  VerifierEnd end;
+  end.kind = static_cast<VerifierEnd::Kind>(
+      in.choice(static_cast<std::uint8_t>(VerifierEnd::Kind::kNotStarted)));
+  end.value = in.u32();
+  end.reason = in.text();
+  if (auto whole = in.finish(); !whole) return pass(whole);
+  return end;
+}
+
+int run_verifier(const std::vector<std::string>& words) {
+  ::fcntl(kLink, F_SETFD, FD_CLOEXEC);
+  // Whoever started this process may have others that were not meant for it.
+  ::syscall(SYS_close_range, kLink + 1, ~0U, 0);
+  if (words.size() < 2) return 2;
+  ::setsid();  // a Ctrl-C for the manager's terminal is not for this process
+  const auto refuse = [](const Error& error) {
+    report_end({VerifierEnd::Kind::kNotStarted, 0, error.text});
+    return 1;
+  };
+  if (auto confined = confine_verifier(words[0]); !confined) return refuse(confined.error());
+  if (auto closed = ipc::forbid_inspection(); !closed) return refuse(closed.error());
+  if (::chdir("/") != 0) return 1;
+  Program program;
+  if (auto begun = program.start({words.begin() + 1, words.end()}); !begun) {
+    program.kill_all();
+    return refuse(begun.error());
+  }
+  // The ends of the pipes are the program's alone: it sees when the manager stops reading.
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(standard);
+  const auto end = program.wait();
+  program.kill_all();
+  if (end) report_end(*end);
+  return 0;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <asio/thread_pool.hpp>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings/zone_table.h"
+#include "manager/support/background_threads.h"
+#include "manager/workers/launcher.h"
+#include "zone/read/store_view.h"
+
+/// Programs of the operator that judge zones before they are served (`verify-command`).
+namespace pando::manager {
+
+class ZoneVerifiers;
+
+/// The program of some zones. Lives until ZoneVerifiers ends.
+class ZoneVerifier {
+ public:
+  ZoneVerifier(ZoneVerifiers& owner, std::vector<std::string> words,
+               std::chrono::milliseconds most_time);
+  /// Gives the program `zone` as text and waits for its verdict, in a thread of pool(). Nullopt:
+  /// the zone is accepted. Else the reason in one line; a verdict that cannot be had is a refusal.
+  /// A given-up Progress::here() ends the wait.
+  [[nodiscard]] std::optional<std::string> refusal(const zone::ZoneView& zone) const;
+  /// Threads that may wait for programs; their number bounds that of the programs.
+  [[nodiscard]] asio::thread_pool& pool() const;
+
+ private:
+  ZoneVerifiers& owner_;
+  std::vector<std::string> words_;
+  std::chrono::milliseconds most_time_;
+};
+using ZoneVerifierPtr = std::shared_ptr<const ZoneVerifier>;
+
+/// Starts the programs of all zones, and ends them with the manager. On the commit thread.
+class ZoneVerifiers {
+ public:
+  /// Programs at once: one that hangs must not keep other zones waiting.
+  static constexpr std::size_t kAtOnce = 4;
+
+  struct Rights {
+    const Launcher* launcher = nullptr;  ///< starts programs as the workers' user
+    std::string user{};                  ///< without a launcher: the programs' user; may be empty
+  };
+
+  explicit ZoneVerifiers(Rights rights) : rights_(std::move(rights)) {}
+  ~ZoneVerifiers() { stop(); }
+  ZoneVerifiers(const ZoneVerifiers&) = delete;
+  ZoneVerifiers& operator=(const ZoneVerifiers&) = delete;
+
+  /// The zone's program; null if it has none.
+  [[nodiscard]] ZoneVerifierPtr of(const config::ZoneOptions& options);
+  /// Kills all programs and waits for the threads. No zone is accepted any more.
+  void stop();
+
+ private:
+  friend class ZoneVerifier;
+
+  Rights rights_;
+  std::atomic<bool> stopped_{false};  // relaxed: guards no other memory
+  // Programs of one configuration mostly are the same one.
+  std::weak_ptr<const ZoneVerifier> last_;
+  std::vector<std::string> last_words_;
+  std::chrono::milliseconds last_time_{};
+  std::optional<BackgroundThreads> threads_;  // from the first zone with a program on
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,320 @@
+"""A program of the operator judges each version of a zone before it is served (`verify-command`)."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import dns.query
+import dns.rcode
+import dns.update
+import pytest
+
+import servers
+from changing_primary import Primary
+from signed_zones import NEEDS_SIGNERS, ZONE, changed, ldns_signed, replace
+
+TEXT = """$TTL 300
+@ SOA ns1 admin {serial} 1 1 86400 60
+@ NS ns1
+ns1 A 192.0.2.1
+www A 192.0.2.{address}
+"""
+# Refuses zones in which an address is 192.0.2.99, and tells what it was given.
+JUDGE = """#!/bin/sh
+if grep -q '192\\.0\\.2\\.99$'; then echo "$VERIFY_ZONE $VERIFY_SERIAL: 99 is not ours" >&2; exit 1; fi
+"""
+# The same, but only once a file is gone.
+SLOW_JUDGE = """#!/bin/sh
+zone=$(cat)
+while [ -e HOLD ]; do sleep 0.05; done
+case "$zone" in *192.0.2.99*) echo 99 >&2; exit 1;; esac
+"""
+
+
+def text(serial, address=1):
+    return TEXT.format(serial=serial, address=address)
+
+
+def script(tmp_path, body, name="judge"):
+    path = tmp_path / name
+    path.write_text(body)
+    path.chmod(0o755)
+    return str(path)
+
+
+def problem(server):
+    return server.control("zone", "status", "one.test")["problem"]
+
+
+def address(server):
+    return server.ask("www.one.test").answer[0][0].address
+
+
+def running(program):
+    """Pids of the processes with this program in their command lines: the shell, and the process around it."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            if program in words:
+                found.append(int(entry.name))
+    return found
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def test_a_refused_file_leaves_the_version_before(pando, tmp_path):
+    judge = script(tmp_path, JUDGE)
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": [judge]}]).start("one.test")
+    path.write_text(text(2, 99))
+    result = server.control("reload")
+    says = f"{path}: refused by {judge}: exit status 1: one.test. 2: 99 is not ours"
+    assert (result["zones_failed"], result["problems"]) == (1, [f"one.test.: {says}"])
+    assert problem(server) == says
+    assert f'zone_not_loaded zone=one.test. reason="{says}"' in server.log()
+    assert (server.serial("one.test"), address(server)) == (1, "192.0.2.1")
+    path.write_text(text(3, 2))
+    assert server.control("reload")["zones_failed"] == 0
+    assert (server.serial("one.test"), address(server), problem(server)) == (3, "192.0.2.2", "")
+    os.unlink(judge)
+    path.write_text(text(4, 3))
+    server.control("reload")
+    assert problem(server) == f"{path}: refused by {judge}: cannot find {judge}: No such file or directory"
+    assert server.serial("one.test") == 3
+
+
+def test_a_first_version_can_be_refused_and_other_zones_load(pando, tmp_path):
+    judge = script(tmp_path, JUDGE)
+    for name, number in (("one", 99), ("two", 2), ("three", 99)):
+        (tmp_path / name).write_text(text(1, number))
+    server = pando([{"name": f"{name}.test", "file": str(tmp_path / name), "verify-command": command}
+                    for name, command in (("one", [judge]), ("two", [judge]), ("three", []))])
+    server.start("two.test")
+    servers.wait_until("it was refused", lambda: "99 is not ours" in problem(server))
+    assert server.ask("www.one.test").rcode() == dns.rcode.SERVFAIL
+    servers.wait_until("a zone without a program", lambda: server.serial("three.test") == 1)
+
+
+def test_updates_and_transactions_are_not_judged(pando, tmp_path):
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": [script(tmp_path, JUDGE)],
+                     "allow-update": ["127.0.0.1"]}]).start("one.test")
+    update = dns.update.UpdateMessage("one.test")
+    update.add("new", 60, "A", "192.0.2.99")
+    assert dns.query.udp(update, "127.0.0.1", port=server.port, timeout=10).rcode() == 0
+    server.control("zone", "begin", "one.test")
+    server.control("zone", "set", "one.test", "newer", "A", "192.0.2.99")
+    assert server.control("zone", "commit", "one.test")["committed"][0]["to"] == 3
+
+
+def test_commands_name_no_programs(pando, tmp_path):
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path)}]).start("one.test")
+    (tmp_path / "pando0" / "new").write_text(text(1))
+    done = subprocess.run(
+        [str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "zone", "add", "new.test",
+         "file=new", 'verify-command=["/bin/sh"]'], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "only the configuration names programs" in done.stderr
+
+
+# Transfers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["axfr", "ixfr"])
+def test_a_refused_transfer_leaves_the_version_before(pando, peers, tmp_path, kind):
+    judge = script(tmp_path, JUDGE)
+    versions = {}
+    for serial, number in ((1, 1), (2, 99), (3, 3)):
+        versions[serial] = tmp_path / f"version{serial}"
+        versions[serial].write_text(text(serial, number))
+    # Knot sends a whole zone when it has no journal of the change.
+    primary = Primary("bind" if kind == "ixfr" else "knot", tmp_path, peers, versions[1])
+    server = pando([{"name": "one.test", "primaries": ["up"], "verify-command": [judge]}],
+                   remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.server.port}"]}]).start("one.test")
+    primary.replace(versions[2], 2)
+    says = f"refused by {judge}: exit status 1: one.test. 2: 99 is not ours"
+    servers.wait_until("it is refused", lambda: says in problem(server))
+    assert f'zone_refresh_failed zone=one.test. primary=127.0.0.1@{primary.server.port} reason="{says}"' in server.log()
+    assert (server.serial("one.test"), address(server)) == (1, "192.0.2.1")
+    primary.replace(versions[3], 3)
+    servers.wait_until("the next version", lambda: server.serial("one.test") == 3)
+    assert (address(server), problem(server)) == ("192.0.2.3", "")
+    assert "zone_refreshed" in server.log()
+
+
+def test_an_ixfr_is_judged_as_a_whole_zone(pando, peers, tmp_path):
+    """From another Pando, by a NOTIFY; the change itself says nothing about the record that is refused."""
+    judge = script(tmp_path, "#!/bin/sh\nzone=$(cat)\ncase \"$zone\" in *192.0.2.7*) ;; *) exit 0;; esac\n"
+                             "case \"$zone\" in *192.0.2.8*) echo both >&2; exit 1;; esac\n")
+    path = tmp_path / "zone"
+    path.write_text(text(1, 7))
+    down = servers.free_port()
+    primary = pando([{"name": "one.test", "file": str(path), "allow-transfer": ["127.0.0.1"],
+                      "allow-update": ["127.0.0.1"], "notify": ["down"]}],
+                    remotes=[{"name": "down", "address": [f"127.0.0.1@{down}"]}]).start("one.test")
+    server = pando([{"name": "one.test", "primaries": ["up"], "verify-command": [judge]}], port=down,
+                   remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.port}"]}]).start("one.test")
+
+    def update(add, number):
+        message = dns.update.UpdateMessage("one.test")
+        (message.add if add else message.delete)("new", *([60] if add else []), "A", f"192.0.2.{number}")
+        assert dns.query.udp(message, "127.0.0.1", port=primary.port, timeout=10).rcode() == 0
+
+    update(True, 6)
+    servers.wait_until("a change that is accepted", lambda: server.serial("one.test") == 2)
+    assert "by=ixfr" in server.log()
+    update(True, 8)
+    servers.wait_until("it is refused", lambda: problem(server).endswith("exit status 1: both"))
+    assert server.serial("one.test") == 2
+    update(False, 8)
+    servers.wait_until("the change was taken back", lambda: server.serial("one.test") == 4)
+    assert problem(server) == ""
+
+
+# The end of the manager ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_program_ends_with_the_manager_and_what_it_judged_is_not_served(pando, tmp_path, how):
+    hold = tmp_path / "hold"
+    judge = script(tmp_path, SLOW_JUDGE.replace("HOLD", str(hold)))
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": [judge]}]).start("one.test")
+    hold.touch()
+    path.write_text(text(2, 99))
+    server.process.send_signal(signal.SIGHUP)
+    servers.wait_until("the program runs", lambda: len(running(judge)) >= 2)
+    if how == "kill":
+        server.kill()
+    else:
+        server.stop()
+    servers.wait_until("it has ended", lambda: not running(judge))
+    server.start("one.test")
+    servers.wait_until("it runs again", lambda: running(judge))
+    assert (server.serial("one.test"), address(server)) == (1, "192.0.2.1")
+    hold.unlink()
+    servers.wait_until("it is refused", lambda: problem(server).endswith("exit status 1: 99"))
+    assert (server.serial("one.test"), address(server)) == (1, "192.0.2.1")
+    servers.wait_until("it has ended", lambda: not running(judge))
+
+
+def test_a_program_has_its_time(pando, tmp_path):
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    (tmp_path / "hold").touch()
+    judge = script(tmp_path, SLOW_JUDGE.replace("HOLD", str(tmp_path / "hold")))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": [judge], "verify-time": "1s"}])
+    server.start()
+    servers.wait_until("the time is over", lambda: problem(server).endswith(f"{judge}: no verdict within 1 s"))
+    assert not running(judge)
+
+
+def test_other_zones_do_not_wait_for_programs(pando, tmp_path):
+    hold = tmp_path / "hold"
+    hold.touch()
+    judge = script(tmp_path, SLOW_JUDGE.replace("HOLD", str(hold)))
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    judged = [f"judged{number}.test" for number in range(8)]
+    server = pando([{"name": name, "file": str(path), "verify-command": [judge]} for name in judged] +
+                   [{"name": "one.test", "file": str(path)}]).start("one.test")
+    at_once = servers.wait_until("four programs run", lambda: len(running(judge)) >= 8 and running(judge))
+    assert len(at_once) == 8, "each is a shell, and the process around it"
+    assert not any(server.control("zone", "status", name)["state"] == "ok" for name in judged)
+    hold.unlink()
+    for name in judged:
+        servers.wait_until(f"{name} is served", lambda: server.serial(name) == 1)
+
+
+# Rights ------------------------------------------------------------------------------------------
+
+
+def user_exists(name):
+    try:
+        return pwd.getpwnam(name).pw_uid != 0
+    except KeyError:
+        return False
+
+
+class TwoUsers(servers.Pando):
+    users = ("daemon", "nobody")
+
+    def environment(self):
+        # A sanitizer looks for leaks by tracing its own process, which a change of user forbids.
+        return {**super().environment(), "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not (user_exists("daemon") and user_exists("nobody")),
+                    reason="needs root and two ordinary users")
+def test_programs_run_as_the_workers_user():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="pando-verifier-", dir="/tmp"))
+    folder.chmod(0o755)
+    store = pathlib.Path("/dev/shm")
+    judge = script(folder, "#!/bin/sh\n"
+                           "[ $(grep -c . /dev/stdin) = 4 ] || { echo no input >&2; exit 1; }\n"
+                           "(: >> $1) 2>/dev/null && { echo writes the store >&2; exit 1; }\n"
+                           "(: < $1) 2>/dev/null && { echo reads the store >&2; exit 1; }\n"
+                           "echo \"$(id -un) $(id -G) $(grep CapEff /proc/self/status)\" >&2; exit 1\n")
+    zone = folder / "zone"
+    zone.write_text(text(1))
+    server = TwoUsers(folder, [{"name": "one.test", "file": str(zone)}])
+    server.zones[0]["verify-command"] = [judge, str(server.store / "zones.store")]
+    server.write_config()
+    try:
+        server.start()
+        servers.wait_until("it has judged", lambda: "exit status 1" in problem(server))
+        group = pwd.getpwnam("nobody").pw_gid
+        assert problem(server).endswith(f"exit status 1: nobody {group} CapEff:0000000000000000"), problem(server)
+        assert store.exists()
+        server.kill()
+        servers.wait_until("it has ended", lambda: not running(judge))
+    finally:
+        server.clean()
+        shutil.rmtree(folder)
+
+
+# Programs that are there --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not shutil.which("named-checkzone"), reason="needs named-checkzone")
+def test_named_checkzone_judges(pando, tmp_path):
+    command = [shutil.which("named-checkzone"), "-i", "full", "one.test", "/dev/stdin"]
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": command}]).start("one.test")
+    path.write_text(text(2).replace("ns1 A", "ns2 A"))  # the NS has no address
+    server.control("reload")
+    assert "ns1.one.test' has no address records" in problem(server), problem(server)
+    assert server.serial("one.test") == 1
+    path.write_text(text(3))
+    server.control("reload")
+    assert (server.serial("one.test"), problem(server)) == (3, "")
+
+
+@NEEDS_SIGNERS
+@pytest.mark.skipif(not shutil.which("ldns-verify-zone"), reason="needs ldns-verify-zone")
+def test_ldns_verify_zone_judges(pando, tmp_path):
+    path = tmp_path / "zone"
+    shutil.copy(ldns_signed(tmp_path / "good"), path)
+    server = pando([{"name": "one.test", "file": str(path), "verify": "off",
+                     "verify-command": [shutil.which("ldns-verify-zone"), "-V", "2"]}]).start("one.test")
+    assert server.serial("one.test") == 7
+    bad = changed(ldns_signed(tmp_path / "bad", text=ZONE.replace("admin 7", "admin 8")),
+                  lambda zone: replace(zone, "mail", "A", "192.0.2.99"))
+    shutil.copy(bad, path)
+    server.control("reload")
+    assert "refused by" in problem(server) and "mail.one.test" in problem(server), problem(server)
+    assert server.serial("one.test") == 7
