@@ -7,7 +7,11 @@
 
 namespace pando::manager {
 
+namespace {
 using Clock = std::chrono::steady_clock;
+/// A worker that hangs must not hold back the second try for ever.
+constexpr int kMemoryLooks = 50;
+}  // namespace
 
 PreviousStore::PreviousStore(asio::io_context& io, const shm::Store& store, Calls calls,
                              Options options)
@@ -31,13 +35,31 @@ void PreviousStore::leave(std::string_view reason) {
   calls_.leave();
 }
 
+void PreviousStore::loaded(std::uint64_t failed) {
+  const shm::StoreStats stats = store_.stats();
+  const bool may_lack = stats.limit_bytes < stats.size_limit && (kept_ || lacked_memory_);
+  lacked_memory_ = false;
+  leave("all zones are loaded");
+  if (failed > 0 && may_lack) await_memory(stats.limit_bytes, kMemoryLooks);
+}
+
+/// Readers leave the other store within milliseconds, and its memory is free then.
+void PreviousStore::await_memory(std::uint64_t limit, int looks) {
+  if (looks == 0 || store_.stats().limit_bytes > limit + limit / 16) return calls_.load_again();
+  timer_.expires_after(options_.interval);
+  timer_.async_wait([this, limit, looks](const asio::error_code& error) {
+    if (!error) await_memory(limit, looks - 1);
+  });
+}
+
 void PreviousStore::stop() noexcept {
-  kept_ = false;
+  kept_ = lacked_memory_ = false;
   timer_.cancel();
 }
 
 void PreviousStore::look() {
-  if (lacks_memory()) return leave("the machine lacks memory for two stores");
+  lacked_memory_ = lacks_memory();
+  if (lacked_memory_) return leave("the machine lacks memory for two stores");
   if (is_stuck(Clock::now())) return leave("loading makes no progress");
   look_later();
 }

@@ -24,6 +24,7 @@ class PreviousStore {
   struct Calls {
     std::function<std::uint64_t()> loaded;  ///< number of zones with data
     std::function<void()> leave;            ///< gives workers our store
+    std::function<void()> load_again;       ///< loads zones that have no data
   };
   struct Options {
     /// Loading may show no progress for so long. Neither the first reading of a file from a slow
@@ -40,12 +41,16 @@ class PreviousStore {
   void keep();
   /// Does nothing unless kept. `reason` is for the log.
   void leave(std::string_view reason);
+  /// All zones were looked at, and `failed` of them have no new data. They may have found no memory
+  /// beside the other store: they are loaded once more when its memory is free.
+  void loaded(std::uint64_t failed);
   /// Forgets the store without a call: the process ends.
   void stop() noexcept;
 
  private:
   void look();
   void look_later();
+  void await_memory(std::uint64_t limit, int looks);
   [[nodiscard]] bool lacks_memory() const;
   [[nodiscard]] bool is_stuck(std::chrono::steady_clock::time_point now);
 
@@ -54,6 +59,7 @@ class PreviousStore {
   Options options_;
   asio::steady_timer timer_;
   bool kept_ = false;
+  bool lacked_memory_ = false;
   std::chrono::steady_clock::time_point since_{};
   // Both only grow while zones are loaded, and within bounds: nothing else keeps the store for
   // ever.

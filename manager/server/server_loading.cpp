@@ -150,7 +150,7 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   const auto history = make_history(*data_->journal);
   zones_.loads->load(configuration_.runtime, history,
                      [this, history](const ZoneFileLoads::Counts& counts) {
-                       workers_.previous_store->leave("all zones are loaded");
+                       workers_.previous_store->loaded(counts.failed);
                        zones_.copies->keep_only(configuration_.runtime);
                        configure_exports(services_, zones_, configuration_.runtime);
                        zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});

@@ -230,7 +230,12 @@ Status Server::open_workers() {
   workers_.previous_store = std::make_unique<PreviousStore>(
       io_, *data_->store,
       PreviousStore::Calls{[this] { return zones_.loads->loaded(); },
-                           [this] { leave_previous_store(); }},
+                           [this] { leave_previous_store(); },
+                           [this] {
+                             zones_.loads->load(configuration_.runtime,
+                                                make_history(*data_->journal),
+                                                [](const ZoneFileLoads::Counts&) {});
+                           }},
       patience);
   workers_.pool->set_keys(configuration_.runtime->worker_keys);
   return {};

@@ -173,7 +173,8 @@ TEST_F(ReplayOntoImage, ALastSegmentWithADamagedHeaderTakesRecordsBehindTheImage
   std::ofstream(files.segments.front().path, std::ios::binary | std::ios::in) << "not a journal";
   for (int start = 0; start < 2; ++start) {
     testing::open_journal_again(parts_);
-    ASSERT_TRUE(ends_in_damage(parts_.journal.files()));
+    // The first start writes the raised serial behind the gap.
+    ASSERT_EQ(ends_in_damage(parts_.journal.files()), start == 0);
     parts_.journal.pass_over_damaged_end();
     EXPECT_THAT(replay_with_gap(), IsEmpty());
     EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({13}));

@@ -21,7 +21,7 @@ class KeptStore : public ::testing::Test {
                ++looks_;
                return progresses_ ? ++loaded_ : loaded_;
              },
-             [this] { ++left_; }},
+             [this] { ++left_; }, [this] { ++loads_; }},
             {patience, milliseconds(1)}};
   }
 
@@ -30,7 +30,7 @@ class KeptStore : public ::testing::Test {
   shm::Store store_ = must(shm::Store::create(shm::test::options(folder_)));
   bool progresses_ = false;
   std::uint64_t loaded_ = 0;
-  int looks_ = 0, left_ = 0;
+  int looks_ = 0, left_ = 0, loads_ = 0;
 };
 
 TEST_F(KeptStore, IsLeftOnce) {
@@ -60,6 +60,17 @@ TEST_F(KeptStore, IsNotLeftWhileZonesAreLoaded) {
   EXPECT_EQ(left_, 0);
   progresses_ = false;
   EXPECT_TRUE(run_until(io_, [&] { return left_ == 1; }));
+}
+
+/// Neither was there a store that could have taken the memory, nor does the machine bound this one.
+TEST_F(KeptStore, ZonesThatFailAreLoadedOnceMoreOnlyIfMemoryMayHaveLacked) {
+  PreviousStore kept = make(std::chrono::hours(1));
+  kept.loaded(1);
+  kept.keep();
+  kept.loaded(1);
+  EXPECT_EQ(left_, 1);
+  io_.run();
+  EXPECT_EQ(loads_, 0);
 }
 
 TEST_F(KeptStore, IsForgottenByAProcessThatEnds) {
