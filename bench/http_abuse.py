@@ -5,8 +5,10 @@ Prints a Markdown table.
 
   PANDO_BUILD=build/release bench/http_abuse.py [TURNS] [SECONDS] [RATE]
 
-Turns are interleaved: idle, abused, idle, abused, … Cells are medians, with the lowest and the highest; the ratio is the
-median of the ratios of neighbours. RATE queries per second come from eight clients.
+Turns are interleaved: idle, busy, abused, idle, … Cells are medians, with the lowest and the highest; ratios are the
+median of the ratios of neighbours. RATE queries per second come from eight clients. The worker has a processor of its
+own, as `server.cpu-affinity` gives it; all else shares the others. "busy" is the control: a loop beside, which touches
+nothing of ours.
 """
 
 import contextlib
@@ -62,19 +64,35 @@ def abuse(port):
                     key.fileobj.close()
 
 
+def loop(_):
+    while True:
+        pass
+
+
 @contextlib.contextmanager
-def abused(port):
+def beside(what, port):
     pid = os.fork()
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_NOFILE, (CONNECTIONS + 1000, CONNECTIONS + 1000))
         os.nice(10)
-        abuse(port)
+        what(port)
     time.sleep(2)
     try:
         yield
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
+
+
+def part_processors(server):
+    """The worker alone on one processor; the manager, this process and what it starts on the others."""
+    own, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        return
+    for pid, processors in ((server.workers()[0]["pid"], {own}), (server.process.pid, others)):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(task), processors)
+    os.sched_setaffinity(0, others)
 
 
 def turn(server, questions):
@@ -86,30 +104,34 @@ def turn(server, questions):
 
 
 def main():
-    found = {"idle": [], "abused": []}
+    found = {"idle": [], "busy": [], "abused": []}
     with peers.small_pando() as (_, server, origin, questions):
         port = servers.free_port()
         server.config.write_text(server.config.read_text() + f"http: {{listen: [127.0.0.1@{port}], user: root, "
                                  f"keys: [{{name: a, secret: {KEY}, role: admin}}]}}\n")
         server.start(origin)
-        beside = subprocess.Popen([servers.build_folder() / "pando-http", "--config", server.config],
+        part_processors(server)
+        http = subprocess.Popen([servers.build_folder() / "pando-http", "--config", server.config],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             time.sleep(1)
             for _ in range(TURNS):
                 found["idle"].append(turn(server, questions))
-                with abused(port):
+                with beside(loop, port):
+                    found["busy"].append(turn(server, questions))
+                with beside(abuse, port):
                     found["abused"].append(turn(server, questions))
         finally:
-            beside.terminate()
-            beside.wait()
+            http.terminate()
+            http.wait()
     cell = peers.cell
     print("| beside | worker, µs per query | manager, µs per query | lost |\n|---|---:|---:|---:|")
     for mode, turns in found.items():
         worker, manager, lost = zip(*turns)
         print(f"| {mode} | {cell(worker)} | {cell(manager)} | {sum(lost)} |")
-    ratios = [after[0] / before[0] for before, after in zip(found["idle"], found["abused"])]
-    print(f"\nworker, abused to idle: {cell(ratios)}")
+    for mode in ("busy", "abused"):
+        ratios = [after[0] / before[0] for before, after in zip(found["idle"], found[mode])]
+        print(f"\nworker, {mode} to idle: {cell(ratios)}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ the root zone need ../shared/data and are skipped without it.
 """
 
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
 import random
 import re
@@ -96,29 +98,32 @@ def write_delegations(folder, count=30_000):
 
 def measure(build, folder):
     """{case: instructions per query, update or record}"""
-    found = {}
+    runs = {}  # case: what one run does so often, then count()'s arguments
     answers, scan = build / "bench/bench_answer_path", build / "bench/bench_zone_scan"
     zone, queries = write_names_zone(folder)
-    found["answer, names, plain"] = count("*answer_all*", answers, zone, "bench.example.", queries, "plain", 1) / QUERIES
+    runs["answer, names, plain"] = QUERIES, "*answer_all*", answers, zone, "bench.example.", queries, "plain", 1
     signed = ROOT / "config/zones/signed.example.zone"
-    found["answer, signed, DO"] = count("*answer_all*", answers, signed, "signed.example.", write_signed_queries(folder), "DO", 1) / QUERIES
-    found["stage an update"] = count("*stage_all*", build / "bench/bench_update_stage", zone, "bench.example.", UPDATES) / UPDATES
-    found["scan a record"] = count("*scan_zone_file*", scan, zone, "bench.example.") / (NAMES + 3)
+    queries = write_signed_queries(folder)
+    runs["answer, signed, DO"] = QUERIES, "*answer_all*", answers, signed, "signed.example.", queries, "DO", 1
+    runs["stage an update"] = UPDATES, "*stage_all*", build / "bench/bench_update_stage", zone, "bench.example.", UPDATES
+    runs["scan a record"] = NAMES + 3, "*scan_zone_file*", scan, zone, "bench.example."
     zone, queries = write_registry(folder)
     for kind in ("plain", "DO"):
-        found[f"answer, tld-nsec, {kind}"] = count("*answer_all*", answers, zone, "tld.", queries, kind, 1) / QUERIES
+        runs[f"answer, tld-nsec, {kind}"] = QUERIES, "*answer_all*", answers, zone, "tld.", queries, kind, 1
     zone, records = write_delegations(folder)
-    found["AXFR out, tld, a record"] = count("*stream_zone*", build / "bench/bench_transfer_path", zone, "tld.", 1) / records
+    runs["AXFR out, tld, a record"] = records, "*stream_zone*", build / "bench/bench_transfer_path", zone, "tld.", 1
     root = DATA / "root-2021-05-19.zone"
     if root.exists() and (DATA / "root-queries-2001.txt").exists():
         queries = write_root_queries(folder)
         asked = len(queries.read_text().splitlines())
+        shaped = write_root_shaped_queries(folder)
         for kind in ("plain", "DO"):
-            found[f"answer, root, {kind}"] = count("*answer_all*", answers, root, ".", queries, kind, 1) / asked
-        queries = write_root_shaped_queries(folder)
-        for kind in ("plain", "DO"):  # five rounds before, in which each TLD's referral is seen
-            found[f"answer, root-shaped, {kind}"] = count("*answer_all*", answers, root, ".", queries, kind, 1, 5) / (2 * QUERIES)
-    return {name: round(value, 1) for name, value in found.items()}
+            runs[f"answer, root, {kind}"] = asked, "*answer_all*", answers, root, ".", queries, kind, 1
+            # five rounds before, in which each TLD's referral is seen
+            runs[f"answer, root-shaped, {kind}"] = 2 * QUERIES, "*answer_all*", answers, root, ".", shaped, kind, 1, 5
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        counts = pool.map(lambda run: count(*run[1:]) / run[0], runs.values())
+        return {name: round(value, 1) for name, value in zip(runs, counts)}
 
 
 def same_platform():

@@ -13,12 +13,11 @@
 #include "config/files.h"
 #include "config/load.h"
 #include "config/settings/section_text.h"
-#include "ctl/check_commands.h"
-#include "ctl/compare_command.h"
-#include "ctl/view/completion.h"
-#include "ctl/config_commands.h"
 #include "ctl/backup/backup_command.h"
 #include "ctl/backup/dump_commands.h"
+#include "ctl/check_commands.h"
+#include "ctl/compare_command.h"
+#include "ctl/config_commands.h"
 #include "ctl/explain_command.h"
 #include "ctl/journal_command.h"
 #include "ctl/manager_commands.h"
@@ -26,6 +25,7 @@
 #include "ctl/server_import.h"
 #include "ctl/store_commands.h"
 #include "ctl/upgrade/upgrade_command.h"
+#include "ctl/view/completion.h"
 #include "ctl/zone_commands.h"
 
 namespace {
@@ -245,18 +245,17 @@ class CommandLine {
     add_session(&app_, "status", "state of the server", [this](auto& s) {
       return s.status(arguments_.all);
     })->add_flag("--all", arguments_.all, "with every counter");
-    CLI::App* ready = add_session(
-        &app_, "ready", "whether queries are answered, as exit code",
-        [this](auto& s) { return s.ready(arguments_.all, arguments_.words); });
+    CLI::App* ready =
+        add_session(&app_, "ready", "whether queries are answered, as exit code",
+                    [this](auto& s) { return s.ready(arguments_.all, arguments_.words); });
     ready->add_flag("--zones", arguments_.all, "only if all zones are loaded");
     ready->add_option("--address", arguments_.words, "only if this address is open and the host's")
         ->type_name("ADDRESS");
-    CLI::App* top = add_session(&app_, "top", "rates of queries and updates, every second",
-                                [this](auto& s) {
-                                  const bool on_screen = !arguments_.json && ::isatty(STDOUT_FILENO);
-                                  return s.top(std::chrono::seconds(arguments_.interval),
-                                               arguments_.times, on_screen);
-                                });
+    CLI::App* top =
+        add_session(&app_, "top", "rates of queries and updates, every second", [this](auto& s) {
+          const bool on_screen = !arguments_.json && ::isatty(STDOUT_FILENO);
+          return s.top(std::chrono::seconds(arguments_.interval), arguments_.times, on_screen);
+        });
     top->add_option("--interval", arguments_.interval, "seconds between two prints")
         ->check(CLI::Range(1, 3600))
         ->capture_default_str();
@@ -267,9 +266,9 @@ class CommandLine {
                 [](auto& s) { return s.stop(); });
     add_session(&app_, "hand-over", "have the manager leave its work to another one, which follows",
                 [](auto& s) { return s.hand_over(); });
-    add(&app_, "upgrade", "have the installed programs take over from the running ones",
-        [this] { return upgrade(); })
-        ->add_option("--log", arguments_.file, "log file of a manager that no unit starts");
+    add(&app_, "upgrade", "have the installed programs take over from the running ones", [this] {
+      return upgrade();
+    })->add_option("--log", arguments_.file, "log file of a manager that no unit starts");
   }
 
   int upgrade() {
@@ -283,9 +282,8 @@ class CommandLine {
   }
 
   void add_explain() {
-    CLI::App* explain =
-        add_session(&app_, "explain", "the answer to a query, and why it is so",
-                    [this](auto& s) { return ctl::explain(s, arguments_.query); });
+    CLI::App* explain = add_session(&app_, "explain", "the answer to a query, and why it is so",
+                                    [this](auto& s) { return ctl::explain(s, arguments_.query); });
     ctl::QueryWords& query = arguments_.query;
     explain->add_option("name", query.name, "name that is asked for")->required();
     explain->add_option("type", query.type, "type that is asked for; A by default");
@@ -340,8 +338,10 @@ class CommandLine {
     using Faults = ctl::SignatureFaults;
     const std::map<std::string, Faults> kinds{
         {"off", Faults::kOff}, {"warn", Faults::kWarnings}, {"refuse", Faults::kErrors}};
-    check->add_option("--verify", arguments_.verify, "faults of signatures are errors (refuse), "
-                                                     "warnings (warn), or not looked for (off)")
+    check
+        ->add_option("--verify", arguments_.verify,
+                     "faults of signatures are errors (refuse), "
+                     "warnings (warn), or not looked for (off)")
         ->transform(CLI::CheckedTransformer(kinds));
     check->add_option("name", arguments_.zone, "name of the zone")->required();
     check->add_option("file", arguments_.file, "zone file")->required();
@@ -375,9 +375,10 @@ class CommandLine {
     diff->add_option("name", arguments_.zone, "name of the zone")->required();
     diff->add_option("serials", arguments_.serials, "from, and to; without: the transaction")
         ->expected(0, 2);
-    add_session(zone, "history", "changesets that the store has of a zone", [this](auto& s) {
-      return ctl::RecordCommands(s).history(arguments_.zone);
-    })->add_option("name", arguments_.zone, "name of the zone")->required();
+    add_session(zone, "history", "changesets that the store has of a zone",
+                [this](auto& s) { return ctl::RecordCommands(s).history(arguments_.zone); })
+        ->add_option("name", arguments_.zone, "name of the zone")
+        ->required();
   }
 
   void add_transaction_commands(CLI::App* zone) {
@@ -418,9 +419,9 @@ class CommandLine {
   }
 
   void add_run_time_commands(CLI::App* zone) {
-    add_session(zone, "reload", "read the files of zones again", [this](auto& s) {
-      return ctl::ZoneCommands(s).reload(arguments_.zones);
-    })->add_option("names", arguments_.zones, "names of zones")
+    add_session(zone, "reload", "read the files of zones again",
+                [this](auto& s) { return ctl::ZoneCommands(s).reload(arguments_.zones); })
+        ->add_option("names", arguments_.zones, "names of zones")
         ->required();
     CLI::App* add = add_session(zone, "add", "add a zone, or those of standard input",
                                 [this](auto& s) { return add_zones(s); });
@@ -432,9 +433,9 @@ class CommandLine {
                     "a file here with its first content, for a file of the manager's own");
     add->add_option("--primary", arguments_.primaries, "remote that the zone is transferred from");
     add->add_option("settings", arguments_.words, "KEY=VALUE, as in the configuration's zones");
-    add_session(zone, "remove", "remove zones that were added", [this](auto& s) {
-      return ctl::ZoneCommands(s).remove(arguments_.zones);
-    })->add_option("names", arguments_.zones, "names of zones")
+    add_session(zone, "remove", "remove zones that were added",
+                [this](auto& s) { return ctl::ZoneCommands(s).remove(arguments_.zones); })
+        ->add_option("names", arguments_.zones, "names of zones")
         ->required();
     CLI::App* set = add_session(
         zone, "configure", "change a setting of a zone that was added", [this](auto& s) {
@@ -492,10 +493,9 @@ class CommandLine {
         });
     saved->add_option("folder", arguments_.file, "folder that the backup makes")->required();
     saved->add_flag("--with-keys", arguments_.all, "with secrets and private keys");
-    CLI::App* restored =
-        add(&app_, "restore", "put a backup's files back; needs no manager", [this] {
-          return ctl::restore(arguments_.file, arguments_.all, output_for(arguments_));
-        });
+    CLI::App* restored = add(
+        &app_, "restore", "put a backup's files back; needs no manager",
+        [this] { return ctl::restore(arguments_.file, arguments_.all, output_for(arguments_)); });
     restored->add_option("folder", arguments_.file, "folder of the backup")->required();
     restored->add_flag("--replace", arguments_.all, "also files that differ from the backup");
   }
@@ -533,11 +533,9 @@ class CommandLine {
 
   void add_config_commands() {
     CLI::App* configuration = group("config", "configuration");
-    add(configuration, "check", "check the configuration; needs no manager",
-        [this] {
-          return ctl::check_config(arguments_.config, output_for(arguments_), arguments_.all);
-        })
-        ->add_flag("--zones", arguments_.all, "read all zone files, too");
+    add(configuration, "check", "check the configuration; needs no manager", [this] {
+      return ctl::check_config(arguments_.config, output_for(arguments_), arguments_.all);
+    })->add_flag("--zones", arguments_.all, "read all zone files, too");
     add_session(configuration, "show", "settings in force; with a name, those of one zone",
                 [this](auto& s) { return ctl::ConfigCommands(s).show(arguments_.zone); })
         ->add_option("zone", arguments_.zone, "name of a zone");
@@ -547,9 +545,9 @@ class CommandLine {
         ->check(CLI::Range(1U, ipc::kZonePageRows))
         ->capture_default_str();
     CLI::App* log = group("log", "logs of the manager and the workers");
-    add_session(log, "level", "show or set the level, until a reload or a restart", [this](auto& s) {
-      return ctl::ConfigCommands(s).log_level(arguments_.level);
-    })->add_option("level", arguments_.level, "trace, debug, info, warning, error or off");
+    add_session(log, "level", "show or set the level, until a reload or a restart",
+                [this](auto& s) { return ctl::ConfigCommands(s).log_level(arguments_.level); })
+        ->add_option("level", arguments_.level, "trace, debug, info, warning, error or off");
   }
 
   void add_completion() {
@@ -565,17 +563,20 @@ class CommandLine {
   }
 
   void add_import() {
-    CLI::App* import = add(&app_, "import", "another server's configuration as one of ours",
-                           [this] {
-                             return ctl::import_foreign(arguments_.import, output_for(arguments_));
-                           });
+    CLI::App* import =
+        add(&app_, "import", "another server's configuration as one of ours",
+            [this] { return ctl::import_foreign(arguments_.import, output_for(arguments_)); });
     ctl::ImportRequest& request = arguments_.import;
     import
-        ->add_option("file", request.file,
-                     "named.conf, nsd.conf, knot.conf, pdns.conf, or a listing by pdnsutil")
+        ->add_option(
+            "file", request.file,
+            "named.conf, nsd.conf, knot.conf, pdns.conf, or zones of PowerDNS: a listing by "
+            "pdnsutil, a dump of the database")
         ->required();
-    import->add_option("--from", request.kind, "what the file is: bind, nsd, knot, pdns, pdnsutil")
-        ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns", "pdnsutil"}));
+    import
+        ->add_option("--from", request.kind,
+                     "what the file is: bind, nsd, knot, pdns, pdnsutil, pdns-dump")
+        ->check(CLI::IsMember({"bind", "nsd", "knot", "pdns", "pdnsutil", "pdns-dump"}));
     import->add_option("--to", request.to, "a new file, instead of standard output");
     import->add_flag("--with-secrets", request.with_secrets,
                      "secrets of keys stand in the configuration, not in files of their own");

@@ -22,9 +22,8 @@ constexpr ::mode_t kPublicMode = 0644;
 constexpr ::mode_t kSecretMode = 0600;
 
 std::optional<ImportKind> kind_of(std::string_view text) {
-  for (const auto kind :
-       {ImportKind::kBind, ImportKind::kNsd, ImportKind::kKnot, ImportKind::kPdns,
-        ImportKind::kPdnsListing})
+  for (const auto kind : {ImportKind::kBind, ImportKind::kNsd, ImportKind::kKnot, ImportKind::kPdns,
+                          ImportKind::kPdnsListing, ImportKind::kPdnsDump})
     if (config::to_text(kind) == text) return kind;
   return std::nullopt;
 }
@@ -42,7 +41,7 @@ Status write_new_file(const std::string& path, std::string_view text, ::mode_t m
   return {};
 }
 
-/// Writes the zones of a listing. Should a file be there already, no zone is written.
+/// Writes the zones of a listing or dump. Should a file be there already, no zone is written.
 Status write_zone_files(const std::filesystem::path& folder, const ImportOutcome& outcome) {
   for (const config::ZoneFileText& file : outcome.zone_files)
     if (std::error_code none; std::filesystem::exists(folder / file.name, none))
@@ -68,14 +67,13 @@ Status write_files(const ImportRequest& request, const ImportOutcome& outcome) {
     if (auto done = write_new_file(path, secret.secret + "\n", kSecretMode); !done) return done;
   }
   if (auto done = write_zone_files(folder, outcome); !done) return done;
-  return write_new_file(request.to, outcome.yaml,
-                        request.with_secrets ? kSecretMode : kPublicMode);
+  return write_new_file(request.to, outcome.yaml, request.with_secrets ? kSecretMode : kPublicMode);
 }
 
 /// The loader's own verdict: what it refuses is a fault of the importer.
 Status check_result(const ImportOutcome& outcome) {
-  const auto loaded = config::load_text(
-      outcome.yaml, "/result", {.read_zone_lists = false, .read_key_files = false});
+  const auto loaded = config::load_text(outcome.yaml, "/result",
+                                        {.read_zone_lists = false, .read_key_files = false});
   if (loaded.ok()) return {};
   return fail(Errc::kInvalid, "the result does not load, please report this: {}",
               loaded.errors.front());
@@ -114,9 +112,12 @@ int import_foreign(const ImportRequest& request, Output output) {
       request.file, {.kind = kind_of(request.kind), .with_secrets = request.with_secrets});
   if (!outcome) return refuse(outcome.error(), output);
   if (auto checked = check_result(*outcome); !checked) return refuse(checked.error(), output);
-  if (outcome->kind == ImportKind::kPdnsListing && request.to.empty())
-    return refuse({Errc::kInvalid, "zones of a listing go beside the configuration: use --to"},
-                  output);
+  const bool has_files =
+      outcome->kind == ImportKind::kPdnsListing || outcome->kind == ImportKind::kPdnsDump;
+  if (has_files && request.to.empty())
+    return refuse(
+        {Errc::kInvalid, "zones of a listing or dump go beside the configuration: use --to"},
+        output);
   if (!request.to.empty())
     if (auto written = write_files(request, *outcome); !written)
       return refuse(written.error(), output);

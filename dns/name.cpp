@@ -57,12 +57,6 @@ Status end_label(std::string_view text, std::uint8_t* out, std::size_t length_at
 
 const std::array<std::uint8_t, 256> kFoldCase = make_fold_table();
 
-std::size_t NameView::label_count() const noexcept {
-  std::size_t count = 0;
-  for (std::size_t i = 0; data_[i] != 0; i += data_[i] + 1U) ++count;
-  return count;
-}
-
 NameView NameView::ancestor(std::size_t labels) const noexcept {
   NameView name = *this;
   while (labels-- > 0 && !name.is_root()) name = name.parent();

@@ -35,7 +35,11 @@ class NameView {
     return size_ >= 3 && data_[0] == 1 && data_[1] == '*';
   }
   /// Number of labels without the root: "." has 0, "example.com." has 2.
-  [[nodiscard]] std::size_t label_count() const noexcept;
+  [[nodiscard]] std::size_t label_count() const noexcept {
+    std::size_t count = 0;
+    for (std::size_t i = 0; data_[i] != 0; i += data_[i] + 1U) ++count;
+    return count;
+  }
   /// Name without its first label; the root's parent is the root.
   [[nodiscard]] NameView parent() const noexcept {
     return is_root() ? *this : NameView(data_ + data_[0] + 1, size_ - data_[0] - 1U);

@@ -177,6 +177,7 @@ Result<json> take_result(json reply) {
   if (ok->get<bool>()) return std::move(reply["result"]);
   auto error = read_json<ErrorReply>(reply);
   if (!error) return tl::unexpected<Error>(error.error());
+  if (error->error.empty()) error->error = "the manager gives no reason";
   return tl::unexpected<Error>(Error{code_from_word(error->code), std::move(error->error)});
 }
 

@@ -5,9 +5,10 @@
 
 #include "base/secret.h"
 #include "config/import/knot_import.h"
-#include "config/import/named_import.h"
+#include "config/import/named/named_import.h"
 #include "config/import/nsd_import.h"
-#include "config/import/pdns_import.h"
+#include "config/import/pdns/pdns_database.h"
+#include "config/import/pdns/pdns_import.h"
 
 namespace pando::config {
 
@@ -19,6 +20,7 @@ constexpr std::pair<std::string_view, ImportKind> kImportKinds[] = {
     {"nsd", ImportKind::kNsd},
     {"knot", ImportKind::kKnot},
     {"pdnsutil", ImportKind::kPdnsListing},
+    {"pdns-dump", ImportKind::kPdnsDump},
     {"pdns", ImportKind::kPdns},
 };
 
@@ -26,15 +28,25 @@ Status import_as(ImportKind kind, const ImportText& text, ImportFiles& files,
                  ImportedConfiguration& out, ImportReport& report,
                  std::vector<ZoneFileText>& zone_files) {
   switch (kind) {
-    case ImportKind::kBind: return NamedImport(files, out, report).run(text);
-    case ImportKind::kNsd: return NsdImport(files, out, report).run(text);
-    case ImportKind::kKnot: return KnotImport(files, out, report).run(text);
-    case ImportKind::kPdns: return PdnsImport(files, out, report).run(text);
+    case ImportKind::kBind:
+      return NamedImport(files, out, report).run(text);
+    case ImportKind::kNsd:
+      return NsdImport(files, out, report).run(text);
+    case ImportKind::kKnot:
+      return KnotImport(files, out, report).run(text);
+    case ImportKind::kPdns:
+      return PdnsImport(files, out, report).run(text);
     case ImportKind::kPdnsListing: {
       PdnsListing listing(out, report);
       listing.run(text);
       zone_files = listing.take_files();
       return {};
+    }
+    case ImportKind::kPdnsDump: {
+      PdnsDatabase database(out, report);
+      auto done = database.run(text);
+      zone_files = database.take_files();
+      return done;
     }
   }
   return {};
@@ -84,11 +96,18 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
 
 std::string_view to_text(ImportKind kind) noexcept {
   switch (kind) {
-    case ImportKind::kBind: return "bind";
-    case ImportKind::kNsd: return "nsd";
-    case ImportKind::kKnot: return "knot";
-    case ImportKind::kPdns: return "pdns";
-    case ImportKind::kPdnsListing: return "pdnsutil";
+    case ImportKind::kBind:
+      return "bind";
+    case ImportKind::kNsd:
+      return "nsd";
+    case ImportKind::kKnot:
+      return "knot";
+    case ImportKind::kPdns:
+      return "pdns";
+    case ImportKind::kPdnsListing:
+      return "pdnsutil";
+    case ImportKind::kPdnsDump:
+      return "pdns-dump";
   }
   return "";
 }
@@ -96,6 +115,7 @@ std::string_view to_text(ImportKind kind) noexcept {
 std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_view text) {
   if (text.starts_with(PdnsListing::kHeader) || text.find("\n$ORIGIN .\n") != text.npos)
     return ImportKind::kPdnsListing;
+  if (SqlDump::is_dump(text)) return ImportKind::kPdnsDump;
   const std::string name = lower_case(path.substr(path.find_last_of('/') + 1));
   for (const auto& [word, kind] : kImportKinds)
     if (name.find(word) != std::string::npos) return kind;
@@ -109,8 +129,7 @@ std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_v
   return std::nullopt;
 }
 
-Result<ImportOutcome> import_configuration(const std::string& path,
-                                           const ImportOptions& options) {
+Result<ImportOutcome> import_configuration(const std::string& path, const ImportOptions& options) {
   const WipeFreed wipe_freed;  // the texts have secrets, and parsers copy them
   ImportFiles files(options.with_includes);
   auto text = files.read(path);

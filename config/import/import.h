@@ -5,16 +5,17 @@
 #include <string_view>
 #include <vector>
 
-#include "config/import/import_files.h"
-#include "config/import/import_yaml.h"
-#include "config/import/pdns_listing.h"
+#include "config/import/model/import_files.h"
+#include "config/import/model/import_yaml.h"
+#include "config/import/pdns/pdns_listing.h"
 
-/// Configurations of BIND, NSD, Knot and PowerDNS as one of ours, and zones that PowerDNS lists.
+/// Configurations of BIND, NSD, Knot and PowerDNS as one of ours, and zones that PowerDNS lists or
+/// has in a database.
 namespace pando::config {
 
-enum class ImportKind : std::uint8_t { kBind, kNsd, kKnot, kPdns, kPdnsListing };
+enum class ImportKind : std::uint8_t { kBind, kNsd, kKnot, kPdns, kPdnsListing, kPdnsDump };
 
-/// "bind", "nsd", "knot", "pdns" or "pdnsutil".
+/// "bind", "nsd", "knot", "pdns", "pdnsutil" or "pdns-dump".
 [[nodiscard]] std::string_view to_text(ImportKind kind) noexcept;
 
 /// The kind by the file's name, else by the look of its text.
@@ -31,8 +32,8 @@ struct ImportOutcome {
   ImportKind kind = ImportKind::kBind;
   std::string yaml;  ///< passes load(), once the secrets' files are there
   std::vector<Omission> omissions;
-  std::vector<SecretFile> secrets;  ///< that `yaml` names as files
-  std::vector<ZoneFileText> zone_files;  ///< the same, of a listing
+  std::vector<SecretFile> secrets;       ///< that `yaml` names as files
+  std::vector<ZoneFileText> zone_files;  ///< the same, of a listing or dump
   std::size_t zones = 0;
   std::size_t keys = 0;
   std::size_t remotes = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "config/import/import_reasons.h"
+#include "config/import/model/import_reasons.h"
 #include "config/settings/values.h"
 
 namespace pando::config {

@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
-#include "config/import/line_settings.h"
-#include "config/import/match_list.h"
+#include "config/import/model/line_settings.h"
+#include "config/import/model/match_list.h"
 
 namespace pando::config {
 

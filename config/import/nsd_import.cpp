@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/import/import_reasons.h"
+#include "config/import/model/import_reasons.h"
 #include "config/settings/values.h"
 
 namespace pando::config {

@@ -28,10 +28,10 @@ bool take_options(Edns& edns) noexcept {
 
 }  // namespace
 
-Result<Edns> read_opt(ByteView message, const MessageRecord& record) {
+Result<Edns> read_opt(ByteView message, const RecordFields& record) {
   // RFC 6891 §6.1.2: the owner is the root, CLASS the payload size, TTL the other fields.
   if (record.type != RRType::kOPT) return fail(Errc::kInvalid, "not an OPT record");
-  if (!record.owner.view().is_root()) return fail(Errc::kInvalid, "OPT owner is not the root");
+  if (!record.owner_is_root) return fail(Errc::kInvalid, "OPT owner is not the root");
   Edns edns;
   // RFC 6891 §6.2.3: values below 512 are treated as 512.
   edns.udp_payload = std::max<std::uint16_t>(static_cast<std::uint16_t>(record.rr_class), 512);

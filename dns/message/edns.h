@@ -34,7 +34,7 @@ struct Edns {
 /// Decodes an OPT record of `message`, its options in one pass. kInvalid when its owner is not the
 /// root or options overrun. A version above 0 is returned, not refused: its options may have any
 /// form and are not read.
-Result<Edns> read_opt(ByteView message, const MessageRecord& record);
+Result<Edns> read_opt(ByteView message, const RecordFields& record);
 
 /// Finds the first option `code` in checked options; nullopt when absent. For codes unknown to
 /// has(), and for tests.

@@ -24,6 +24,26 @@ struct Header {
   std::uint16_t qdcount = 0, ancount = 0, nscount = 0, arcount = 0;
 };
 
+/// Decodes the twelve octets at `octets`.
+[[nodiscard]] inline Header decode_header(const std::uint8_t* octets) noexcept {
+  Header header;
+  header.id = load_be16(octets);
+  header.qr = (octets[2] & 0x80) != 0;
+  header.opcode = static_cast<Opcode>((octets[2] >> 3) & 0x0F);
+  header.aa = (octets[2] & 0x04) != 0;
+  header.tc = (octets[2] & 0x02) != 0;
+  header.rd = (octets[2] & 0x01) != 0;
+  header.ra = (octets[3] & 0x80) != 0;
+  header.ad = (octets[3] & 0x20) != 0;
+  header.cd = (octets[3] & 0x10) != 0;
+  header.rcode = octets[3] & 0x0F;
+  header.qdcount = load_be16(octets + 4);
+  header.ancount = load_be16(octets + 6);
+  header.nscount = load_be16(octets + 8);
+  header.arcount = load_be16(octets + 10);
+  return header;
+}
+
 /// Decodes the header at the start of `message`; kTruncated for a message shorter than 12 octets.
 Result<Header> read_header(ByteView message);
 

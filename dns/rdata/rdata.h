@@ -30,6 +30,8 @@ Status check_record_size(NameView owner, RRType type, ByteView rdata);
 /// RDATA length in octets for types whose RDATA always has one length (A 4, AAAA 16, EUI48 6 ...),
 /// else 0. The store leaves out lengths for these types.
 [[nodiscard]] constexpr std::size_t fixed_rdata_length(RRType type) noexcept {
+  if (type == RRType::kA) return 4;  // what the query path meets, without a search
+  if (type > RRType::kAAAA && type < RRType::kNID) return 0;
   switch (type) {
     case RRType::kA:
       return 4;  // RFC 1035 §3.4.1

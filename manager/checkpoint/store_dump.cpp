@@ -61,7 +61,7 @@ std::vector<zone::DumpNote> notes_of_zone(const JournalHistory& history, const z
   }
   notes = notes_of(dns::Name(zone.apex()), zone.serial(), state);
   auto source = state.source;
-  if (zone.source_mtime_ns() != 0) source = base;
+  if (zone.source().file_mtime_ns != 0) source = base;
   if (source) notes.push_back(file_note(zone, *source));
   return notes;
 }

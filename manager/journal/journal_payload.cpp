@@ -115,7 +115,7 @@ bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexc
 }
 
 zone::ZoneFileInfo merge_base_file(const zone::ZoneView& zone) {
-  return {zone.source_mtime_ns(), zone.source_bytes(), zone.source_hash(), zone.source_stamp()};
+  return zone.source();
 }
 
 bool is_secondary(const zone::ZoneView& zone) {

@@ -230,7 +230,7 @@ void ZoneFileLoads::forget_problem(const dns::Name& name) {
 /// was full, before the copy was recorded.
 void ZoneFileLoads::copy_again(const LoadJob& secondary) {
   const zone::ZoneView zone = committer_.current().zone_at(secondary.apex);
-  if (!zone || !zone.loaded() || zone.source_mtime_ns() != 0) return;
+  if (!zone || !zone.loaded() || zone.source().file_mtime_ns != 0) return;
   if (!is_secondary(zone)) return;  // a reload has made the zone primary, so its file is no copy
   if (holds_copies_)
     held_copies_.push_back(secondary);

@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pando::config;
   if (size == 0) return 0;
-  const auto kind = static_cast<ImportKind>(data[0] % 5);
+  const auto kind = static_cast<ImportKind>(data[0] % 6);
   const auto outcome =
       import_text(std::string(reinterpret_cast<const char*>(data) + 1, size - 1), "/f.conf",
                   {.kind = kind, .with_secrets = true, .with_includes = false});

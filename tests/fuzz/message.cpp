@@ -50,8 +50,16 @@ Message read_all(ByteView octets) {
   const std::array counts = {header->ancount, header->nscount, header->arcount};
   for (std::size_t section = 0; section < counts.size(); ++section) {
     for (unsigned i = 0; i < counts[section]; ++i) {
+      MessageReader without_owner = reader;
+      RecordFields fields;
+      const auto skimmed = without_owner.record(fields);
       const auto record = reader.record();
+      PANDO_ASSERT(skimmed.has_value() == record.has_value());
       if (!record) return message;
+      PANDO_ASSERT(without_owner.offset() == reader.offset() && fields.type == record->type &&
+                   fields.rdata_offset == record->rdata_offset &&
+                   fields.rdata_length == record->rdata_length && fields.ttl == record->ttl &&
+                   fields.owner_is_root == record->owner.view().is_root());
       PANDO_ASSERT(record->rdata_offset + record->rdata_length <= octets.size());
       if (record->type == RRType::kOPT) look_at_edns(octets, *record);
       Bytes rdata;

@@ -268,7 +268,7 @@ Step put_off_denial(Walk& walk, NameView closest_encloser) noexcept {
 }
 
 Step answer_current_name(Walk& walk) noexcept {
-  const Match match = walk.look_up(walk.name);
+  const Match match = walk.look_up_current();
   const std::size_t labels = walk.name.label_count();
   if (match.damaged) return give_up(walk);
   if (match.barrier) return stop_at_barrier(walk, match);
@@ -295,8 +295,10 @@ Step answer_current_name(Walk& walk) noexcept {
 
 }  // namespace
 
-zone::ZoneView choose_zone(const zone::StoreView& view, NameView name, RRType type) noexcept {
-  const zone::ZoneView zone = view.find_zone(name);
+zone::ZoneView choose_zone(const zone::StoreView& view, const zone::NameKey& key,
+                           RRType type) noexcept {
+  const NameView name = key.name();
+  const zone::ZoneView zone = view.find_zone(key);
   if (type != RRType::kDS || !zone || name.is_root() || zone.apex().size() != name.size())
     return zone;
   const zone::ZoneView parent = view.find_zone(name.parent());
@@ -304,7 +306,7 @@ zone::ZoneView choose_zone(const zone::StoreView& view, NameView name, RRType ty
   if (parent.loaded()) {
     // A cut between them: `parent` is a more distant ancestor, not the parent. Then the child zone
     // answers that it has no DS itself (RFC 4035 §3.1.4.1).
-    const Match match = parent.lookup(name);
+    const Match match = parent.lookup(key);
     if (match.barrier && match.barrier_labels > parent.apex().label_count() &&
         match.barrier.has_ns())
       return zone;

@@ -17,16 +17,22 @@ struct ResolveOptions {
   /// A referral of QNAME itself is only named in Answer::cut, since the caller may hold a rendered
   /// copy.
   bool put_off_referrals = false;
-  /// A name that does not exist is only named in Answer::encloser, for the same reason. Its covering
-  /// NSEC is found nevertheless.
+  /// A name that does not exist is only named in Answer::encloser, for the same reason. Its
+  /// covering NSEC is found nevertheless.
   bool put_off_denials = false;
-  ResolveTrace* trace = nullptr;  ///< gets the steps, if any; they change nothing
+  const zone::NameKey* key = nullptr;  ///< of QNAME, if the caller has it; it changes nothing
+  ResolveTrace* trace = nullptr;       ///< gets the steps, if any; they change nothing
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes
 /// to the parent zone when this server has that zone (RFC 4035 §3.1.4.1).
-[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
+[[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& view, const zone::NameKey& name,
                                          dns::RRType type) noexcept;
+[[nodiscard]] inline zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
+                                                dns::RRType type) noexcept {
+  const dns::Name copy(name);
+  return choose_zone(view, zone::NameKey(copy), type);
+}
 
 /// Answers `question` from `zone` (as choose_zone gave it; null refuses). A pure function of its
 /// arguments: no I/O, clock, log or allocation. `question` must outlive `out`. The caller handles
@@ -54,9 +60,9 @@ void complete_referral(const zone::ZoneView& zone, const dns::Question& question
                        const ResolveOptions& options, dns::Nsec3Hasher& hasher,
                        Answer& out) noexcept;
 
-/// Answers with the NS RRset of Answer::cut and its servers' addresses as if the cut were the zone's
-/// apex: what all cuts with these servers have in common, if no server is at or below the cut.
-/// False when the store is damaged.
+/// Answers with the NS RRset of Answer::cut and its servers' addresses as if the cut were the
+/// zone's apex: what all cuts with these servers have in common, if no server is at or below the
+/// cut. False when the store is damaged.
 [[nodiscard]] bool refer_to_servers(const zone::ZoneView& zone, const dns::Question& question,
                                     const ResolveOptions& options, dns::Nsec3Hasher& hasher,
                                     Answer& out) noexcept;

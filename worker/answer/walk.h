@@ -25,9 +25,16 @@ struct Walk {
   }
   /// Looks a name up, with its covering NSEC when a denial may need it.
   [[nodiscard]] zone::Match look_up(dns::NameView of) const noexcept {
+    return zone.lookup(of, wanted());
+  }
+  [[nodiscard]] zone::Match look_up_current() const noexcept {
+    const bool has_key = options.key != nullptr && name.data() == options.key->name().data();
+    return has_key ? zone.lookup(*options.key, wanted()) : zone.lookup(name, wanted());
+  }
+  [[nodiscard]] zone::ZoneView::Wanted wanted() const noexcept {
     using Wanted = zone::ZoneView::Wanted;
     const bool nsec = options.dnssec_ok && zone.denial() == zone::Denial::kNsec;
-    return zone.lookup(of, nsec ? Wanted::kNsecToo : Wanted::kMatch);
+    return nsec ? Wanted::kNsecToo : Wanted::kMatch;
   }
   /// Notes a step for an explanation of the answer.
   void note(ResolveTrace::Event event, dns::NameView other = {}) const noexcept {

@@ -17,7 +17,7 @@ bool is_known(Opcode opcode) {
 }
 
 /// SERIAL is the first of five 32-bit fields behind two names (RFC 1035 §3.3.13).
-std::optional<dns::Serial> soa_serial(ByteView message, const dns::MessageRecord& record) {
+std::optional<dns::Serial> soa_serial(ByteView message, const dns::RecordFields& record) {
   std::size_t at = record.rdata_offset;
   const std::size_t end = at + record.rdata_length;
   if (!dns::read_name(message, at) || !dns::read_name(message, at)) return std::nullopt;
@@ -43,23 +43,23 @@ class RecordWalk {
   }
 
  private:
-  using Take = bool (RecordWalk::*)(const dns::MessageRecord&);
+  using Take = bool (RecordWalk::*)(const dns::RecordFields&);
 
   /// The counts are hostile, but each record takes at least 11 octets of the message.
   bool skip(std::uint16_t count, Take take) {
     for (std::uint16_t i = 0; i < count; ++i) {
-      auto record = reader_.record();
-      if (!record || !(this->*take)(*record)) return false;
+      dns::RecordFields record;
+      if (!reader_.record(record) || !(this->*take)(record)) return false;
     }
     return true;
   }
 
-  bool take_other(const dns::MessageRecord& record) {
+  bool take_other(const dns::RecordFields& record) {
     has_tsig_ = has_tsig_ || record.type == RRType::kTSIG;
     return record.type != RRType::kOPT;
   }
 
-  bool take_authority(const dns::MessageRecord& record) {
+  bool take_authority(const dns::RecordFields& record) {
     const bool wants_serial =
         request_.question.type == RRType::kIXFR && record.type == RRType::kSOA;
     if (wants_serial && !request_.client_serial) {
@@ -69,7 +69,7 @@ class RecordWalk {
     return take_other(record);
   }
 
-  bool take_additional(const dns::MessageRecord& record) {
+  bool take_additional(const dns::RecordFields& record) {
     if (record.type != RRType::kOPT) return take_other(record);
     if (request_.edns) return false;  // RFC 6891 §6.1.1: more than one OPT is a FORMERR
     auto edns = dns::read_opt(reader_.message(), record);
@@ -115,21 +115,20 @@ ParseOutcome parse_request(ByteView message, Request& request) {
   request.edns.reset();
   request.tsig.reset();
   request.client_serial.reset();
+  if (message.size() < dns::kHeaderOctets) return kDrop;
+  const dns::Header& header = request.header = dns::decode_header(message.data());
+  if (header.qr) return kDrop;
   dns::MessageReader reader(message);
-  const auto header = reader.header();
-  if (!header || header->qr) return kDrop;
-  request.header = *header;
-  if (!is_known(header->opcode)) {
+  reader.skip_header();
+  if (!is_known(header.opcode)) {
     look_for_opt(reader, request);
     return {ParseOutcome::Kind::kError, Rcode::kNotImp};
   }
-  if (header->qdcount != 1) {
+  if (header.qdcount != 1) {
     const bool asks_nothing_more = look_for_opt(reader, request) && is_cookie_query(request);
     return asks_nothing_more ? kGood : kFormErr;
   }
-  auto question = reader.question();
-  if (!question) return kFormErr;
-  request.question = *question;
+  if (!reader.question(request.question)) return kFormErr;
   request.has_question = true;
   return RecordWalk(reader, request).run();
 }

@@ -58,7 +58,8 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
-  const zone::ZoneView zone = choose_zone(context.batch.view, question.name, question.type);
+  const zone::NameKey name(question.name);
+  const zone::ZoneView zone = choose_zone(context.batch.view, name, question.type);
   const DecodedZoneSettings* rules = nullptr;
   if (zone) {
     if (sampler_.chooses_next()) context.counting.busy(zone.side_index());
@@ -68,26 +69,24 @@ Outcome QueryHandler::answer(RequestContext& context) {
         !zone::allowed(rules->settings.allow_query, context.address(), context.key_name()))
       return respond_error(context, Rcode::kRefused, Ede::kProhibited);
   }
-  return answer_from(context, zone, rules);
+  return answer_from(context, zone, name, rules);
 }
 
 Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView& zone,
-                                  const DecodedZoneSettings* rules) {
+                                  const zone::NameKey& name, const DecodedZoneSettings* rules) {
   const Request& request = context.request;
   const dns::Question& question = request.question;
   ResolveOptions options;
   options.dnssec_ok = request.edns && request.edns->dnssec_ok;
   options.minimal_responses = context.batch.settings->minimal_responses;
-  options.zone_expired = zone && expiry_.expired(zone, context.batch.now);
+  options.zone_expired =
+      zone && rules->settings.is_secondary && expiry_.expired(zone, context.batch.now);
   options.put_off_referrals = options.put_off_denials = true;
+  options.key = &name;
   if (!zone || options.zone_expired || question.rr_class != RRClass::kIN)
     return answer_anew(context, zone, rules, options, nullptr, {});
-  const KeptAnswers::Key key{question.name,
-                             question.type,
-                             zone.side_index(),
-                             zone.data_version(),
-                             options.dnssec_ok,
-                             options.minimal_responses};
+  const KeptAnswers::Key key{question.name,       question.type,     zone.side_index(),
+                             zone.data_version(), options.dnssec_ok, options.minimal_responses};
   const AnswerPlace place = KeptAnswers::place_of(key);
   if (const KeptAnswers::Kept* const kept = kept_.find(key, place))
     if (auto repeated = repeat(context, zone, rules, *kept)) return *repeated;
@@ -245,8 +244,7 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
 /// kept, the referral does not fit, or a server is at or below the cut. Message and answer are then
 /// unchanged.
 bool QueryHandler::put_shared_referral(const dns::Question& question, const zone::ZoneView& zone,
-                                       const ResolveOptions& options,
-                                       dns::MessageWriter& writer) {
+                                       const ResolveOptions& options, dns::MessageWriter& writer) {
   // Owners of NSEC3 records are names that the compression table of a template's message lacks.
   if (options.dnssec_ok && zone.denial() == zone::Denial::kNsec3) return false;
   const zone::RecordView cut = answer_.cut;
@@ -303,8 +301,8 @@ bool QueryHandler::put_security(const dns::Question& question, const zone::ZoneV
 /// Counts a response and decides on one above its client's rate limit. After is_limited().
 RateLimiter::Verdict QueryHandler::judge(RequestContext& context, const ResponseKind& kind) {
   using Verdict = RateLimiter::Verdict;
-  const Verdict verdict = rate_limiter_.judge(context.batch.settings->rate_limit,
-                                              context.address(), kind, context.batch.now);
+  const Verdict verdict = rate_limiter_.judge(context.batch.settings->rate_limit, context.address(),
+                                              kind, context.batch.now);
   if (verdict == Verdict::kSend) return verdict;
   context.counting.add(Counter::kRateLimited);
   context.counting.add(verdict == Verdict::kDrop ? Counter::kDropped : Counter::kRateSlipped);

@@ -29,7 +29,7 @@ class QueryHandler {
 
  private:
   Outcome answer_from(RequestContext& context, const zone::ZoneView& zone,
-                      const DecodedZoneSettings* rules);
+                      const zone::NameKey& name, const DecodedZoneSettings* rules);
   void choose_options(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, bool authoritative) const;
   void choose_denial(const dns::Question& question, const zone::ZoneView& zone,

@@ -74,15 +74,6 @@ class ZoneBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The source of a zone's data, stored with the zone so that a restart can detect an edited file.
-struct ZoneFileInfo {
-  std::int64_t file_mtime_ns = 0;
-  std::uint64_t file_bytes = 0;
-  std::uint64_t hash = 0;   ///< of the file's content (base/content_hash.h), 0 = not known
-  std::uint32_t stamp = 0;  ///< of its inode's state (manager/zonefile/merge_base.h), 0 = not known
-  bool operator==(const ZoneFileInfo&) const = default;
-};
-
 /// The effect of applying one Changeset.
 struct Applied {
   dns::Serial from;

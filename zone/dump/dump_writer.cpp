@@ -27,7 +27,8 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   head.is_secondary = is_secondary(zone);
   if (head.loaded) head.serial = zone.serial();
   if (head.loaded) head.records = zone.record_count();
-  head.source = {zone.source_mtime_ns(), zone.source_bytes(), zone.source_hash()};
+  const ZoneFileInfo source = zone.source();
+  head.source = {source.file_mtime_ns, source.file_bytes, source.hash};
   if (side == nullptr) return head;
   head.expires_at = side->expires_at.load(std::memory_order_relaxed);
   head.next_refresh = side->next_refresh.load(std::memory_order_relaxed);
@@ -169,8 +170,8 @@ Status DumpWriter::put_history(const ZoneView& data, const dns::Name& apex, Snap
 void DumpWriter::add_to_index(const DumpItem& item) {
   const std::uint64_t offset = bytes_ + buffer_.size();
   if (const auto* zone = std::get_if<DumpZone>(&item))
-    return index_.push_back({dns::HeapName(zone->name), zone->loaded, zone->serial, offset,
-                             number_ + 1, 0, 0});
+    return index_.push_back(
+        {dns::HeapName(zone->name), zone->loaded, zone->serial, offset, number_ + 1, 0, 0});
   const auto* note = std::get_if<DumpNote>(&item);
   if (index_.empty() || (note == nullptr && !std::holds_alternative<DumpZoneEnd>(item))) return;
   DumpPlace& place = index_.back();

@@ -80,19 +80,24 @@ RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex
 
 const std::uint8_t* RecordView::first() const noexcept { return first_rrset(block_, end()); }
 
+inline RRsetView RecordView::view_of(const RawRRset& raw) const noexcept {
+  RRsetView view;
+  view.data_ = raw.data;
+  view.block_ = block_;
+  view.apex_ = apex_;
+  view.size_ = raw.data_bytes;
+  view.ttl_ = {raw.ttl};
+  view.type_ = static_cast<dns::RRType>(raw.type);
+  view.count_ = raw.rdata_count;
+  view.signature_count_ = raw.signature_count;
+  view.shared_ = raw.external == 0 && raw.external_at != nullptr;
+  return view;
+}
+
 const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) const noexcept {
   RawRRset raw;
   p = scan_rrset(p, end(), window_, raw);
-  if (p == nullptr) return nullptr;
-  out.data_ = raw.data;
-  out.block_ = block_;
-  out.apex_ = apex_;
-  out.size_ = raw.data_bytes;
-  out.ttl_ = {raw.ttl};
-  out.type_ = static_cast<dns::RRType>(raw.type);
-  out.count_ = raw.rdata_count;
-  out.signature_count_ = raw.signature_count;
-  out.shared_ = raw.external == 0 && raw.external_at != nullptr;
+  if (p != nullptr) out = view_of(raw);
   return p;
 }
 
@@ -108,11 +113,13 @@ std::size_t RecordView::rrset_count() const noexcept { return block_ == nullptr 
 
 RRsetView RecordView::find(dns::RRType type) const noexcept {
   if (block_ == nullptr) return {};
+  const std::uint8_t* const end_of_block = end();
   const std::uint8_t* p = first();
   for (unsigned left = block_[2]; left > 0 && p != nullptr; --left) {
-    RRsetView rrset;
-    p = step(p, rrset);
-    if (p != nullptr && rrset.type_ == type) return rrset;
+    RawRRset raw;
+    p = scan_rrset(p, end_of_block, window_, raw);
+    if (p == nullptr || raw.type > static_cast<std::uint16_t>(type)) break;  // types ascend
+    if (raw.type == static_cast<std::uint16_t>(type)) return view_of(raw);
   }
   return {};
 }
@@ -155,10 +162,9 @@ ZoneFigures ZoneFigures::of(const ZoneView& zone) noexcept {
 std::uint64_t ZoneView::history_bytes() const noexcept { return entry_->history_bytes; }
 bool ZoneView::has_snapshots() const noexcept { return entry_->snapshots != 0; }
 bool ZoneView::has_shared_sets() const noexcept { return entry_->shared != 0; }
-std::int64_t ZoneView::source_mtime_ns() const noexcept { return entry_->source_mtime_ns; }
-std::uint64_t ZoneView::source_bytes() const noexcept { return entry_->source_bytes; }
-std::uint64_t ZoneView::source_hash() const noexcept { return entry_->source_hash; }
-std::uint32_t ZoneView::source_stamp() const noexcept { return entry_->source_stamp; }
+ZoneFileInfo ZoneView::source() const noexcept {
+  return {entry_->source_mtime_ns, entry_->source_bytes, entry_->source_hash, entry_->source_stamp};
+}
 std::uint64_t ZoneView::settings_tag() const noexcept { return entry_->settings_hash; }
 
 ByteView ZoneView::settings_bytes() const noexcept {
@@ -186,14 +192,19 @@ Nsec3Parameters ZoneView::nsec3_parameters() const noexcept {
 
 RecordView ZoneView::topmost_barrier(const TrieMatch& found, std::size_t apex_labels,
                                      std::uint8_t& labels) const noexcept {
-  const RecordView top = record(entry_->apex);
-  if (top && top.has_dname()) {  // RFC 6672 §2.3: a DNAME at the apex covers all below it
+  const auto stops = [&](std::uint32_t ref, unsigned flags) {
+    const auto* header = window_.at(shm::Ref<RecordHeader>{ref});
+    return header != nullptr && (header->flags & flags) != 0;
+  };
+  if (stops(entry_->apex, RecordHeader::kHasDname)) {
+    // RFC 6672 §2.3: a DNAME at the apex covers all below it
     labels = static_cast<std::uint8_t>(apex_labels);
-    return top;
+    return record(entry_->apex);
   }
   for (unsigned i = 0; i < found.ancestor_count; ++i) {
+    if (!stops(found.ancestors[i], RecordHeader::kHasNs | RecordHeader::kHasDname)) continue;
     const RecordView ancestor = record(found.ancestors[i]);
-    if (!ancestor || (!ancestor.has_ns() && !ancestor.has_dname())) continue;
+    if (!ancestor) continue;
     const ByteView owner(ancestor.block_ + sizeof(RecordHeader), ancestor.block_[1]);
     std::size_t depth = 0;
     for (std::size_t at = 0; at < owner.size(); at += owner[at] + std::size_t{1}) ++depth;
@@ -204,21 +215,32 @@ RecordView ZoneView::topmost_barrier(const TrieMatch& found, std::size_t apex_la
 }
 
 Match ZoneView::lookup(dns::NameView name, Wanted wanted) const noexcept {
-  Match match;
-  if (!loaded()) return match;
+  if (!loaded()) return {};
   const std::size_t apex_labels = apex().label_count();
   const ByteView labels = relative_labels(name, apex());
+  return lookup_below(labels, TrieKey(labels), apex_labels, wanted);
+}
+
+Match ZoneView::lookup(const NameKey& key, Wanted wanted) const noexcept {
+  if (!loaded()) return {};
+  const std::size_t apex_labels = apex().label_count();
+  const ByteView labels = relative_labels(key.name(), apex());
+  return lookup_below(labels, key.below(apex_labels), apex_labels, wanted);
+}
+
+inline Match ZoneView::lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
+                                    Wanted wanted) const noexcept {
+  Match match;
   if (labels.empty()) {
     match.exact = record(entry_->apex);
     match.damaged = !match.exact;
     match.encloser_labels = static_cast<std::uint8_t>(apex_labels);
     return match;
   }
-  const TrieKey key(labels);
   const Trie trie = names();
   TrieMatch found;
   TriePath path;
-  trie.match(key, found, wanted == Wanted::kNsecToo ? &path : nullptr);
+  trie.match(key, found, wanted == Wanted::kNsecToo ? &path : nullptr, labels);
   if (found.exact) match.exact = record(found.nearest.ref.units);
   match.damaged = found.damaged || (found.exact && !match.exact);
   match.empty_non_terminal = found.prefix_of_leaf;
@@ -438,10 +460,11 @@ ZoneView StoreView::view_at(std::uint32_t ref) const noexcept {
   return zone;
 }
 
-ZoneView StoreView::find_zone(dns::NameView name) const noexcept {
+ZoneView StoreView::find_zone(const NameKey& key) const noexcept {
   if (root_ == nullptr || root_->zones == 0) return {};
+  const dns::NameView name = key.name();
   TrieMatch found;
-  zones().match(TrieKey(name.bytes().first(name.size() - 1)), found);
+  zones().match(key.whole(), found, nullptr, name.bytes().first(name.size() - 1));
   if (found.exact) return view_at(found.nearest.ref.units);
   if (found.ancestor_count == 0) return {};
   const std::uint32_t ref = found.ancestors[found.ancestor_count - 1];

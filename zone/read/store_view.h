@@ -10,6 +10,7 @@
 #include "shm/map/ref.h"
 #include "zone/read/relative_name.h"
 #include "zone/settings/compiled_settings.h"
+#include "zone/trie/key.h"
 
 /// Reading zone data in the store. Every type here is a view: valid while its version is pinned.
 /// Damage in the store shows as "absent" or as other data, never as a fault or an endless loop
@@ -17,6 +18,7 @@
 /// RDATA for a name checks it first.
 namespace pando::zone {
 
+struct RawRRset;
 struct RootData;
 struct ZoneEntry;
 struct ZoneSnapshot;
@@ -103,6 +105,7 @@ class RecordView {
   friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
   /// See record_view(); `apex` is a whole name.
   static RecordView at(shm::Window window, std::uint32_t ref, const std::uint8_t* apex) noexcept;
+  [[nodiscard]] RRsetView view_of(const RawRRset& raw) const noexcept;
   /// The RRset at `p`; the position behind it, nullptr when damaged.
   const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
   [[nodiscard]] const std::uint8_t* first() const noexcept;
@@ -144,6 +147,15 @@ struct Nsec3Parameters {  // RFC 5155 §4
   ByteView salt;
 };
 
+/// The source of a zone's data, stored with the zone so that a restart can detect an edited file.
+struct ZoneFileInfo {
+  std::int64_t file_mtime_ns = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t hash = 0;   ///< of the file's content (base/content_hash.h), 0 = not known
+  std::uint32_t stamp = 0;  ///< of its inode's state (manager/zonefile/merge_base.h), 0 = not known
+  bool operator==(const ZoneFileInfo&) const = default;
+};
+
 /// One zone of a version. Trivially copyable.
 class ZoneView {
  public:
@@ -170,10 +182,12 @@ class ZoneView {
   [[nodiscard]] bool has_shared_sets() const noexcept;
 
   /// One descent for `name`, which must be at or below the apex.
-  /// kNsecToo: without `exact` and `barrier`, `nsec` is that of nsec_at_or_before(), which then costs
-  /// no descent of its own.
+  /// kNsecToo: without `exact` and `barrier`, `nsec` is that of nsec_at_or_before(), which then
+  /// costs no descent of its own.
   enum class Wanted : std::uint8_t { kMatch, kNsecToo };
   [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
+  /// lookup() of the name whose key the caller has.
+  [[nodiscard]] Match lookup(const NameKey& key, Wanted wanted = Wanted::kMatch) const noexcept;
   /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
@@ -211,12 +225,8 @@ class ZoneView {
   [[nodiscard]] ByteView settings_bytes() const noexcept;  ///< see decode_zone_settings()
   [[nodiscard]] std::uint64_t settings_tag()
       const noexcept;  ///< equal tags = equal settings: cacheable
-  /// Modification time, size, hash and stamp of the zone file that is the data's source
-  /// (ZoneFileInfo); 0 for another source.
-  [[nodiscard]] std::int64_t source_mtime_ns() const noexcept;
-  [[nodiscard]] std::uint64_t source_bytes() const noexcept;
-  [[nodiscard]] std::uint64_t source_hash() const noexcept;
-  [[nodiscard]] std::uint32_t source_stamp() const noexcept;
+  /// The zone file that is the data's source; a time of 0 for another source.
+  [[nodiscard]] ZoneFileInfo source() const noexcept;
 
  private:
   friend class StoreView;
@@ -229,6 +239,8 @@ class ZoneView {
   friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
   friend std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
   friend struct ZoneFigures;
+  [[nodiscard]] Match lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
+                                   Wanted wanted) const noexcept;
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
@@ -271,7 +283,12 @@ class StoreView {
   [[nodiscard]] explicit operator bool() const noexcept { return root_ != nullptr; }
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
   /// The zone with the longest apex that `name` is at or below.
-  [[nodiscard]] ZoneView find_zone(dns::NameView name) const noexcept;
+  [[nodiscard]] ZoneView find_zone(dns::NameView name) const noexcept {
+    const dns::Name copy(name);
+    return find_zone(NameKey(copy));
+  }
+  /// find_zone() of the name whose key the caller has.
+  [[nodiscard]] ZoneView find_zone(const NameKey& key) const noexcept;
   /// The zone whose apex is exactly `apex`.
   [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
   /// Calls `visit(ZoneView)` for all zones in canonical order.

@@ -25,26 +25,35 @@ struct Candidates {
   }
 };
 
-/// Compares the key with the descent's leaf, and keeps the candidates that are ancestors of the
-/// key. A part of match(), which is the hot path: inlined, so that the descent's state stays in
-/// registers.
-[[gnu::always_inline]] inline void compare(const Trie& trie, const TrieKey& key, LeafBlock leaf,
-                                           const TrieKey& leaf_key, const Candidates& candidates,
-                                           TrieMatch& out) noexcept {
-  out.common = key.common_prefix(leaf_key);
-  out.exact = out.common == key.length() && out.common == leaf_key.length();
-  out.prefix_of_leaf = !out.exact && out.common == key.length();
-  out.behind_nearest = leaf_key[out.common] < key[out.common];
+/// Keeps the candidates that are ancestors of the key, and the leaf if it is one. A part of
+/// match(), which is the hot path: inlined, so that the descent's state stays in registers.
+[[gnu::always_inline]] inline void take_ancestors(const Trie& trie, KeyView key, LeafBlock leaf,
+                                                  bool leaf_ends, const Candidates& candidates,
+                                                  TrieMatch& out) noexcept {
   for (std::size_t i = 0; i < candidates.count; ++i) {
     const auto [ref, offset] = candidates.children[i];
     if (offset > out.common) break;
-    LeafBlock ancestor;
-    if (trie.branch_at(ref, ancestor) == nullptr && ancestor && ancestor.ref != leaf.ref)
+    const auto* block = trie.window().at(shm::Ref<Branch>{ref});
+    if (block != nullptr && (block->header & 1) == 0 && ref != leaf.ref.units)
       out.ancestors[out.ancestor_count++] = ref;
   }
-  if (out.common == leaf_key.length() && out.common < key.length() &&
-      out.ancestor_count < TrieMatch::kMaxAncestors)
+  if (leaf_ends && out.common < key.length() && out.ancestor_count < TrieMatch::kMaxAncestors)
     out.ancestors[out.ancestor_count++] = leaf.ref.units;
+}
+
+void give_up(TrieMatch& out) noexcept { out.damaged = true; }
+
+/// Whether two runs of octets are the same, case included.
+[[gnu::always_inline]] inline bool are_same(ByteView a, ByteView b) noexcept {
+  if (a.size() != b.size()) return false;
+  std::size_t at = 0;
+  for (; at + 8 <= a.size(); at += 8)
+    if (load_unaligned<std::uint64_t>(a.data() + at) !=
+        load_unaligned<std::uint64_t>(b.data() + at))
+      return false;
+  for (; at < a.size(); ++at)
+    if (a[at] != b[at]) return false;
+  return true;
 }
 
 }  // namespace
@@ -70,7 +79,7 @@ ByteView Trie::labels_of(LeafBlock leaf) const noexcept {
   return are_labels(labels) ? labels : ByteView{};
 }
 
-void Trie::match(const TrieKey& key, TrieMatch& out, TriePath* path) const noexcept {
+void Trie::match(KeyView key, TrieMatch& out, TriePath* path, ByteView of_key) const noexcept {
   if (path != nullptr) path->count = 0;
   out.nearest = {};
   out.common = 0;
@@ -83,34 +92,46 @@ void Trie::match(const TrieKey& key, TrieMatch& out, TriePath* path) const noexc
   std::size_t next_offset = 0;
   bool on_path = true;
   LeafBlock leaf;
-  while (const Branch* branch = branch_at(ref, leaf)) {
-    const std::size_t offset = branch->offset();
-    if (offset < next_offset) {
-      out.damaged = true;
-      return;
+  for (;;) {
+    const auto* branch = window_.at(shm::Ref<Branch>{ref});
+    if (branch == nullptr) [[unlikely]]
+      return give_up(out);
+    if ((branch->header & 1) == 0) {
+      leaf = {reinterpret_cast<const std::uint8_t*>(branch), shm::Ref<>{ref}};
+      break;
     }
+    const std::size_t offset = branch->offset();
+    if (offset < next_offset) [[unlikely]]
+      return give_up(out);
     next_offset = offset + 1;
     if (path != nullptr) path->branches[path->count++] = branch;
     const unsigned symbol = key[offset];
     on_path = on_path && branch->has(symbol);
+    const unsigned index = on_path ? branch->index_of(symbol) : 0;
+    // Children up to the chosen one are read: a damaged block may have no more than it shows.
+    if (window_.room_after(branch) < Branch::octets(index + 1)) [[unlikely]]
+      return give_up(out);
     if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset))
       candidates.add(branch->children()[0], offset);
-    ref = branch->children()[on_path ? branch->index_of(symbol) : 0];
-  }
-  if (!leaf) {
-    out.damaged = true;
-    return;
+    ref = branch->children()[index];
   }
   out.nearest = leaf;
   const ByteView labels = labels_of(leaf);
-  if (labels.empty() && leaf.data[1] != 0) {
-    out.damaged = true;
-    return;
+  if (labels.empty() && leaf.data[1] != 0) return give_up(out);
+  if (!of_key.empty() && are_same(labels, of_key)) {
+    out.common = key.length();
+    out.exact = true;
+    return take_ancestors(*this, key, leaf, true, candidates, out);
   }
-  compare(*this, key, leaf, TrieKey(labels), candidates, out);
+  const KeyView::Parting parting = key.part_from(labels, window_.room_after(labels.data()));
+  out.common = parting.common;
+  out.exact = parting.name_ends && out.common == key.length();
+  out.prefix_of_leaf = !out.exact && out.common == key.length();
+  out.behind_nearest = parting.next < key[out.common];
+  take_ancestors(*this, key, leaf, parting.name_ends, candidates, out);
 }
 
-LeafBlock Trie::find(const TrieKey& key, ByteView labels) const noexcept {
+LeafBlock Trie::find(KeyView key, ByteView labels) const noexcept {
   if (root_ == 0) return {};
   std::uint32_t ref = root_;
   std::size_t next_offset = 0;
@@ -144,10 +165,9 @@ LeafBlock Trie::leaf_below(std::uint32_t ref, bool last) const noexcept {
 
 LeafBlock Trie::last() const noexcept { return root_ == 0 ? LeafBlock{} : leaf_below(root_, true); }
 
-/// The last leaf of the nearest subtree to the left of the key's way through the first `branches` of
-/// the path.
-LeafBlock Trie::left_of(const TrieKey& key, const TriePath& path,
-                        std::size_t branches) const noexcept {
+/// The last leaf of the nearest subtree to the left of the key's way through the first `branches`
+/// of the path.
+LeafBlock Trie::left_of(KeyView key, const TriePath& path, std::size_t branches) const noexcept {
   while (branches-- > 0) {
     const Branch* branch = path.branches[branches];
     if (const unsigned index = branch->index_of(key[branch->offset()]); index > 0)
@@ -156,8 +176,7 @@ LeafBlock Trie::left_of(const TrieKey& key, const TriePath& path,
   return {};
 }
 
-LeafBlock Trie::before(const TrieKey& key, const TrieMatch& found,
-                       const TriePath& path) const noexcept {
+LeafBlock Trie::before(KeyView key, const TrieMatch& found, const TriePath& path) const noexcept {
   if (found.damaged || !found.nearest) return {};
   // Branches behind the common prefix: their leaves all stand on one side of the key.
   std::size_t at = path.count;
@@ -171,7 +190,7 @@ LeafBlock Trie::before(const TrieKey& key, const TrieMatch& found,
   return left_of(key, path, at);
 }
 
-LeafBlock Trie::preceding(const TrieKey& key, bool or_equal) const noexcept {
+LeafBlock Trie::preceding(KeyView key, bool or_equal) const noexcept {
   TrieMatch found;
   TriePath path;
   match(key, found, &path);

@@ -59,24 +59,22 @@ class Trie {
   [[nodiscard]] bool empty() const noexcept { return root_ == 0; }
 
   /// One descent: exact leaf, empty non-terminal, closest encloser and all ancestors.
-  /// `path`, if given, gets the way down.
-  void match(const TrieKey& key, TrieMatch& out, TriePath* path = nullptr) const noexcept;
+  /// `path`, if given, gets the way down. `labels`, if given, are those that `key` was made of: an
+  /// exact leaf of the same spelling is then recognised sooner.
+  void match(KeyView key, TrieMatch& out, TriePath* path = nullptr,
+             ByteView labels = {}) const noexcept;
   /// The leaf with the greatest key below `key`, which match() with `found` and `path` did not find
   /// exactly. Costs no second descent.
-  [[nodiscard]] LeafBlock before(const TrieKey& key, const TrieMatch& found,
+  [[nodiscard]] LeafBlock before(KeyView key, const TrieMatch& found,
                                  const TriePath& path) const noexcept;
 
   /// Only the leaf of `key`, if it exists.
-  [[nodiscard]] LeafBlock find(const TrieKey& key, ByteView labels) const noexcept;
+  [[nodiscard]] LeafBlock find(KeyView key, ByteView labels) const noexcept;
 
   /// The leaf with the greatest key that is not above `key`; none when all are above.
-  [[nodiscard]] LeafBlock at_or_before(const TrieKey& key) const noexcept {
-    return preceding(key, true);
-  }
+  [[nodiscard]] LeafBlock at_or_before(KeyView key) const noexcept { return preceding(key, true); }
   /// The leaf with the greatest key below `key`.
-  [[nodiscard]] LeafBlock before(const TrieKey& key) const noexcept {
-    return preceding(key, false);
-  }
+  [[nodiscard]] LeafBlock before(KeyView key) const noexcept { return preceding(key, false); }
   [[nodiscard]] LeafBlock last() const noexcept;
 
   /// The branch at `ref`, or nullptr when the block is a leaf or damaged (then `leaf` stays null).
@@ -86,8 +84,8 @@ class Trie {
   [[nodiscard]] std::uint32_t root() const noexcept { return root_; }
 
  private:
-  [[nodiscard]] LeafBlock preceding(const TrieKey& key, bool or_equal) const noexcept;
-  [[nodiscard]] LeafBlock left_of(const TrieKey& key, const TriePath& path,
+  [[nodiscard]] LeafBlock preceding(KeyView key, bool or_equal) const noexcept;
+  [[nodiscard]] LeafBlock left_of(KeyView key, const TriePath& path,
                                   std::size_t branches) const noexcept;
   [[nodiscard]] LeafBlock leaf_below(std::uint32_t ref, bool last) const noexcept;
 

@@ -100,6 +100,12 @@ TEST(ControlReply, OfAnotherShapeIsAnError) {
     EXPECT_FALSE(take_result(json::parse(text))) << text;
 }
 
+TEST(ControlReply, OfAnErrorWithoutAReasonSaysSo) {
+  const auto error = take_result(json::parse(R"({"ok":false,"code":"not-found","error":""})"));
+  ASSERT_FALSE(error);
+  EXPECT_EQ(error.error().text, "the manager gives no reason");
+}
+
 TEST(ControlPackets, SplitAndAssembleLongMessages) {
   const json message{{"text", std::string(3 * kControlPacketBytes, 'x')}};
   const auto packets = to_packets(message);

@@ -130,8 +130,8 @@ class NotedCopies : public Copies {
     return kinds_of(parts_.journalled(before));
   }
   bool is_base_file() {
-    return live().source_mtime_ns() == stat_source(path_)->file_mtime_ns &&
-           live().source_bytes() == stat_source(path_)->file_bytes;
+    return live().source().file_mtime_ns == stat_source(path_)->file_mtime_ns &&
+           live().source().file_bytes == stat_source(path_)->file_bytes;
   }
   std::string path_ = parts_.folder.path() + "/example.zone";
   ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),
@@ -176,8 +176,9 @@ TEST_F(NotedCopies, AreNotedInTheStoreWhenTheJournalCannotBeWritten) {
       [&](const Status&) { put = true; });
   ZoneCopies copies(parts.io, parts.pool, native_files(), parts.committer, parts.slots, "/folder");
   copies.write(name("@"), path_, true);
-  ASSERT_TRUE(parts.run_until(
-      [&] { return put && parts.committer.current().zone_at(name("@")).source_mtime_ns() != 0; }));
+  ASSERT_TRUE(parts.run_until([&] {
+    return put && parts.committer.current().zone_at(name("@")).source().file_mtime_ns != 0;
+  }));
   EXPECT_EQ(copies.written(), 1U);
 }
 

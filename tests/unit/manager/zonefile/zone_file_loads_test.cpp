@@ -179,7 +179,7 @@ TEST_F(Loads, OfCopiesAloneAreNoLoadsOfAllZones) {
 TEST_F(Loads, WriteTheCopyThatASecondaryLacks) {
   load({{"@", true}});
   ASSERT_TRUE(parts_.run_until([&] { return copies_.written() == 1; }));
-  EXPECT_TRUE(parts_.run_until([&] { return live("@").source_mtime_ns() != 0; }));
+  EXPECT_TRUE(parts_.run_until([&] { return live("@").source().file_mtime_ns != 0; }));
   load({{"@", true}});
   finish();
   EXPECT_EQ(copies_.written(), 1U) << "it is noted";
@@ -188,7 +188,7 @@ TEST_F(Loads, WriteTheCopyThatASecondaryLacks) {
 TEST_F(Loads, OfAStoreThatMayBeDamagedWriteNoCopyBeforeItIsKnown) {
   loads_.hold_copies();
   load({{"@", true}});
-  ASSERT_EQ(live("@").source_mtime_ns(), 0);
+  ASSERT_EQ(live("@").source().file_mtime_ns, 0);
   EXPECT_FALSE(std::filesystem::exists(path_of("@")));
   loads_.release_copies();
   ASSERT_TRUE(parts_.run_until([&] { return copies_.written() == 1; }));

@@ -69,9 +69,10 @@ class KeptAnswersTest : public ::testing::Test {
     client_.local = Endpoint::from_text("192.0.2.1@53").value();
     serve(with_servers());
   }
-  void serve(const std::string& zone_text) {
-    store_ = std::make_unique<pando::testing::ZoneStore>(
-        std::vector{TestZone{"example.", zone_text}}, settings_);
+  void serve(const std::string& zone_text, bool is_secondary = false) {
+    TestZone zone{"example.", zone_text};
+    zone.settings.is_secondary = is_secondary;
+    store_ = std::make_unique<pando::testing::ZoneStore>(std::vector{zone}, settings_);
   }
   Bytes ask(Responder& responder, const Query& query) {
     responder.begin(store_->view(), now_, true);
@@ -81,8 +82,7 @@ class KeptAnswersTest : public ::testing::Test {
   }
   Bytes ask_other(const Query& query) {
     const auto counters = std::make_unique<CounterArray>();
-    Responder other(*counters,
-                    [this](std::uint32_t index) { return store_->store().side(index); });
+    Responder other(*counters, [this](std::uint32_t index) { return store_->store().side(index); });
     return ask(other, query);
   }
   Response read(const Query& query) { return pando::testing::read_response(ask(warm_, query)); }
@@ -113,12 +113,12 @@ class KeptAnswersTest : public ::testing::Test {
 
 TEST_F(KeptAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
   std::mt19937_64 random(20261126);
-  const char* const owners[] = {"",          "www.",        "WWW.",        "mail.", "alias.",
-                                "chain.",    "away.",       "a.tree.",     "A.tree.", "leaf.tree.",
-                                "x.wild.",   "y.x.wild.",   "sub.",        "w.sub.", "srv.",
-                                "long.",     "many.",       "other.",      "ns."};
-  const RRType types[] = {RRType::kA, RRType::kAAAA, RRType::kMX, RRType::kNS, RRType::kTXT,
-                          RRType::kSOA, RRType::kANY, RRType::kSRV, RRType::kCNAME};
+  const char* const owners[] = {"",        "www.",      "WWW.",    "mail.",   "alias.",
+                                "chain.",  "away.",     "a.tree.", "A.tree.", "leaf.tree.",
+                                "x.wild.", "y.x.wild.", "sub.",    "w.sub.",  "srv.",
+                                "long.",   "many.",     "other.",  "ns."};
+  const RRType types[] = {RRType::kA,   RRType::kAAAA, RRType::kMX,  RRType::kNS,   RRType::kTXT,
+                          RRType::kSOA, RRType::kANY,  RRType::kSRV, RRType::kCNAME};
   const std::uint16_t payloads[] = {512, 540, 700, 1232, 4096};
   for (int i = 0; i < 8000; ++i) {
     Query query;
@@ -152,6 +152,7 @@ TEST_F(KeptAnswersTest, AChangeOfTheZoneIsSeenAtOnce) {
 }
 
 TEST_F(KeptAnswersTest, AZoneThatHasExpiredGivesNoKeptAnswer) {
+  serve(kZone, true);
   const Query query{.qname = "www.example."};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(read(query).rcode, 0);
   store_->store().side(0)->expires_at.store(kNow + 1);

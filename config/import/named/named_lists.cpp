@@ -1,4 +1,4 @@
-#include "config/import/named_lists.h"
+#include "config/import/named/named_lists.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "config/import/line_settings.h"
+#include "config/import/model/line_settings.h"
 
 #include <algorithm>
 #include <array>

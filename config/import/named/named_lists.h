@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/import/match_list.h"
-#include "config/import/named_syntax.h"
+#include "config/import/model/match_list.h"
+#include "config/import/named/named_syntax.h"
 
 /// The named things of a named.conf to which zones refer: acl, key, lists of primaries.
 namespace pando::config {

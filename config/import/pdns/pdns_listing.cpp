@@ -1,4 +1,4 @@
-#include "config/import/pdns_listing.h"
+#include "config/import/pdns/pdns_listing.h"
 
 #include <algorithm>
 #include <array>
@@ -69,6 +69,10 @@ void PdnsListing::run(const ImportText& text) {
     take_line({text.name, line}, without_end(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  finish();
+}
+
+void PdnsListing::finish() {
   take_zone();
   report_missing();
 }
@@ -78,16 +82,16 @@ void PdnsListing::take_line(const SourceLine& at, std::string_view text) {
   if (text == kHeader) return take_zone();
   std::array<std::string_view, 4> fields{};
   if (text.front() != '$' && split_record(text, fields))
-    return lines_.push_back({at, text, fields[3]});
+    return lines_.push_back({at, std::string(text), std::string(fields[3])});
   const bool one_word = text.find_first_of(" \t$") == std::string_view::npos;
   if (one_word && absolute_name(text)) return named_.emplace_back(at, std::string(text)), void();
-  lines_.push_back({at, text, {}});
+  lines_.push_back({at, std::string(text), {}});
   bad(lines_.back(), kBadForm);
 }
 
 void PdnsListing::bad(const Line& line, std::string_view reason) {
   constexpr std::size_t kShown = 60;
-  report_.add(line.at, line.text.substr(0, kShown), reason);
+  report_.add(line.at, std::string_view(line.text).substr(0, kShown), reason);
   ++bad_;
 }
 
@@ -98,7 +102,7 @@ void PdnsListing::take_zone() {
   const auto is_soa = [](const Line& line) { return lower_case(line.type) == "soa"; };
   const auto soa = std::find_if(lines.begin(), lines.end(), is_soa);
   std::string_view owner;
-  if (soa != lines.end()) owner = soa->text.substr(0, soa->text.find('\t'));
+  if (soa != lines.end()) owner = std::string_view(soa->text).substr(0, soa->text.find('\t'));
   const auto zone = absolute_name(owner);
   if (soa == lines.end())
     bad(lines.front(), "no SOA record follows: this is no whole zone");
@@ -136,12 +140,12 @@ void PdnsListing::take_zone() {
 /// Appends the line, which is read as in a zone file. False when it is bad, which is reported.
 bool PdnsListing::take_record(const Line& line, dns::NameView zone, std::string& text) {
   constexpr std::size_t kShown = 60;
-  const std::string_view shown = line.text.substr(0, kShown);
+  const std::string_view shown = std::string_view(line.text).substr(0, kShown);
   if (!dns::rrtype_from_text(line.type)) {
     report_.add(line.at, shown, fmt::format("no other server has the type {}", line.type));
     return true;
   }
-  const std::string_view owner = line.text.substr(0, line.text.find('\t'));
+  const std::string_view owner = std::string_view(line.text).substr(0, line.text.find('\t'));
   const auto name = absolute_name(owner);
   if (name && !name->view().is_at_or_below(zone)) {
     report_.add(line.at, shown, fmt::format("is outside of zone {}", dns::to_text(zone)));

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/import/import_files.h"
+#include "config/import/model/import_files.h"
 
 /// The syntax of named.conf: statements of words and blocks, ended by semicolons.
 namespace pando::config {

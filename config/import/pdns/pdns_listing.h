@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "config/import/import_files.h"
-#include "config/import/imported.h"
+#include "config/import/model/import_files.h"
+#include "config/import/model/imported.h"
 
 namespace pando::config {
 
@@ -30,15 +30,17 @@ class PdnsListing {
   PdnsListing(ImportedConfiguration& out, ImportReport& report) : out_(out), report_(report) {}
 
   void run(const ImportText& text);
+  /// One line of a listing, without its end. finish() comes behind the last one.
+  void take_line(const SourceLine& at, std::string_view text);
+  void finish();
   [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return std::move(zone_files_); }
 
  private:
   struct Line {
     SourceLine at;
-    std::string_view text;
-    std::string_view type;
+    std::string text;
+    std::string type;
   };
-  void take_line(const SourceLine& at, std::string_view text);
   void take_zone();
   [[nodiscard]] bool take_record(const Line& line, dns::NameView zone, std::string& text);
   void bad(const Line& line, std::string_view reason);
@@ -46,8 +48,8 @@ class PdnsListing {
 
   ImportedConfiguration& out_;
   ImportReport& report_;
-  std::vector<Line> lines_;  ///< of the zone in hand
-  std::size_t bad_ = 0;      ///< bad ones among them
+  std::vector<Line> lines_;                                ///< of the zone in hand
+  std::size_t bad_ = 0;                                    ///< bad ones among them
   std::vector<std::pair<SourceLine, std::string>> named_;  ///< zones of list-all-zones
   std::vector<dns::Name> listed_;  ///< zones that have come, taken over or not
   std::vector<ZoneFileText> zone_files_;

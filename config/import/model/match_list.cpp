@@ -1,4 +1,4 @@
-#include "config/import/match_list.h"
+#include "config/import/model/match_list.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,49 +1,39 @@
-#include "config/import/pdns_import.h"
+#include "config/import/pdns/pdns_import.h"
 
 #include <algorithm>
 #include <array>
 
-#include "config/import/import_reasons.h"
-#include "config/import/named_import.h"
+#include "config/import/model/import_reasons.h"
+#include "config/import/named/named_import.h"
+#include "config/import/pdns/pdns_words.h"
 #include "config/settings/values.h"
 
 namespace pando::config {
 
 namespace {
 
-constexpr std::uint16_t kPdnsPort = 53;
-
-constexpr std::array<std::string_view, 22> kReadOfPdns{
-    "launch",         "load-modules",   "bind-config",    "local-address", "local-ipv6",
-    "local-port",     "allow-axfr-ips", "primary",        "master",        "secondary",
-    "slave",          "also-notify",    "version-string", "server-id",     "include-dir",
-    "udp-truncation-threshold", "allow-notify-from", "trusted-notification-proxy",
-    "disable-axfr",   "only-notify",    "bind-check-interval", "config-dir"};
-
-/// Words of a list with commas or blanks.
-std::vector<std::string> words_of(std::string_view text) {
-  constexpr std::string_view kBetween = ", \t;";
-  std::vector<std::string> words;
-  while (true) {
-    const auto first = text.find_first_not_of(kBetween);
-    if (first == std::string_view::npos) return words;
-    text.remove_prefix(first);
-    words.emplace_back(text.substr(0, text.find_first_of(kBetween)));
-    text.remove_prefix(words.back().size());
-  }
-}
-
-/// `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
-Result<Endpoint> pdns_endpoint(std::string_view text, std::uint16_t port) {
-  std::string form(text);
-  if (const auto close = text.find(']'); text.starts_with('[') && close != std::string_view::npos) {
-    form = text.substr(1, close - 1);
-    if (text.substr(close + 1).starts_with(':')) form += fmt::format("@{}", text.substr(close + 2));
-  } else if (std::count(text.begin(), text.end(), ':') == 1) {
-    std::replace(form.begin(), form.end(), ':', '@');
-  }
-  return parse_endpoint(form, port);
-}
+constexpr std::array<std::string_view, 22> kReadOfPdns{"launch",
+                                                       "load-modules",
+                                                       "bind-config",
+                                                       "local-address",
+                                                       "local-ipv6",
+                                                       "local-port",
+                                                       "allow-axfr-ips",
+                                                       "primary",
+                                                       "master",
+                                                       "secondary",
+                                                       "slave",
+                                                       "also-notify",
+                                                       "version-string",
+                                                       "server-id",
+                                                       "include-dir",
+                                                       "udp-truncation-threshold",
+                                                       "allow-notify-from",
+                                                       "trusted-notification-proxy",
+                                                       "disable-axfr",
+                                                       "only-notify",
+                                                       "bind-check-interval",
+                                                       "config-dir"};
 
 }  // namespace
 
@@ -100,7 +90,7 @@ void PdnsImport::take_launch() {
     report_.add(launch->at, fmt::format("launch={}", backend),
                 "its zones are in a database: 'pdnsutil list-all-zones' names them, 'pdnsutil "
                 "list-zone NAME >> LISTING' lists one, and 'import LISTING' makes zone files; or "
-                "transfer them");
+                "'import DUMP' reads an SQL dump of the database; or transfer them");
   }
   if (launch->value().find("bind") != std::string_view::npos && find("bind-config") == nullptr)
     report_.add(launch->at, "launch=bind", "'bind-config' does not name a named.conf");
@@ -135,11 +125,9 @@ void PdnsImport::take_texts() {
   const auto usable = [](const LineSetting* setting) {
     return setting != nullptr && is_short_text(setting->value());
   };
-  if (usable(version) &&
-      std::find(kFixed.begin(), kFixed.end(), version->value()) == kFixed.end())
+  if (usable(version) && std::find(kFixed.begin(), kFixed.end(), version->value()) == kFixed.end())
     out_.server.version = version->value();
-  if (usable(identity) && identity->value() != "disabled")
-    out_.server.identity = identity->value();
+  if (usable(identity) && identity->value() != "disabled") out_.server.identity = identity->value();
   if (const LineSetting* size = find("udp-truncation-threshold"))
     if (const auto number = parse_number(size->value(), 512, 4096))
       out_.server.udp_payload = static_cast<std::uint16_t>(*number);
@@ -191,10 +179,9 @@ void PdnsImport::finish_zones() {
   const LineSetting* also = find("also-notify");
   const LineSetting* proxies = find("trusted-notification-proxy");
   const bool notifies = is_on("primary", "master");
-  zone::Acl allow_transfer =
-      is_on("disable-axfr") ? zone::Acl()
-      : transfer != nullptr ? acl_of(*transfer)
-                            : zone::Acl();
+  zone::Acl allow_transfer = is_on("disable-axfr") ? zone::Acl()
+                             : transfer != nullptr ? acl_of(*transfer)
+                                                   : zone::Acl();
   if (transfer == nullptr && !is_on("disable-axfr")) {
     MatchRules loopback = match_prefix("::1");
     if (put_before(loopback, false, match_prefix("127.0.0.0/8")))

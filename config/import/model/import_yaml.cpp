@@ -1,4 +1,4 @@
-#include "config/import/import_yaml.h"
+#include "config/import/model/import_yaml.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "config/import/match_list.h"
+#include "config/import/model/match_list.h"
 #include "config/settings/shown_value.h"
 #include "config/settings/yaml_scalar.h"
 

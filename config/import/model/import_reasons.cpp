@@ -1,4 +1,4 @@
-#include "config/import/import_reasons.h"
+#include "config/import/model/import_reasons.h"
 
 #include <span>
 #include <utility>

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "config/import/named_lists.h"
+#include "config/import/named/named_lists.h"
 
 namespace pando::config {
 

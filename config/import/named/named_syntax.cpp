@@ -1,4 +1,4 @@
-#include "config/import/named_syntax.h"
+#include "config/import/named/named_syntax.h"
 
 namespace pando::config {
 

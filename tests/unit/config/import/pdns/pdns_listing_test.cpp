@@ -1,4 +1,4 @@
-#include "config/import/pdns_listing.h"
+#include "config/import/pdns/pdns_listing.h"
 
 #include "dns/zonefile/zone_scanner.h"
 #include "tests/unit/config/import/import_fixture.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/import/import_files.h"
+#include "config/import/model/import_files.h"
 
 /// The syntax of configurations that have a setting per line: `key: values` in sections.
 namespace pando::config {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/import/imported.h"
+#include "config/import/model/imported.h"
 
 namespace pando::config {
 

@@ -1,4 +1,4 @@
-#include "config/import/imported.h"
+#include "config/import/model/imported.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "config/import/import_files.h"
+#include "config/import/model/import_files.h"
 
 #include <glob.h>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/import/imported.h"
+#include "config/import/model/imported.h"
 
 namespace pando::config {
 

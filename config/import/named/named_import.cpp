@@ -1,9 +1,9 @@
-#include "config/import/named_import.h"
+#include "config/import/named/named_import.h"
 
 #include <algorithm>
 #include <array>
 
-#include "config/import/import_reasons.h"
+#include "config/import/model/import_reasons.h"
 #include "config/settings/values.h"
 
 namespace pando::config {

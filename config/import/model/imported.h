@@ -13,7 +13,7 @@
 #include "config/settings/settings.h"
 
 /// A configuration of another server, as far as it can be served here. All importers fill this
-/// model; config/import/import_yaml writes it.
+/// model; config/import/model/import_yaml writes it.
 namespace pando::config {
 
 /// The place of a statement in a file of the other server.

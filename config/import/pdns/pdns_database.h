@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "config/import/pdns/pdns_listing.h"
+#include "config/import/pdns/sql_dump.h"
+
+namespace pando::config {
+
+/// Imports a dump of a database of PowerDNS (MySQL, MariaDB, PostgreSQL, SQLite): its zones become
+/// zone files, or secondary zones with their primaries, and its TSIG keys become keys.
+///
+/// Records are read as PdnsListing reads them. Disabled ones, metadata of zones and PowerDNS's own
+/// signing keys are reported.
+class PdnsDatabase {
+ public:
+  PdnsDatabase(ImportedConfiguration& out, ImportReport& report) : out_(out), report_(report) {}
+
+  /// An error is one line with the file and line of a fault in the syntax.
+  Status run(const ImportText& text);
+  [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return std::move(zone_files_); }
+
+ private:
+  struct Record {
+    SourceLine at;
+    std::string line;  ///< as in a listing
+  };
+  struct Zone {
+    SourceLine at;
+    std::string name;
+    std::string kind;       ///< "native", "slave", …
+    std::string primaries;  ///< as PowerDNS has them
+    std::vector<Record> records;
+  };
+  void take(std::string_view table, const SqlRow& row);
+  void take_zone(const SqlRow& row);
+  void take_record(const SqlRow& row);
+  void take_metadata(const SqlRow& row);
+  void put_zones();
+  void put_secondary(const Zone& zone);
+  Zone& zone_of(std::string_view id);
+  [[nodiscard]] std::string_view name_of(std::string_view id) const;
+
+  ImportedConfiguration& out_;
+  ImportReport& report_;
+  std::vector<Zone> zones_;                              ///< in the order of the dump
+  std::unordered_map<std::string, std::size_t> places_;  ///< by the database's number
+  std::vector<ZoneFileText> zone_files_;
+};
+
+}  // namespace pando::config

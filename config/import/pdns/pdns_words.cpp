@@ -1,0 +1,34 @@
+#include "config/import/pdns/pdns_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/settings/values.h"
+
+namespace pando::config {
+
+std::vector<std::string> words_of(std::string_view text) {
+  constexpr std::string_view kBetween = ", \t;";
+  std::vector<std::string> words;
+  while (true) {
+    const auto first = text.find_first_not_of(kBetween);
+    if (first == std::string_view::npos) return words;
+    text.remove_prefix(first);
+    words.emplace_back(text.substr(0, text.find_first_of(kBetween)));
+    text.remove_prefix(words.back().size());
+  }
+}
+
+Result<Endpoint> pdns_endpoint(std::string_view text, std::uint16_t port) {
+  std::string form(text);
+  if (const auto close = text.find(']'); text.starts_with('[') && close != std::string_view::npos) {
+    form = text.substr(1, close - 1);
+    if (text.substr(close + 1).starts_with(':')) form += fmt::format("@{}", text.substr(close + 2));
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    std::replace(form.begin(), form.end(), ':', '@');
+  }
+  return parse_endpoint(form, port);
+}
+
+}  // namespace pando::config

@@ -1,0 +1,173 @@
+#include "config/import/pdns/pdns_database.h"
+
+#include "tests/unit/config/import/import_fixture.h"
+
+namespace pando::config {
+namespace pdns_database_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Imported dumped(std::string_view text) { return imported(ImportKind::kPdnsDump, text); }
+
+std::string file_text(const Imported& result, std::string_view name) {
+  for (const ZoneFileText& file : result.outcome.zone_files)
+    if (file.name == name) return file.text;
+  return "no file";
+}
+
+constexpr std::string_view kMySql = R"(-- MySQL dump 10.13
+/*!40101 SET NAMES utf8mb4 */;
+DROP TABLE IF EXISTS `comments`;
+CREATE TABLE `comments` (`id` int NOT NULL, `comment` text, PRIMARY KEY (`id`));
+INSERT INTO `comments` VALUES (1,'no; (record\'s)');
+DROP TABLE IF EXISTS `domains`;
+CREATE TABLE `domains` (
+  `id` int(11) NOT NULL AUTO_INCREMENT,
+  `name` varchar(255) NOT NULL,
+  `master` varchar(128) DEFAULT NULL,
+  `last_check` int(11) DEFAULT NULL,
+  `type` varchar(8) NOT NULL,
+  `notified_serial` int(10) unsigned DEFAULT NULL,
+  `account` varchar(40) CHARACTER SET utf8 DEFAULT 'a,(b',
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `name_index` (`name`)
+) ENGINE=InnoDB AUTO_INCREMENT=4 DEFAULT CHARSET=latin1;
+LOCK TABLES `domains` WRITE;
+INSERT INTO `domains` VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL),(2,'b.test','192.0.2.9:5300, [2001:db8::9]:54',1700000000,'SLAVE',NULL,'');
+UNLOCK TABLES;
+CREATE TABLE `records` (
+  `id` bigint(20) NOT NULL AUTO_INCREMENT,
+  `domain_id` int(11) DEFAULT NULL,
+  `name` varchar(255) DEFAULT NULL,
+  `type` varchar(10) DEFAULT NULL,
+  `content` varchar(64000) DEFAULT NULL,
+  `ttl` int(11) DEFAULT NULL,
+  `prio` int(11) DEFAULT NULL,
+  `change_date` int(11) DEFAULT NULL,
+  `disabled` tinyint(1) DEFAULT 0,
+  `ordername` varchar(255) CHARACTER SET latin1 COLLATE latin1_bin DEFAULT NULL,
+  `auth` tinyint(1) DEFAULT 1,
+  PRIMARY KEY (`id`), KEY `nametype_index` (`name`,`type`)
+);
+INSERT INTO `records` VALUES
+(1,1,'a.test','NS','ns1.a.test',3600,0,NULL,0,NULL,1),
+(2,1,'a.test','SOA','ns1.a.test hostmaster.a.test 7',3600,0,NULL,0,NULL,1),
+(3,1,'a.test','MX','mail.a.test',3600,10,NULL,0,NULL,1),
+(4,1,'_x._tcp.a.test','SRV','5 80 www.a.test',60,1,NULL,0,NULL,1),
+(5,1,'a.test','TXT','\"v=spf1; it\'s\" \"two\"',3600,NULL,NULL,0,NULL,1),
+(6,1,'ent.a.test',NULL,NULL,NULL,NULL,NULL,0,NULL,1),
+(7,1,'off.a.test','A','192.0.2.1',60,0,NULL,1,NULL,1),
+(8,1,'www.a.test','A','192.0.2.2',NULL,0,NULL,0,NULL,1),
+(9,2,'b.test','SOA','ns1.b.test hostmaster.b.test 7 1 2 3 4',3600,0,NULL,0,NULL,1);
+INSERT INTO `tsigkeys` VALUES (1,'transfer','hmac-sha256','c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0');
+INSERT INTO `domainmetadata` VALUES (1,1,'ALLOW-AXFR-FROM','192.0.2.0/24'),(2,1,'SOA-EDIT-API','DEFAULT');
+INSERT INTO `cryptokeys` VALUES (1,1,257,1,1,'Private-key-format: v1.2\nAlgorithm: 13\n');
+)";
+
+TEST(PdnsDatabase, OfMySqlBecomesZoneFilesSecondariesAndKeys) {
+  const Imported result = dumped(kMySql);
+  const std::string text = file_text(result, "zones/a.test.zone");
+  EXPECT_THAT(text, HasSubstr("$ORIGIN .\na.test\t3600\tIN\tSOA\tns1.a.test hostmaster.a.test 7 "
+                              "10800 3600 604800 3600\n"));
+  EXPECT_THAT(text, HasSubstr("a.test\t3600\tIN\tMX\t10 mail.a.test\n"));
+  EXPECT_THAT(text, HasSubstr("_x._tcp.a.test\t60\tIN\tSRV\t1 5 80 www.a.test\n"));
+  EXPECT_THAT(text, HasSubstr("a.test\t3600\tIN\tTXT\t\"v=spf1; it's\" \"two\"\n"));
+  EXPECT_THAT(text, HasSubstr("www.a.test\t3600\tIN\tA\t192.0.2.2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("ent.a.test")));
+  EXPECT_THAT(text, Not(HasSubstr("off.a.test")));
+  EXPECT_EQ(result.outcome.zones, 2U);
+  EXPECT_EQ(result.outcome.keys, 1U);
+  EXPECT_EQ(result.outcome.zone_files.size(), 1U) << "a secondary zone comes by a transfer";
+  EXPECT_EQ(result.options("b.test").primaries.size(), 2U);
+  EXPECT_EQ(to_text(result.settings.remotes.at(0).address.at(0)), "192.0.2.9@5300");
+  EXPECT_EQ(to_text(result.settings.remotes.at(1).address.at(0)), "2001:db8::9@54");
+  const std::string report = result.report();
+  EXPECT_THAT(report, HasSubstr(":42: off.a.test A: is disabled"));
+  EXPECT_THAT(report, HasSubstr("zone a.test: ALLOW-AXFR-FROM 192.0.2.0/24: write the rule into"));
+  EXPECT_THAT(report, HasSubstr("zone a.test: SOA-EDIT-API DEFAULT: has no counterpart"));
+  EXPECT_THAT(report, HasSubstr("zone a.test: is signed by PowerDNS"));
+  EXPECT_EQ(result.outcome.omissions.size(), 4U) << report;
+}
+
+TEST(PdnsDatabase, OfPostgreSqlIsReadFromCopies) {
+  const Imported result = dumped(
+      "\\connect pdns\nSET client_encoding = 'UTF8';\n"
+      "CREATE TABLE public.domains (\n    id integer NOT NULL,\n    name character varying(255),\n"
+      "    CONSTRAINT c_lowercase_name CHECK (((name)::text = lower((name)::text)))\n);\n"
+      "COPY public.comments (id, comment) FROM stdin;\n1\tCOPY public.records FROM\n\\.\n\n"
+      "COPY public.domains (id, name, master, last_check, type, notified_serial, account) FROM "
+      "stdin;\n4\ta.test\t\\N\t\\N\tMASTER\t7\t\\N\n\\.\n\n"
+      "COPY public.records (id, domain_id, name, type, content, ttl, prio, disabled, ordername, "
+      "auth) FROM stdin;\n"
+      "1\t4\ta.test\tSOA\tns1.a.test hostmaster.a.test 7 1 2 3 4\t60\t0\tf\t\\N\tt\n"
+      "2\t4\ta.test\tTXT\t\"a\\\\\\\\b\"\t60\t0\tf\t\\N\tt\n"
+      "3\t4\toff.a.test\tA\t192.0.2.1\t60\t0\tt\t\\N\tt\n"
+      "\\.\n\nSELECT pg_catalog.setval('public.records_id_seq', 3, true);\n");
+  EXPECT_EQ(file_text(result, "zones/a.test.zone"),
+            "$ORIGIN .\na.test\t60\tIN\tSOA\tns1.a.test hostmaster.a.test 7 1 2 3 4\n"
+            "a.test\t60\tIN\tTXT\t\"a\\\\b\"\n");
+  EXPECT_THAT(result.report(), HasSubstr(":19: off.a.test A: is disabled"));
+}
+
+TEST(PdnsDatabase, OfSqliteAndOfInsertsWithColumnNamesIsRead) {
+  for (const char* into : {"records", "\"records\"", "public.records"}) {
+    const Imported result = dumped(fmt::format(
+        "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n"
+        "CREATE TABLE domains (\n  id INTEGER PRIMARY KEY,\n  name VARCHAR(255) NOT NULL COLLATE "
+        "NOCASE,\n  master VARCHAR(128) DEFAULT NULL, type VARCHAR(8) NOT NULL, options TEXT);\n"
+        "INSERT INTO domains VALUES(1,'a.test',NULL,'NATIVE',NULL);\n"
+        "INSERT INTO {} (name, content, type, ttl, domain_id) VALUES "
+        "('a.test','. . 1 2 3 4 5','SOA',60,1), ('t.a.test', '\"\\\"quoted\\\" it''s\"', 'TXT', "
+        "60, 1);\nCOMMIT;\n",
+        into));
+    EXPECT_EQ(file_text(result, "zones/a.test.zone"),
+              "$ORIGIN .\na.test\t60\tIN\tSOA\t. . 1 2 3 4 5\n"
+              "t.a.test\t60\tIN\tTXT\t\"\\\"quoted\\\" it's\"\n")
+        << into;
+    EXPECT_EQ(result.report(), "");
+  }
+}
+
+TEST(PdnsDatabase, WhatCannotBeServedIsReportedWithItsLine) {
+  const Imported result = dumped(
+      "INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+      "INSERT INTO domains VALUES (2,'empty.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+      "INSERT INTO domains VALUES (3,'alone.test','',NULL,'SLAVE',NULL,NULL);\n"
+      "INSERT INTO domains VALUES (4,'bad.test','ns.example',NULL,'SLAVE',NULL,NULL);\n"
+      "INSERT INTO domains VALUES (5,'short.test');\n"
+      "INSERT INTO records VALUES (1,1,'a.test','A','192.0.2.1',60,0,0,NULL,1);\n"
+      "INSERT INTO records VALUES (2,9,'gone.test','A','192.0.2.1',60,0,0,NULL,1);\n"
+      "INSERT INTO records SELECT * FROM older;\n"
+      "INSERT INTO records VALUES (3,1,'x.a.test','TXT','\"a\nb\"',60,0,0,NULL,1);\n");
+  EXPECT_EQ(result.outcome.zones, 0U);
+  const std::string report = result.report();
+  EXPECT_THAT(report, HasSubstr(":6: a.test?60?IN?A?192.0.2.1: no SOA record follows"));
+  EXPECT_THAT(report, HasSubstr(":2: zone empty.test: has no records"));
+  EXPECT_THAT(report, HasSubstr(":3: zone alone.test: is a secondary zone without primaries"));
+  EXPECT_THAT(report, HasSubstr(":4: zone bad.test: ns.example: "));
+  EXPECT_THAT(report, HasSubstr(":5: domains: a row has not as many values"));
+  EXPECT_THAT(report, HasSubstr(":7: records: the table domains has not their zone"));
+  EXPECT_THAT(report, HasSubstr(":9: x.a.test TXT: has an end of line in its data"));
+}
+
+TEST(PdnsDatabase, ADumpThatEndsEarlyIsAnErrorWithItsLine) {
+  for (const char* text :
+       {"INSERT INTO records VALUES (1,1,'a.test'", "INSERT INTO records VALUES (1,1,'a",
+        "\nINSERT INTO records VALUES (1,1,1,1,1,1,1,1,1,1)",
+        "COPY public.records (id) FROM stdin;\n1\n"})
+    EXPECT_THAT(import_error(ImportKind::kPdnsDump, text),
+                ::testing::MatchesRegex("/x.conf:[0-9]+: the dump ends in the middle.*"))
+        << text;
+}
+
+TEST(PdnsDatabase, ADumpIsRecognisedByItsText) {
+  EXPECT_EQ(guess_import_kind("/x/backup.sql", kMySql), ImportKind::kPdnsDump);
+  EXPECT_EQ(guess_import_kind("/x/pdns.sql", "COPY public.records (id) FROM stdin;\n\\.\n"),
+            ImportKind::kPdnsDump);
+  EXPECT_EQ(guess_import_kind("/x/pdns.conf", "launch=gmysql\n"), ImportKind::kPdns);
+}
+
+}  // namespace pdns_database_test
+}  // namespace pando::config
