@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "base/fd.h"
 #include "shm/group_access.h"
 
@@ -33,6 +34,8 @@ constexpr std::size_t counts_file_bytes(std::size_t rows) noexcept {
 ZoneCountsHeader& counts_header(const Mapping& mapping) noexcept {
   return *reinterpret_cast<ZoneCountsHeader*>(mapping.base());
 }
+
+std::string unfinished_of(const std::string& path) { return path + ".new"; }
 
 std::span<ZoneCountRow> rows_of(const Mapping& mapping) noexcept {
   auto* first = reinterpret_cast<ZoneCountRow*>(mapping.base() + sizeof(ZoneCountsHeader));
@@ -74,7 +77,7 @@ Result<Mapping> map_existing(const std::string& path, std::size_t rows) {
 
 /// The name is given last: a reader never sees a file without its header.
 Result<Mapping> make_counts_file(const std::string& path, std::size_t rows) {
-  const std::string unfinished = path + ".new";
+  const std::string unfinished = unfinished_of(path);
   ::unlink(unfinished.c_str());
   auto fd = open_file(unfinished, O_RDWR | O_CREAT | O_EXCL);
   if (!fd) return pass(fd);
@@ -91,7 +94,9 @@ Result<Mapping> make_counts_file(const std::string& path, std::size_t rows) {
   header.row_bytes = sizeof(ZoneCountRow);
   header.rows = rows;
   header.magic = kCountsMagic;
+  crash_point("zone-counts-made");
   if (::rename(unfinished.c_str(), path.c_str()) != 0) return fail_errno("rename of " + path);
+  crash_point("zone-counts-named");
   return mapping;
 }
 
@@ -109,7 +114,9 @@ Result<ZoneCounts> ZoneCounts::open(const std::string& directory, std::size_t zo
 }
 
 void ZoneCounts::remove(const std::string& directory) noexcept {
-  ::unlink(zone_counts_path(directory).c_str());
+  const std::string path = zone_counts_path(directory);
+  ::unlink(path.c_str());
+  ::unlink(unfinished_of(path).c_str());  // of a manager that was killed
 }
 
 Status ZoneCounts::share_with(std::uint32_t group) { return give_to_group(path_, 0640, group); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -28,6 +29,8 @@ constexpr std::size_t kRecordsPerVersion = 256;
 /// drafts give up histories and snapshots.
 constexpr std::size_t kRecordsPerSmallVersion = 8;
 constexpr std::uint64_t kCrowdedPart = 8;
+/// Of a million zones, each group's sync is one of a few hundred.
+constexpr std::size_t kRecordsPerGroup = 4096;
 /// Number of lost records that is assumed where nobody can count them. No larger step of a serial
 /// is needed for as many updates as fit a segment.
 constexpr std::uint64_t kUncounted = 1 << 20;
@@ -135,6 +138,17 @@ class ImageReplay {
     }
     log::error("image_replayed_with_gaps", "records_lost", lost_records_, "zones", names.size());
     return {};
+  }
+
+  /// Without these records another start from the same image would not know of the serials: one
+  /// more lost record lowers the highest serial as much as it adds to the step. A journal that
+  /// takes none has told why, and a journal snapshot will have the serials.
+  void journal_raised(Journal& journal) const {
+    const std::span<const JournalEntry> all(raised_);
+    for (std::size_t done = 0; done < all.size(); done += kRecordsPerGroup) {
+      const auto group = all.subspan(done, std::min(kRecordsPerGroup, all.size() - done));
+      if (!journal.append(group)) return;
+    }
   }
 
   void reach(std::uint64_t position) noexcept { last_ = std::max(last_, position); }
@@ -316,8 +330,10 @@ class ImageReplay {
     if (seen != seen_.end() && seen->second.highest.ahead_of(highest))
       highest = seen->second.highest;
     const auto step = static_cast<std::uint32_t>(std::min(lost_records_ + step_, kLargestRaise));
+    const dns::Serial unused = dns::Serial{highest.value + step}.next();
+    raised_.push_back(source_entry(dns::Name(zone.apex()), unused, merge_base_file(zone)));
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
-    set_soa_serial(changes.added.back().rdata, dns::Serial{highest.value + step}.next());
+    set_soa_serial(changes.added.back().rdata, unused);
     auto done = next_->draft().apply(changes, limits_);
     return done ? Status() : Status(pass(done));
   }
@@ -334,6 +350,7 @@ class ImageReplay {
   std::uint64_t step_ = 0;  // of serials, beside the number of lost records
   std::unordered_map<std::string, Seen> seen_;  // by folded name
   std::vector<dns::Name> lost_;  // each zone once: an unloaded zone has no data
+  std::vector<JournalEntry> raised_;  // records of raised serials
 };
 
 /// Whether the journal's records do not continue the image: those behind it were folded into the
@@ -414,8 +431,8 @@ Status pass_snapshot(ImageReplay& replay, Files& files, const JournalFiles& pres
 
 }  // namespace
 
-Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
-                                                 Files& files, const zone::DataLimits& limits,
+Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, Journal& journal, Files& files,
+                                                 const zone::DataLimits& limits,
                                                  const NoteSink& note) {
   const std::uint64_t position = store.current().journal_position;
   const JournalFiles present = journal.files();
@@ -446,6 +463,7 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journa
   if (ends_in_damage(present) && position < present.damaged + kPositionsOfAFile)
     replay.pass_gap(UINT64_MAX);
   if (auto raised = replay.raise_serials(); !raised) return pass(raised);
+  replay.journal_raised(journal);
   // Every journal record is in the store now, or waits for a zone to be loaded. A version of an
   // older position would precede records that the journal no longer has.
   replay.reach(journal.last_position());

@@ -15,9 +15,11 @@ namespace pando::manager {
 /// after any loss of the store. All zones are unloaded when the journal was compacted beyond the
 /// image, or is damaged. Served data are therefore never older than an acknowledged update.
 ///
+/// Zones that may have lost records get a new serial, and the journal a record with it.
+///
 /// Only the histories' part of `limits` applies. Returns the unloaded zones.
-Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, const Journal& journal,
-                                                 Files& files, const zone::DataLimits& limits,
+Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, Journal& journal, Files& files,
+                                                 const zone::DataLimits& limits,
                                                  const NoteSink& note);
 
 }  // namespace pando::manager

@@ -90,6 +90,7 @@ void Server::check_pinned() {
 bool Server::begin_stop() {
   if (std::exchange(stopping_, true)) return false;
   workers_.listeners->leave();
+  workers_.previous_store->stop();
   lists_->stop();
   control_.reloader->stop();
   return true;

@@ -56,6 +56,9 @@ class Server {
   [[nodiscard]] WorkerPool::Hooks worker_hooks();
   // server_loading.cpp
   void begin_serving();
+  void keep_previous_store();
+  void leave_previous_store();
+  [[nodiscard]] bool lacks_data() const;
   void start_workers();
   void image_copied(const Status& status);
   void leave_damaged_image(const Error& reason);

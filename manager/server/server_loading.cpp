@@ -10,6 +10,7 @@
 #include "manager/commit/zone_table_sync.h"
 #include "manager/server/server.h"
 #include "manager/systemd/systemd.h"
+#include "manager/workers/adopted_worker.h"
 
 namespace pando::manager {
 
@@ -18,8 +19,8 @@ namespace pando::manager {
 /// zones still loading answer SERVFAIL rather than REFUSED.
 void Server::begin_serving() {
   services_.upkeep->start();
-  // Workers of another build have all zones; they go when our workers have all zones, too.
-  workers_.wait_for_zones = workers_.pool->has_previous_layout_workers();
+  workers_.may_start = data_->serves_first;
+  keep_previous_store();
   if (data_->serves_first) {
     if (!workers_.wait_for_zones) start_workers();
     readiness_.announce(data_->restored ? "serving what the store was made from"
@@ -27,6 +28,32 @@ void Server::begin_serving() {
   }
   if (lists_->has_unread()) return lists_->read_later(configuration_.runtime);
   bring_in_line();
+}
+
+/// Workers that outlived the last manager have all zones. Those of another build go when ours have
+/// all zones, too. Those of this build get our store then.
+void Server::keep_previous_store() {
+  workers_.wait_for_zones = workers_.pool->has_previous_layout_workers();
+  const WorkerSearch search{configuration_.runtime->settings.server.run_directory,
+                            host_.worker_uid};
+  const bool may_differ = workers_.wait_for_zones || may_read_another_store(*data_->slots, search);
+  const bool lacks = may_differ && lacks_data();
+  if (lacks) workers_.pool->keep_previous_store();
+  if (lacks || workers_.wait_for_zones) workers_.previous_store->keep();
+}
+
+void Server::leave_previous_store() {
+  if (std::exchange(workers_.wait_for_zones, false) && workers_.may_start) start_workers();
+  workers_.pool->leave_previous_store();
+}
+
+/// Whether a zone is still to be loaded, of which another store may have the data.
+bool Server::lacks_data() const {
+  if (!data_->serves_first && !data_->restored) return true;
+  zone::ZoneWalk walk(services_.committer->current());
+  while (const zone::ZoneView zone = walk.next())
+    if (!zone.loaded()) return true;
+  return false;
 }
 
 void Server::start_workers() {
@@ -84,7 +111,7 @@ void Server::lists_failed() {
   lists_->refuse_updates();
   readiness_.announce(ZoneLists::kNotRead);
   count_loaded();
-  if (workers_.wait_for_zones) start_workers();
+  workers_.previous_store->leave(ZoneLists::kNotRead);
   lists_->run_waiting();
   control_.reloader->allow();
 }
@@ -117,13 +144,13 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
   if (!status) log::error("zone_table_failed", "reason", status.error().text);
   if (status && services_.checkpointer)
     services_.checkpointer->set_configuration(configuration_.fingerprint);
-  if (!data_->serves_first && !workers_.wait_for_zones) start_workers();
+  if (!std::exchange(workers_.may_start, true) && !workers_.wait_for_zones) start_workers();
   if (data_->restored) readiness_.announce("serving what the store was made from");
   zones_.secondaries->configure(configuration_.runtime);
   const auto history = make_history(*data_->journal);
   zones_.loads->load(configuration_.runtime, history,
                      [this, history](const ZoneFileLoads::Counts& counts) {
-                       if (workers_.wait_for_zones) start_workers();
+                       workers_.previous_store->loaded(counts.failed);
                        zones_.copies->keep_only(configuration_.runtime);
                        configure_exports(services_, zones_, configuration_.runtime);
                        zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});

@@ -1,5 +1,6 @@
 #include <csignal>
 #include <ctime>
+#include <utility>
 
 #include "base/pause_point.h"
 #include "base/steady_time.h"
@@ -229,6 +230,18 @@ Status Server::open_workers() {
                                host_.launcher ? &*host_.launcher : nullptr, worker_hooks());
   if (!pool) return pass(pool);
   workers_.pool = std::move(*pool);
+  PreviousStore::Options patience;
+  patience.patience = shortened(patience.patience);
+  workers_.previous_store = std::make_unique<PreviousStore>(
+      io_, *data_->store,
+      PreviousStore::Calls{[this] { return zones_.loads->loaded(); },
+                           [this] { leave_previous_store(); },
+                           [this] {
+                             zones_.loads->load(configuration_.runtime,
+                                                make_history(*data_->journal),
+                                                [](const ZoneFileLoads::Counts&) {});
+                           }},
+      patience);
   workers_.pool->set_keys(configuration_.runtime->worker_keys);
   return {};
 }
@@ -257,9 +270,7 @@ WorkerPool::Hooks Server::worker_hooks() {
   hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
   hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
   hooks.no_previous_layout_workers = [this] {
-    if (workers_.wait_for_zones && (data_->serves_first || control_.reloader->is_allowed()))
-      start_workers();
-    workers_.wait_for_zones = false;
+    if (std::exchange(workers_.wait_for_zones, false) && workers_.may_start) start_workers();
   };
   hooks.image = [this]() -> Result<shm::ImageFile> {
     return services_.copying_image ? services_.copying_image->lend() : shm::ImageFile();

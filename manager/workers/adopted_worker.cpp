@@ -87,6 +87,20 @@ std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const WorkerSear
   return child;
 }
 
+std::optional<Child> recorded_worker(shm::SlotTable& slots, std::uint32_t number,
+                                     const WorkerSearch& search) {
+  const auto* page = slots.page(number);
+  if (page == nullptr) return std::nullopt;
+  return find_worker(static_cast<pid_t>(page->pid), number, search);
+}
+
+bool may_read_another_store(shm::SlotTable& slots, const WorkerSearch& search) {
+  const auto numbers = slots.numbers();
+  return std::any_of(numbers.begin(), numbers.end(), [&](std::uint32_t number) {
+    return !slots.alive(number) && recorded_worker(slots, number, search);
+  });
+}
+
 std::vector<FoundWorker> find_workers(const WorkerSearch& search) {
   std::vector<FoundWorker> found;
   std::error_code error;

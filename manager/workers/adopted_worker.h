@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "manager/workers/launcher.h"
+#include "shm/slots.h"
 
 /// Finding workers of an earlier manager. An attached worker is known by its lock on the store. A
 /// new worker holds no lock yet, so its slot's page names its process from the start. A second
@@ -25,6 +26,12 @@ struct WorkerSearch {
 /// `slot` of this run directory. A page may name anything: its worker writes there what it likes,
 /// and a pid is used again.
 std::optional<Child> find_worker(pid_t pid, std::uint32_t slot, const WorkerSearch& search);
+
+/// The process that the slot's page names, when it is this slot's worker.
+std::optional<Child> recorded_worker(shm::SlotTable& slots, std::uint32_t number,
+                                     const WorkerSearch& search);
+/// Whether a recorded worker has no lock on the store of `slots`: it reads another, or none yet.
+[[nodiscard]] bool may_read_another_store(shm::SlotTable& slots, const WorkerSearch& search);
 
 /// A process that was started as the worker of some slot.
 struct FoundWorker {

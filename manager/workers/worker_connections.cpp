@@ -171,7 +171,8 @@ void WorkerConnections::forward(const WorkerLink* link, ipc::Forward&& request,
   const auto number = slot != nullptr ? std::optional(slot->number) : succession_.slot_of(link);
   // After an update a client would still read the old data from the old store. Without an answer
   // the client asks again, and then meets a worker of ours.
-  const bool stale = slot == nullptr && request.kind != ipc::ForwardKind::kSignedQuery;
+  const bool reads_old_store = slot == nullptr || slot->keeps_store;
+  const bool stale = reads_old_store && request.kind != ipc::ForwardKind::kSignedQuery;
   if (!number || stale || !hooks_.forward)
     return reply({});  // an unanswered request would count for ever
   hooks_.forward(*number, std::move(request), std::move(reply));
@@ -217,6 +218,9 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
   slot.build = is_build_id(hello.build) ? hello.build : "";
   // Only a worker that had attached was given sockets by its last manager.
   slot.attached = slot.attached || hello.sockets > 0;
+  // Its lock is on the store that it reads.
+  slot.keeps_store =
+      table_.phase.keeps_previous_store && hello.sockets > 0 && !slots_.alive(slot.number);
   handover_.cancel(slot.number);
   handover_.set_known(slot.number, {});
   handover_.set_known(slot.number, handover_.adopt(slot.number, *link, std::move(adopted)));
@@ -242,18 +246,25 @@ void WorkerConnections::refuse(WorkerLink& link, const ipc::Hello& hello, const 
   link.close();
 }
 
-void WorkerConnections::serve(WorkerSlot& slot) {
+Result<shm::SlotLoan> WorkerConnections::lend(WorkerSlot& slot) {
   auto page = slots_.add(slot.number);
   auto files = page ? slots_.lend(slot.number, slot.attached) : Result<shm::SlotLoan>(pass(page));
-  if (!files) {
-    log::error("slot_failed", "slot", slot.number, "error", files.error().text);
-    return supervisor_.kill(slot);
-  }
+  if (files) return files;
+  log::error("slot_failed", "slot", slot.number, "error", files.error().text);
+  supervisor_.kill(slot);
+  return files;
+}
+
+void WorkerConnections::serve(WorkerSlot& slot) {
+  // Served by leave_previous_store(), unless it reads our store already.
+  if (!slot.keeps_store && table_.has_previous_store() && !slots_.alive(slot.number)) return;
+  auto files = slot.keeps_store ? Result<shm::SlotLoan>() : lend(slot);
+  if (!files) return;
   handover_.worker_came(slot);
   handover_.open(slot.number);
   const bool leaving = slot.state == WorkerSlot::State::kDraining;
   if (!leaving) slot.state = WorkerSlot::State::kServing;
-  send_setup(slot, std::move(*files));
+  if (files->store) send_setup(slot, std::move(*files));
   if (slot.link) slot.link->send_logging(options_.logging);
   if (slot.link) slot.link->send_keys(keys_);
   // Before the sockets: the first query has its line, too.
@@ -264,6 +275,7 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   if (slot.link) lenders_.xdp.worker_came(slot.number);
   if (!slot.link) return;
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
+  if (slot.keeps_store) log::info("worker_keeps_store", "slot", slot.number, "pid", slot.pid);
   handover_.steer();
   if (leaving) return supervisor_.drain(slot);
   handover_.hand_over_waiting();
@@ -286,9 +298,26 @@ void WorkerConnections::send_logging() {
 
 void WorkerConnections::store_copied() {
   for (auto& [number, slot] : table_.slots()) {
-    if (!table_.phase.settled || !slot.link) continue;
+    if (!table_.phase.settled || !slot.link || slot.keeps_store) continue;
     if (auto files = slots_.lend(number, slot.attached)) send_setup(slot, std::move(*files));
   }
+}
+
+void WorkerConnections::leave_previous_store() {
+  if (!std::exchange(table_.phase.keeps_previous_store, false)) return;
+  for (auto& [number, slot] : table_.slots()) {
+    const bool kept = std::exchange(slot.keeps_store, false);
+    if (!table_.phase.settled || table_.phase.stopping || !slot.link) continue;
+    if (!slot.serving()) {
+      if (slot.state != WorkerSlot::State::kDraining) serve(slot);
+    } else if (kept) {
+      if (auto files = lend(slot)) send_setup(slot, std::move(*files));
+    }
+  }
+  if (options_.external || !table_.phase.started || table_.phase.stopping) return;
+  for (auto& [number, slot] : table_.slots())
+    if (slot.state == WorkerSlot::State::kDead && !slot.process && !slot.lost)
+      supervisor_.launch(slot);
 }
 
 void WorkerConnections::set_keys(WorkerKeys keys) {

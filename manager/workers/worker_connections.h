@@ -54,6 +54,7 @@ class WorkerConnections {
   void set_keys(WorkerKeys keys);
   void send_logging();
   void store_copied();
+  void leave_previous_store();
   /// Sends a worker that has said Hello the store, the keys and its sockets.
   void serve(WorkerSlot& slot);
 
@@ -68,6 +69,8 @@ class WorkerConnections {
   void refuse_connection(std::uint32_t uid, pid_t pid, std::string_view error);
   void log_refusal(std::uint32_t slot, pid_t pid, const Error& error);
   std::optional<std::uint32_t> other_slot_of(pid_t process, std::uint32_t slot);
+  /// Store and slot file for the slot's worker. An error: the worker is ended.
+  Result<shm::SlotLoan> lend(WorkerSlot& slot);
   void send_setup(WorkerSlot& slot, shm::SlotLoan files);
   void link_closed(WorkerLink* link, const Error& error);
 

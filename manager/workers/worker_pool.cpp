@@ -169,6 +169,8 @@ void WorkerPool::set_xdp(XdpOptions xdp) { parts_->xdp.set(std::move(xdp)); }
 std::vector<ipc::XdpRow> WorkerPool::xdp_status() const { return parts_->xdp.status(); }
 void WorkerPool::store_copied() { parts_->connections.store_copied(); }
 bool WorkerPool::has_previous_layout_workers() { return parts_->succession.has_workers(); }
+void WorkerPool::keep_previous_store() { parts_->table.phase.keeps_previous_store = true; }
+void WorkerPool::leave_previous_store() { parts_->connections.leave_previous_store(); }
 Status WorkerPool::start(std::uint32_t count) { return parts_->supervisor.start(count); }
 void WorkerPool::set_count(std::uint32_t count) { parts_->supervisor.set_count(count); }
 Result<std::uint32_t> WorkerPool::add() { return parts_->supervisor.add(); }

@@ -53,6 +53,13 @@ class WorkerPool {
   /// listened.
   [[nodiscard]] bool has_previous_layout_workers();
 
+  /// Workers of the last manager that read another store serve from that store until
+  /// leave_previous_store(). Call before start(), when our store lacks data. While such a worker
+  /// lives no other one is started or served, since that one would answer without the data.
+  void keep_previous_store();
+  /// All workers get our store.
+  void leave_previous_store();
+
   /// Call once, when the store has a version to serve. Slots whose worker outlived the last manager
   /// are waited for (they say Hello within 10 to 100 ms of the socket's appearance), the others are
   /// started. The error is that of the first listening socket that could not be opened; the opening

@@ -25,6 +25,10 @@ using std::chrono::seconds;
 
 constexpr auto kTick = seconds(1);
 
+WorkerSearch search_of(const WorkerPoolOptions& options) {
+  return {options.run_directory, options.worker_uid};
+}
+
 /// The `index`-th processor this process may use, counted round.
 std::uint32_t processor(std::uint32_t index) {
   cpu_set_t set;
@@ -60,15 +64,6 @@ void clear_page(shm::SlotTable& slots, std::uint32_t number) {
   }
   // Another process may get its pid.
   if (auto* page = slots.page(number)) page->pid = 0;
-}
-
-/// The process that the slot's page names, when it is this slot's worker.
-std::optional<Child> recorded_worker(shm::SlotTable& slots, std::uint32_t number,
-                                     const WorkerPoolOptions& options) {
-  const auto* page = slots.page(number);
-  if (page == nullptr) return std::nullopt;
-  return find_worker(static_cast<pid_t>(page->pid), number,
-                     {options.run_directory, options.worker_uid});
 }
 
 }  // namespace
@@ -113,8 +108,10 @@ void WorkerSupervisor::settle_if_complete() {
   table_.phase.settled = true;
   for (auto& [number, slot] : table_.slots()) {
     const bool leaving = slot.state == WorkerSlot::State::kDraining;
-    // Opened before the process has said Hello: queries wait for it rather than bounce.
-    if (slot.link || !(options_.external || leaving)) handover_.open(number);
+    // Opened before the process has said Hello: queries wait for it rather than bounce. A slot
+    // whose worker has to wait for long gets none.
+    const bool waits = table_.has_previous_store() && !slot.keeps_store && !slots_.alive(number);
+    if (!waits && (slot.link || !(options_.external || leaving))) handover_.open(number);
     if (slot.link) calls_.serve(slot);
     succession_.succeed(slot);
   }
@@ -181,6 +178,11 @@ Status WorkerSupervisor::remove(std::uint32_t number, std::function<void()> done
 // --------------------------------------------------------------------------
 
 void WorkerSupervisor::launch(WorkerSlot& slot) {
+  if (table_.has_previous_store()) {
+    // Sockets that the slot has are read by others meanwhile.
+    if (!handover_.is_ending(slot.number)) await_next_worker(slot);
+    return launch_after(slot, kTick);
+  }
   slot.state = WorkerSlot::State::kStarting;
   slot.greeted = slot.adopted = slot.told_to_stop = false;
   handover_.set_known(slot.number, {});
@@ -234,7 +236,7 @@ void WorkerSupervisor::watch(WorkerSlot& slot, Child child) {
 WorkerAdmission::Place WorkerSupervisor::place_of(std::uint32_t number) {
   const WorkerSlot* slot = table_.find(number);
   if (slot != nullptr && slot->process) return {slot->pid, 0};
-  const auto recorded = recorded_worker(slots_, number, options_);
+  const auto recorded = recorded_worker(slots_, number, search_of(options_));
   return {0, recorded ? recorded->pid : 0};
 }
 
@@ -269,7 +271,7 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
   log::info("worker_ended", "slot", slot.number, "pid", slot.pid, "how", how);
   slot.process.reset();
   slot.lost = false;
-  slot.attached = false;
+  slot.attached = slot.keeps_store = false;
   slot.pins = PinWatch();
   slot.step.expires_at(std::chrono::steady_clock::time_point::min());
   if (slot.link) slot.link->close();
@@ -351,7 +353,7 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
 /// Workers of the last manager come by themselves: they are waited for.
 void WorkerSupervisor::await_adopted_workers() {
   for (const auto number : slots_.numbers()) {
-    auto process = recorded_worker(slots_, number, options_);
+    auto process = recorded_worker(slots_, number, search_of(options_));
     if (!process && !slots_.alive(number)) continue;
     WorkerSlot& slot = table_.at(number);
     if (slot.greeted) continue;
@@ -388,7 +390,7 @@ void WorkerSupervisor::end_silent_adopted_worker(std::uint32_t number) {
   if (found == nullptr || found->greeted) return;
   WorkerSlot& slot = *found;
   if (!slot.process)
-    if (auto process = recorded_worker(slots_, number, options_))
+    if (auto process = recorded_worker(slots_, number, search_of(options_)))
       watch(slot, std::move(*process));
   if (slot.process) {
     log::warning("worker_silent", "slot", number, "pid", slot.pid);
@@ -581,9 +583,11 @@ void WorkerSupervisor::check_page(WorkerSlot& slot) {
 
 void WorkerSupervisor::check_pins(WorkerSlot& slot) {
   auto* page = slot.process ? slots_.page(slot.number) : nullptr;
+  // Versions of another store do not compare with ours.
+  const bool compares = calls_.current_version && !slot.keeps_store;
   if (page == nullptr ||
       !slot.pins.overdue(*page, std::chrono::steady_clock::now(), options_.pin_time,
-                         calls_.current_version ? calls_.current_version() : 0))
+                         compares ? calls_.current_version() : 0))
     return;
   log::error("worker_stuck", "slot", slot.number, "pid", slot.pid, "limit_ms",
              options_.pin_time.count());
@@ -593,13 +597,13 @@ void WorkerSupervisor::check_pins(WorkerSlot& slot) {
 void WorkerSupervisor::release_oldest(std::uint64_t before, bool urgent) {
   std::uint64_t oldest = UINT64_MAX;
   for (auto& [number, slot] : table_.slots())
-    if (auto* page = slots_.page(number); page != nullptr)
+    if (auto* page = slots_.page(number); page != nullptr && !slot.keeps_store)
       oldest = std::min(oldest, PinWatch::oldest(*page));
   if (oldest >= before) return;
   const bool is_overdue = oldest_.overdue(oldest, std::chrono::steady_clock::now(), urgent);
   for (auto& [number, slot] : table_.slots()) {
     auto* page = slots_.page(number);
-    if (page == nullptr || PinWatch::oldest(*page) != oldest) continue;
+    if (page == nullptr || slot.keeps_store || PinWatch::oldest(*page) != oldest) continue;
     PinWatch::revoke_up_to(*page, oldest);
     if (!is_overdue) continue;
     log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", oldest);

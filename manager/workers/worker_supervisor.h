@@ -62,6 +62,7 @@ class WorkerSupervisor {
   void connection_lost(WorkerSlot& slot);
   /// Lets all workers serve once no worker of the last manager is waited for.
   void settle_if_complete();
+  /// Not while a worker goes on with the last manager's store: it is tried again then.
   void launch(WorkerSlot& slot);
   void drain(WorkerSlot& slot);
   void kill(WorkerSlot& slot);

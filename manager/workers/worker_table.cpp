@@ -52,6 +52,14 @@ std::uint32_t WorkerTable::lowest_free() const {
   return number;
 }
 
+bool WorkerTable::has_previous_store() const {
+  return phase.keeps_previous_store &&
+         std::any_of(slots_.begin(), slots_.end(), [](const auto& entry) {
+           const WorkerSlot& slot = entry.second;
+           return slot.process && (slot.keeps_store || slot.awaited);
+         });
+}
+
 std::uint32_t WorkerTable::count() const {
   return static_cast<std::uint32_t>(std::count_if(
       slots_.begin(), slots_.end(),

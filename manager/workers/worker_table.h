@@ -48,6 +48,8 @@ struct WorkerSlot {
   /// A process that cannot be found or ended holds the slot; another slot has its work.
   bool lost = false;
   bool attached = false;  ///< this process was lent store and slot file
+  /// It serves from the store of the last manager; see WorkerPhase::keeps_previous_store.
+  bool keeps_store = false;
   bool told_to_stop = false;
   std::string build;  ///< build ID of the program, as its last Hello said
   std::uint32_t restarts = 0;
@@ -60,13 +62,16 @@ struct WorkerSlot {
   [[nodiscard]] bool serving() const noexcept { return state == State::kServing && link; }
 };
 
-/// How far the pool is; WorkerSupervisor alone writes it.
+/// How far the pool is; WorkerSupervisor alone writes it, but for the store.
 struct WorkerPhase {
   bool started = false;
   /// All adopted workers have handed back their sockets. Until then no socket is opened and nothing
   /// is steered: the order of the SO_REUSEPORT groups is not known.
   bool settled = false;
   bool stopping = false;
+  /// Our store lacks zones that the last manager's store has. Workers that read that store go on
+  /// with it, and no other worker begins to serve beside them (WorkerPool::keep_previous_store).
+  bool keeps_previous_store = false;
 };
 
 /// The slots, for the classes that share the work on them. Everything runs on `io`'s one thread.
@@ -86,6 +91,8 @@ class WorkerTable {
   /// The lowest slot but `slot` whose worker serves.
   [[nodiscard]] WorkerSlot* other_serving(const WorkerSlot& slot);
   [[nodiscard]] std::uint32_t lowest_free() const;
+  /// A worker serves from the last manager's store, or may do so once it has said Hello.
+  [[nodiscard]] bool has_previous_store() const;
   /// Slots whose worker does not leave.
   [[nodiscard]] std::uint32_t count() const;
   [[nodiscard]] std::map<std::uint32_t, WorkerSlot>& slots() noexcept { return slots_; }

@@ -74,7 +74,7 @@ class Memory {
  public:
   Memory() : store_(must(shm::Store::create(options_in(folder_)))) { open_slots(); }
   /// As `image` has it with what the journal has behind that; `lost`: the zones that were unloaded.
-  Memory(Image& image, const Journal& journal, Files& files, const NoteSink& note,
+  Memory(Image& image, Journal& journal, Files& files, const NoteSink& note,
          std::vector<dns::Name>& lost)
       : store_(restore(image, journal, files, note, lost)) {
     must(store_.check());
@@ -108,7 +108,7 @@ class Memory {
     shm::ImageSource& chunks_;
     BringUp bring_up_;
   };
-  shm::Store restore(Image& image, const Journal& journal, Files& files, const NoteSink& note,
+  shm::Store restore(Image& image, Journal& journal, Files& files, const NoteSink& note,
                      std::vector<dns::Name>& lost) const {
     auto chunks = must(image.source());
     Source source(*chunks, [&](shm::Store& store) -> Status {
@@ -153,7 +153,7 @@ class ImageBeside {
     pin_ = memory.slots().pin_own(image_->index()->state.version);
   }
   /// The store is lost. Null: there is no image.
-  std::unique_ptr<Memory> restore(const Journal& journal, const NoteSink& note,
+  std::unique_ptr<Memory> restore(Journal& journal, const NoteSink& note,
                                   std::vector<dns::Name>& lost) {
     begin_anew();
     if (auto opened = image_->open(); !opened) {

@@ -46,6 +46,7 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
              "whole-file-written", "whole-file-renamed", "whole-file-named",  # disk/test_broken_journal.py
              "worker-page-made", "worker-started", "worker-recorded",  # test_workers.py
              "export-written", "export-recorded", "export-renamed",  # test_export.py
+             "zone-counts-made", "zone-counts-named",  # where zones have metrics: below
              "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted",  # test_dump.py
              # control/test_run_time_zones.py
              "added-zones-written", "added-zones-synced", "added-zones-rewritten", "added-zones-kept"}
@@ -243,6 +244,30 @@ def test_a_crash_while_a_removed_zone_is_given_back_loses_nothing(crashing, tmp_
     server.crash_at = None
     server.start(ZONE)
     crashing.check()
+
+
+@pytest.mark.parametrize("point", ("zone-counts-made", "zone-counts-named"))
+def test_a_crash_while_counters_of_zones_are_made_leaves_a_whole_file_or_none(crashing, point):
+    server = crashing.server
+    server.extra = "http: {user: root, metrics-zones: 10}"
+    server.write_config()
+    slots = server.folder / "run" / "slots"
+    crashing.live(point)
+    assert crashing.dead(), f"{point} is never reached"
+    assert [path.name for path in slots.glob("zones.counts*")] == [
+        "zones.counts.new" if point == "zone-counts-made" else "zones.counts"]
+    crashing.live()
+    assert not crashing.dead(), server.log()
+    crashing.check()
+    assert [path.name for path in slots.glob("zones.counts*")] == ["zones.counts"]
+    server.kill()
+    server.extra = ""
+    server.write_config()
+    if point == "zone-counts-made":
+        (slots / "zones.counts").rename(slots / "zones.counts.new")  # as if that one had been killed there, too
+    crashing.live()
+    crashing.check()
+    assert not list(slots.glob("zones.counts*"))
 
 
 @pytest.mark.parametrize("point", sorted(REPLAY))

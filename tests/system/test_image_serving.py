@@ -262,8 +262,8 @@ def test_damage_that_is_found_while_copying_ends_in_a_new_store(host, point):
     os.truncate(host.server.log_path, 0)
     host.start()
     assert not host.logged("image_restored")
-    # An adopted worker goes over to the new store at once, which has the zone a moment later.
-    servers.wait_until("the zone is loaded", lambda: host.logged("manager_ready"))
+    # Adopted workers answer from the store that they have until the new one has the zone.
+    servers.wait_until("workers have left the image", lambda: host.logged("manager_ready") and not host.mapping_processes())
     assert all(host.has(name) for name in ("a", "before", "behind", "meanwhile"))
     assert host.server.serial(ZONE) > serial
     host.checkpoint()

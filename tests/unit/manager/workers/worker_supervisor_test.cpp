@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "manager/workers/adopted_worker.h"
 #include "shm/map/locks.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/workers/worker_parts.h"
@@ -125,6 +126,57 @@ TEST_F(Supervisor, AWorkerOfTheLastManagerIsAwaited) {
   EXPECT_TRUE(table_.phase.settled);
   EXPECT_TRUE(table_.at(0).adopted);
   EXPECT_EQ(served_, std::vector<std::uint32_t>{0});
+}
+
+/// Slot 0 has a worker that goes on with the last manager's store; slot 1 has nobody.
+class SupervisorBesideThePreviousStore : public Supervisor {
+ protected:
+  void start() {
+    directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process_.pid());
+    table_.phase.keeps_previous_store = true;
+    ASSERT_TRUE(supervisor_.start(2));
+    WorkerSlot& slot = table_.at(0);
+    supervisor_.worker_came(slot, connection_.link);
+    slot.keeps_store = true;
+    slot.state = State::kServing;
+    supervisor_.settle_if_complete();
+  }
+
+  WorkerProcess process_{directory_.path(), 0};
+  Connection connection_{io_, process_.child()};
+};
+
+TEST_F(SupervisorBesideThePreviousStore, NoOtherWorkerIsStarted) {
+  start();
+  EXPECT_EQ(served_, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(table_.count(), 2U);
+  EXPECT_FALSE(table_.at(1).process);
+  EXPECT_TRUE(listeners_.of(1).empty()) << "queries would wait there for nobody";
+  EXPECT_EQ(supervisor_.add().value(), 2U);
+  EXPECT_FALSE(table_.at(2).process);
+
+  table_.phase.keeps_previous_store = false;
+  for (const std::uint32_t number : {1U, 2U}) {
+    supervisor_.launch(table_.at(number));
+    EXPECT_TRUE(table_.at(number).process);
+  }
+}
+
+TEST_F(SupervisorBesideThePreviousStore, OthersAreStartedWhenItsLastReaderHasEnded) {
+  start();
+  process_.end();
+  EXPECT_TRUE(
+      run_until(io_, [&] { return table_.at(0).restarts > 1 && table_.at(1).restarts > 0; }));
+}
+
+TEST_F(Supervisor, ARecordedWorkerReadsTheStoreThatItHasALockOn) {
+  const WorkerSearch search{directory_.path(), directory_.options().worker_uid};
+  EXPECT_FALSE(may_read_another_store(directory_.slots(), search));
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  EXPECT_TRUE(may_read_another_store(directory_.slots(), search));
+  const shm::SlotLoan loan = directory_.slots().lend(0).value();
+  EXPECT_FALSE(may_read_another_store(directory_.slots(), search));
 }
 
 TEST_F(Supervisor, AStartKeepsSocketsOfWantedSlotsAndEndsTheOthers) {
