@@ -1,11 +1,11 @@
 #include "manager/verifier/zone_verifier.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
