@@ -58,7 +58,6 @@ class Server {
   void begin_serving();
   void keep_previous_store();
   void leave_previous_store();
-  [[nodiscard]] bool lacks_data() const;
   void start_workers();
   void image_copied(const Status& status);
   void leave_damaged_image(const Error& reason);

@@ -14,6 +14,19 @@
 
 namespace pando::manager {
 
+namespace {
+
+/// Whether a zone is still to be loaded, of which another store may have the data.
+bool lacks_data(const OpenedData& data, const zone::StoreView& view) {
+  if (!data.serves_first && !data.restored) return true;
+  zone::ZoneWalk walk(view);
+  while (const zone::ZoneView zone = walk.next())
+    if (!zone.loaded()) return true;
+  return false;
+}
+
+}  // namespace
+
 /// A live store is served at once, as it is, and the zone lists are read then. The same holds for a
 /// store from an image of this configuration. Any other store gets its list of zones first, so that
 /// zones still loading answer SERVFAIL rather than REFUSED.
@@ -37,7 +50,7 @@ void Server::keep_previous_store() {
   const WorkerSearch search{configuration_.runtime->settings.server.run_directory,
                             host_.worker_uid};
   const bool may_differ = workers_.wait_for_zones || may_read_another_store(*data_->slots, search);
-  const bool lacks = may_differ && lacks_data();
+  const bool lacks = may_differ && lacks_data(*data_, services_.committer->current());
   if (lacks) workers_.pool->keep_previous_store();
   if (lacks || workers_.wait_for_zones) workers_.previous_store->keep();
 }
@@ -45,15 +58,6 @@ void Server::keep_previous_store() {
 void Server::leave_previous_store() {
   if (std::exchange(workers_.wait_for_zones, false) && workers_.may_start) start_workers();
   workers_.pool->leave_previous_store();
-}
-
-/// Whether a zone is still to be loaded, of which another store may have the data.
-bool Server::lacks_data() const {
-  if (!data_->serves_first && !data_->restored) return true;
-  zone::ZoneWalk walk(services_.committer->current());
-  while (const zone::ZoneView zone = walk.next())
-    if (!zone.loaded()) return true;
-  return false;
 }
 
 void Server::start_workers() {
