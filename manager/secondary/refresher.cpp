@@ -38,6 +38,14 @@ bool is_news(const Committer& committer, const PersistentTimers& timers, const d
          serial.ahead_of(view.serial());
 }
 
+/// All programs share one limit.
+constexpr Endpoint kPrograms{};
+
+/// Null: no program.
+bool are_alike(const ZoneVerifierPtr& a, const ZoneVerifierPtr& b) {
+  return a == b || (a && b && a->is_like(*b));
+}
+
 /// Whether data of the zone are served only if their signatures are right (`verify: refuse`).
 bool refuses_faults(const Runtime& runtime, const dns::Name& zone) {
   const config::ZoneTable& zones = runtime.settings.zones;
@@ -58,6 +66,7 @@ struct Refresher::Attempt {
   bool whole = false;                   // the transfer brought the whole zone
   bool unfit = false;                   // the changesets cannot be applied: see is_unfit()
   std::optional<Verdict> verdict;       // about the received data
+  ZoneVerifierPtr program;              // judges the received data; null: none
 };
 
 Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
@@ -87,19 +96,32 @@ void Refresher::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   const config::Limits& limits = runtime->settings.limits;
   places_.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
+  programs_.set_limits({limits.transfers_in, limits.transfers_in});
   timers_.set_range(limits.refresh);
+  for (const auto& attempt : judged_) {
+    if (!wanted(*attempt) || are_alike(attempt->program, hooks_.verifier_of(attempt->zone)))
+      continue;
+    const auto at = zones_.find(attempt->zone);
+    begin_anew(at, at->second.cycle.primaries(), unix_seconds());
+  }
+}
+
+/// Results of attempts that run are dropped, and their programs ended.
+void Refresher::begin_anew(Zones::iterator at, Primaries primaries, std::uint64_t due) {
+  Zone& zone = at->second;
+  due_.erase({zone.due, at->first});
+  zone = {};
+  zone.cycle = RefreshCycle(std::move(primaries));
+  zone.generation = ++generations_;
+  zone.due = due;
+  due_.emplace(due, at->first);
 }
 
 void Refresher::put(const dns::Name& name, Primaries primaries) {
   const auto [at, fresh] = zones_.try_emplace(name);
-  Zone& zone = at->second;
-  if (!fresh && zone.cycle.primaries() == primaries) return;
-  if (!fresh) due_.erase({zone.due, at->first});
-  zone = {};
-  zone.cycle = RefreshCycle(std::move(primaries));
-  zone.generation = ++generations_;
-  zone.due = fresh ? timers_.first_look(at->first, unix_seconds()) : unix_seconds();
-  due_.emplace(zone.due, at->first);
+  if (!fresh && at->second.cycle.primaries() == primaries) return;
+  const std::uint64_t now = unix_seconds();
+  begin_anew(at, std::move(primaries), fresh ? timers_.first_look(at->first, now) : now);
 }
 
 bool Refresher::forget_others(std::optional<dns::Name>& after, std::size_t most,
@@ -126,6 +148,7 @@ void Refresher::forget_unless(const dns::Name& zone, const Stays& stays) {
 
 void Refresher::resume() {
   places_.look_at_all();
+  programs_.look_at_all();
   run_due();
 }
 
@@ -191,23 +214,36 @@ void Refresher::start_or_wait(Zones::iterator at) {
     return;
   }
   const Endpoint& primary = at->second.cycle.primary().endpoint;
+  if (!programs_.has_room(kPrograms) && hooks_.verifier_of(at->first)) {
+    if (!std::exchange(at->second.waiting, true)) programs_.wait(kPrograms, at->first);
+    return;
+  }
   if (places_.has_room(primary)) return start(at);
   if (!std::exchange(at->second.waiting, true)) places_.wait(primary, at->first);
 }
 
 /// Starts the zones that waited longest for primaries with free slots.
 void Refresher::start_waiting() {
-  // A NOTIFY may have put another primary first while the zone waited.
-  const auto wanted = [this](const dns::Name& name) -> const Endpoint* {
+  const auto waits = [this](const dns::Name& name) {
     const auto zone = zones_.find(name);
-    const bool waits = zone != zones_.end() && zone->second.waiting && !zone->second.cycle.running();
-    return waits ? &zone->second.cycle.primary().endpoint : nullptr;
+    return zone != zones_.end() && zone->second.waiting && !zone->second.cycle.running();
   };
-  while (const auto name = places_.next(wanted)) {
-    const auto zone = zones_.find(*name);
-    zone->second.waiting = false;
-    start_or_wait(zone);
-  }
+  // A NOTIFY may have put another primary first while the zone waited.
+  const auto primary_of = [&](const dns::Name& name) -> const Endpoint* {
+    return waits(name) ? &zones_.find(name)->second.cycle.primary().endpoint : nullptr;
+  };
+  const auto program_of = [&](const dns::Name& name) -> const Endpoint* {
+    return waits(name) ? &kPrograms : nullptr;
+  };
+  const auto start_from = [this](RefreshSlots& slots, const RefreshSlots::WantedPrimary& wanted) {
+    while (const auto name = slots.next(wanted)) {
+      const auto zone = zones_.find(*name);
+      zone->second.waiting = false;
+      start_or_wait(zone);
+    }
+  };
+  start_from(programs_, program_of);
+  start_from(places_, primary_of);
 }
 
 void Refresher::run_due() {
@@ -226,8 +262,7 @@ void Refresher::run_due() {
   arm_timer();
 }
 
-TransferJob Refresher::job_for(const Attempt& attempt,
-                               const RefreshCycle::Request& request) const {
+TransferJob Refresher::job_for(const Attempt& attempt, const RefreshCycle::Request& request) const {
   const config::Settings& settings = runtime_->settings;
   TransferJob job;
   job.zone = attempt.zone;
@@ -306,7 +341,8 @@ void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
   take(attempt, std::move(*result));
 }
 
-/// A refused IXFR may be the fault of our version: then the whole zone has none.
+/// A refused IXFR may be the fault of our version: then the whole zone has none. The primary is
+/// free for other zones while a program judges this one.
 void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
                        TransferResult&& result) {
   const zone::ZoneView served = committer_.current().zone_at(attempt->zone);
@@ -320,6 +356,13 @@ void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
     attempt->verdict = std::move(judgement.signatures);
     take(attempt, std::move(taken));
   };
+  attempt->program = judges.program;
+  if (attempt->program) {
+    judged_.insert(attempt);
+    programs_.begin(kPrograms);
+    places_.end(attempt->primary.endpoint);
+    look_soon();
+  }
   ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
   zones_.find(attempt->zone)->second.verification = verification.run(
       attempt->zone, std::move(judges), base_is_valid, std::move(result), std::move(done));
@@ -404,7 +447,10 @@ void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult
 }
 
 Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& attempt) {
-  places_.end(attempt->primary.endpoint);
+  if (judged_.erase(attempt) > 0)
+    programs_.end(kPrograms);
+  else
+    places_.end(attempt->primary.endpoint);
   if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
   zone->second.cycle.end_attempt();

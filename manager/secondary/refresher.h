@@ -20,8 +20,8 @@
 #include "manager/notify/notify_handler.h"
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
-#include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/received_verification.h"
+#include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/refresh_slots.h"
 #include "manager/secondary/transfer_in.h"
 #include "shm/slots.h"
@@ -148,6 +148,7 @@ class Refresher {
 
   // One refresh attempt.
   void start(Zones::iterator zone);
+  void begin_anew(Zones::iterator zone, Primaries primaries, std::uint64_t due);
   TransferJob job_for(const Attempt& attempt, const RefreshCycle::Request& request) const;
   asio::awaitable<std::optional<ServedZone>> served(dns::Name name, std::shared_ptr<bool> alive);
   bool wanted(const Attempt& attempt) const;
@@ -190,6 +191,10 @@ class Refresher {
   std::uint64_t generations_ = 0;
   NotifyPace notify_pace_;
   Counters counters_;
+  // As places_, for programs, as if all were one primary: a program that hangs must not keep zones
+  // without one from their primaries.
+  RefreshSlots programs_;
+  std::set<std::shared_ptr<Attempt>> judged_;  // have a place in programs_ instead of places_
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

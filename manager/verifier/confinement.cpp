@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/fd.h"
 #include "ipc/privileges.h"
@@ -38,20 +39,46 @@ constexpr std::uint32_t refusal(int error) {
   return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & SECCOMP_RET_DATA);
 }
 
+/// Changes of files that Landlock lets pass. The numbers, which are the same everywhere: fchmodat2,
+/// setxattrat, removexattrat, file_setattr.
+constexpr unsigned kChangesOfAttributes[] = {
+#ifdef SYS_chmod
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+#endif
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    452,
+    463,
+    466,
+    469};
+
+constexpr sock_filter load(std::size_t offset) {
+  return {BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)};
+}
+constexpr sock_filter unless(std::uint32_t value, std::uint8_t skip) {
+  return {BPF_JMP | BPF_JEQ | BPF_K, 0, skip, value};
+}
+constexpr sock_filter end(std::uint32_t action) { return {BPF_RET | BPF_K, 0, 0, action}; }
+
 /// Sockets of AF_UNIX are refused, and the ways around this filter: another architecture's calls,
-/// and io_uring, which opens sockets without a call of that name.
-Status forbid_local_sockets() {
-  if (kOwnArchitecture == 0) return {};
-  constexpr auto load = [](std::size_t offset) {
-    return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)};
-  };
-  constexpr auto unless = [](std::uint32_t value, std::uint8_t skip) {
-    return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, skip, value};
-  };
-  constexpr auto end = [](std::uint32_t action) {
-    return sock_filter{BPF_RET | BPF_K, 0, 0, action};
-  };
-  std::array filter{
+/// and io_uring, which opens sockets without a call of that name. Half of a pair of datagram
+/// sockets could send to any other one.
+std::vector<sock_filter> filter_of_calls(bool changes_nothing) {
+  std::vector<sock_filter> filter{
       load(offsetof(seccomp_data, arch)),
       sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kOwnArchitecture},
       end(refusal(EPERM)),
@@ -60,13 +87,36 @@ Status forbid_local_sockets() {
       end(refusal(EPERM)),
       unless(SYS_io_uring_setup, 1),
       end(refusal(EPERM)),
-      unless(SYS_socket, 3),
-      load(offsetof(seccomp_data, args)),  // the lower half: both architectures are little-endian
+  };
+  if (changes_nothing)
+    for (const unsigned call : kChangesOfAttributes) {
+      filter.push_back(unless(call, 1));
+      filter.push_back(end(refusal(EPERM)));
+    }
+  constexpr std::uint32_t kKindOfSocket = 0xF;  // the other bits are flags
+  constexpr std::size_t kFirst = offsetof(seccomp_data, args);
+  // The lower halves of arguments: both architectures are little-endian.
+  const std::array rest{
+      unless(SYS_socket, 4),
+      load(kFirst),
       unless(AF_UNIX, 1),
       end(refusal(EACCES)),
       end(SECCOMP_RET_ALLOW),
+      unless(SYS_socketpair, 4),
+      load(kFirst + sizeof(std::uint64_t)),
+      sock_filter{BPF_ALU | BPF_AND | BPF_K, 0, 0, kKindOfSocket},
+      unless(SOCK_DGRAM, 1),
+      end(refusal(EACCES)),
+      end(SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program{filter.size(), filter.data()};
+  filter.insert(filter.end(), rest.begin(), rest.end());
+  return filter;
+}
+
+Status filter_calls(bool changes_nothing) {
+  if (kOwnArchitecture == 0) return {};
+  std::vector<sock_filter> filter = filter_of_calls(changes_nothing);
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
     return fail_errno("prctl(PR_SET_SECCOMP)");
   return {};
@@ -105,7 +155,8 @@ Status allow_null_device(int ruleset) {
   return {};
 }
 
-Status restrict_files_and_signals(bool writes_nothing) {
+/// Empty: this kernel has nothing to offer.
+Result<Fd> rules_for_files_and_signals(bool writes_nothing) {
   const long version = ::syscall(kMakeRuleset, nullptr, 0, kGiveVersion);
   if (writes_nothing && version < kVersionWithTruncate)
     return fail(Errc::kDenied,
@@ -116,15 +167,13 @@ Status restrict_files_and_signals(bool writes_nothing) {
   if (writes_nothing) rules.files = kAllChanges;
   constexpr std::uint64_t kAbstractSocketsAndSignals = 3;
   if (version >= kVersionWithScope) rules.scope = kAbstractSocketsAndSignals;
-  if (rules.files == 0 && rules.scope == 0) return {};
+  if (rules.files == 0 && rules.scope == 0) return Fd();
   const std::size_t bytes = sizeof(std::uint64_t) * (version >= kVersionWithScope ? 3 : 1);
-  const Fd ruleset(static_cast<int>(::syscall(kMakeRuleset, &rules, bytes, 0)));
+  Fd ruleset(static_cast<int>(::syscall(kMakeRuleset, &rules, bytes, 0)));
   if (!ruleset) return fail_errno("landlock_create_ruleset");
   if (writes_nothing)
-    if (auto allowed = allow_null_device(ruleset.get()); !allowed) return allowed;
-  if (::syscall(kRestrictItself, ruleset.get(), 0) != 0)
-    return fail_errno("landlock_restrict_self");
-  return {};
+    if (auto allowed = allow_null_device(ruleset.get()); !allowed) return pass(allowed);
+  return ruleset;
 }
 
 /// The manager's own values are for a process with many files that the kernel shall spare.
@@ -144,15 +193,22 @@ void take_usual_limits() {
 
 }  // namespace
 
-Status confine_verifier(const std::string& user) {
+Result<Fd> confine_verifier(const std::string& user) {
   take_usual_limits();
   if (!user.empty())
-    if (auto changed = ipc::become_user(user, ipc::Keep::kNothing); !changed) return changed;
-  if (auto dropped = ipc::drop_capabilities(ipc::Keep::kNothing); !dropped) return dropped;
+    if (auto changed = ipc::become_user(user, ipc::Keep::kNothing); !changed) return pass(changed);
+  if (auto dropped = ipc::drop_capabilities(ipc::Keep::kNothing); !dropped) return pass(dropped);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fail_errno("prctl(PR_SET_NO_NEW_PRIVS)");
-  if (auto restricted = restrict_files_and_signals(user.empty()); !restricted) return restricted;
-  return forbid_local_sockets();
+  auto rules = rules_for_files_and_signals(user.empty());
+  if (!rules) return rules;
+  if (auto filtered = filter_calls(user.empty()); !filtered) return pass(filtered);
+  return rules;
+}
+
+int confine_program(const Fd& rules) noexcept {
+  if (!rules || ::syscall(kRestrictItself, rules.get(), 0) == 0) return 0;
+  return errno;
 }
 
 }  // namespace pando::manager

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace pando::manager {
@@ -10,10 +11,18 @@ namespace pando::manager {
 ///
 ///   - becomes `user`, unless that is empty; no capability, no way to get one by an exec;
 ///   - no sockets of the family AF_UNIX: the manager's and the workers' are such;
-///   - no signals to processes outside, from Landlock's version 6 on;
-///   - without a user of its own: no file is written or made (Landlock, version 3; else kDenied).
+///   - without a user of its own: no mode, owner, time or attribute of a file is changed;
+/// Call it before other threads exist. What it gives is for confine_program().
+Result<Fd> confine_verifier(const std::string& user);
+
+/// The rest, for the program alone:
 ///
-/// Call it before other threads exist.
-Status confine_verifier(const std::string& user);
+///   - no signals to processes outside, from Landlock's version 6 on: also none to the process
+///     around the program, which would leave others behind;
+///   - without a user of its own: no file is written or made (Landlock, version 3; else
+///     confine_verifier() has failed with kDenied).
+///
+/// Gives errno, or 0. Only system calls, for a process that was forked.
+int confine_program(const Fd& rules) noexcept;
 
 }  // namespace pando::manager

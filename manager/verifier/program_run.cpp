@@ -41,6 +41,35 @@ Status unblock(const Fd& fd) {
   return {};
 }
 
+/// Octets of the UTF-8 character that `text` begins with; 0: it begins with none, or with a
+/// control. Logs and status are UTF-8, and terminals obey the controls of C1 (U+0080 to U+009F),
+/// too.
+std::size_t printable_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC0 || first >= 0xF8 || text.size() < length) return 0;
+  std::uint32_t code = first & (0x7FU >> length);
+  for (const char next : text.substr(1, length - 1)) {
+    if ((static_cast<unsigned char>(next) & 0xC0U) != 0x80) return 0;
+    code = code << 6 | (static_cast<unsigned char>(next) & 0x3FU);
+  }
+  constexpr std::array<std::uint32_t, 5> kFirstOfLength{0, 0, 0xA0, 0x800, 0x1'0000};
+  const bool is_surrogate = code >= 0xD800 && code < 0xE000;
+  return code >= kFirstOfLength[length] && code < 0x11'0000 && !is_surrogate ? length : 0;
+}
+
+/// Without the controls and whatever is no UTF-8.
+std::string printable(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t length = printable_length(text);
+    line += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return line;
+}
+
 /// Waits for the end of the process around the program.
 bool has_ended_within(const Fd& pidfd, int milliseconds) {
   pollfd ended{pidfd.get(), POLLIN, 0};
@@ -186,9 +215,7 @@ std::string ProgramRun::first_line() const {
   for (const std::string& text : {errors_.kept, output_.kept}) {
     const std::size_t begin = text.find_first_not_of("\r\n\t ");
     if (begin == std::string::npos) continue;
-    std::string line = text.substr(begin, std::min(text.find('\n', begin) - begin, kMostBytes));
-    std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-    return line;
+    return printable(text.substr(begin, std::min(text.find('\n', begin) - begin, kMostBytes)));
   }
   return {};
 }

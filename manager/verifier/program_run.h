@@ -39,7 +39,7 @@ class ProgramRun {
   Status write(std::string_view text);
   /// Ends the input and waits for the end. An error tells why there is no verdict.
   Result<VerifierEnd> finish();
-  /// The first line of its standard error, else of its standard output; without controls.
+  /// The first line of its standard error, else of its standard output: UTF-8 without controls.
   [[nodiscard]] std::string first_line() const;
 
  private:

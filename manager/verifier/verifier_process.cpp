@@ -33,13 +33,19 @@ constexpr int kLink = 3;
 class Program {
  public:
   /// Signals SIGCHLD are taken by a descriptor from here on.
-  Status start(const std::vector<std::string>& words);
+  Status start(const std::vector<std::string>& words, const Fd& rules);
   /// Until the program has ended, or the manager has closed the link: nullopt.
   std::optional<VerifierEnd> wait();
   void kill_all();
 
  private:
-  [[noreturn]] static void become(const std::vector<std::string>& words, pid_t parent, int failed);
+  struct Beginning {
+    const std::vector<std::string>& words;
+    const Fd& rules;
+    pid_t parent;
+    int failed;  // descriptor for errno
+  };
+  [[noreturn]] static void become(const Beginning& beginning);
   /// False: this process has no children left.
   bool reap();
 
@@ -48,7 +54,7 @@ class Program {
   std::optional<int> status_;
 };
 
-Status Program::start(const std::vector<std::string>& words) {
+Status Program::start(const std::vector<std::string>& words, const Fd& rules) {
   sigset_t child;
   ::sigemptyset(&child);
   ::sigaddset(&child, SIGCHLD);
@@ -64,7 +70,7 @@ Status Program::start(const std::vector<std::string>& words) {
   const pid_t parent = ::getpid();
   pid_ = ::fork();  // of a process with one thread
   if (pid_ < 0) return fail_errno("fork");
-  if (pid_ == 0) become(words, parent, failed.get());
+  if (pid_ == 0) become({words, rules, parent, failed.get()});
   failed.reset();
   int error = 0;
   if (::read(outcome.get(), &error, sizeof error) == sizeof error)  // else exec has closed it
@@ -72,19 +78,22 @@ Status Program::start(const std::vector<std::string>& words) {
   return {};
 }
 
-void Program::become(const std::vector<std::string>& words, pid_t parent, int failed) {
+void Program::become(const Beginning& beginning) {
   std::vector<char*> arguments;
-  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const auto& word : beginning.words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != parent) ::_exit(1);
+  if (::getppid() != beginning.parent) ::_exit(1);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execve(arguments[0], arguments.data(), environ);
-  const int error = errno;
-  [[maybe_unused]] const auto told = ::write(failed, &error, sizeof error);
+  int error = confine_program(beginning.rules);
+  if (error == 0) {
+    ::execve(arguments[0], arguments.data(), environ);
+    error = errno;
+  }
+  [[maybe_unused]] const auto told = ::write(beginning.failed, &error, sizeof error);
   ::_exit(1);
 }
 
@@ -166,11 +175,12 @@ int run_verifier(const std::vector<std::string>& words) {
     report_end({VerifierEnd::Kind::kNotStarted, 0, error.text});
     return 1;
   };
-  if (auto confined = confine_verifier(words[0]); !confined) return refuse(confined.error());
+  const auto rules = confine_verifier(words[0]);
+  if (!rules) return refuse(rules.error());
   if (auto closed = ipc::forbid_inspection(); !closed) return refuse(closed.error());
   if (::chdir("/") != 0) return 1;
   Program program;
-  if (auto begun = program.start({words.begin() + 1, words.end()}); !begun) {
+  if (auto begun = program.start({words.begin() + 1, words.end()}, *rules); !begun) {
     program.kill_all();
     return refuse(begun.error());
   }

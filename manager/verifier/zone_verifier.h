@@ -28,6 +28,10 @@ class ZoneVerifier {
   /// the zone is accepted. Else the reason in one line; a verdict that cannot be had is a refusal.
   /// A given-up Progress::here() ends the wait.
   [[nodiscard]] std::optional<std::string> refusal(const zone::ZoneView& zone) const;
+  /// Whether both are the same program with the same arguments and time.
+  [[nodiscard]] bool is_like(const ZoneVerifier& other) const noexcept {
+    return words_ == other.words_ && most_time_ == other.most_time_;
+  }
   /// Threads that may wait for programs; their number bounds that of the programs.
   [[nodiscard]] asio::thread_pool& pool() const;
 

@@ -1,11 +1,15 @@
 """A program of the operator judges each version of a zone before it is served (`verify-command`)."""
 
+import ctypes
+import json
 import os
 import pathlib
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 
 import dns.query
@@ -54,18 +58,21 @@ def address(server):
     return server.ask("www.one.test").answer[0][0].address
 
 
-def running(program):
-    """Pids of the processes with this program in their command lines: the shell, and the process around it."""
-    found = []
+def command_lines():
+    """The words of each process's command line, by its pid."""
+    found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
             except OSError:
                 continue
-            if program in words:
-                found.append(int(entry.name))
     return found
+
+
+def running(program):
+    """Pids of the processes with this program in their command lines: the shell, and the process around it."""
+    return [pid for pid, words in command_lines().items() if program in words]
 
 
 # Files -------------------------------------------------------------------------------------------
@@ -181,6 +188,107 @@ def test_an_ixfr_is_judged_as_a_whole_zone(pando, peers, tmp_path):
     update(False, 8)
     servers.wait_until("the change was taken back", lambda: server.serial("one.test") == 4)
     assert problem(server) == ""
+
+
+def test_programs_that_hang_keep_no_other_zone_from_its_primary(pando, tmp_path):
+    """More zones than `limits.transfers-in-per-primary` wait for a program that hangs, until a reload takes it away."""
+    hold = tmp_path / "hold"
+    hold.touch()
+    judge = script(tmp_path, SLOW_JUDGE.replace("HOLD", str(hold)))
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    judged = [f"judged{number}.test" for number in range(6)]
+    primary = pando([{"name": name, "file": str(path), "allow-transfer": ["127.0.0.1"]}
+                     for name in [*judged, "one.test"]]).start("one.test")
+    server = pando([{"name": name, "primaries": ["up"], "verify-command": [judge], "verify-time": "1h"}
+                    for name in judged],
+                   limits="{transfers-in-per-primary: 1, transfers-in: 5}",
+                   remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.port}"]}])
+    server.start()
+    servers.wait_until("four programs run", lambda: len(running(judge)) >= 8)
+    server.zones += [{"name": "one.test", "primaries": ["up"]}]
+    server.write_config()
+    server.control("reload")
+    servers.wait_until("a zone without a program", lambda: server.serial("one.test") == 1)
+    assert len(running(judge)) == 8 and not any(server.serial(name) for name in judged)
+    for zone in server.zones:
+        zone.pop("verify-command", None)
+    server.write_config()
+    server.control("reload")
+    for name in judged:
+        servers.wait_until(f"{name} needs no verdict any more", lambda: server.serial(name) == 1)
+    servers.wait_until("the programs have ended", lambda: not running(judge))
+    assert hold.exists()
+
+
+# What programs do ---------------------------------------------------------------------------------
+
+
+def test_what_a_program_prints_is_text_without_controls(pando, tmp_path):
+    judge = script(tmp_path, "#!/bin/sh\ncat > /dev/null\n"
+                             "printf 'a\\377\\302\\233b\\033c \\342\\202\\254\\355\\240\\200 \\342\\202' >&2; exit 1\n")
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": [judge]}],
+                   extra="  log: {format: json}").start()
+    servers.wait_until("it is refused", lambda: problem(server))
+    says = f"{path}: refused by {judge}: exit status 1: abc \u20ac "
+    assert problem(server) == says
+    lines = [json.loads(line) for line in server.log_path.read_bytes().splitlines() if b"zone_not_loaded" in line]
+    assert lines and lines[0]["reason"] == says
+
+
+def landlock_version():
+    return ctypes.CDLL(None).syscall(444, None, 0, 1)
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="the kernel's Landlock has no rules for signals")
+def test_a_program_cannot_end_the_process_around_it(pando, tmp_path):
+    """Else it would leave others behind: children of another session, as here."""
+    judge = script(tmp_path, "#!/bin/sh\ncat > /dev/null\n"
+                             "setsid sh -c \"while :; do sleep 1; done; : $0\" &\n"
+                             "kill -9 $PPID 2> /dev/null; echo \"kill $?\" >&2; exit 1\n")
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    server = pando([{"name": "one.test", "file": str(path), "verify-command": [judge]}]).start()
+    servers.wait_until("it is refused", lambda: problem(server))
+    assert problem(server).endswith("exit status 1: kill 1")
+    left = [words for words in command_lines().values() if any(f": {judge}" in word for word in words)]
+    assert not left
+
+
+ATTACKER = """#!{python}
+import os, socket, sys
+sys.stdin.read()
+def send():
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    one.sendto(b"x", sys.argv[1])
+def refused(act):
+    try:
+        act()
+    except PermissionError:
+        return "refused"
+    return "done"
+acts = [send, lambda: os.chmod(sys.argv[2], 0o666), lambda: os.utime(sys.argv[2], (1, 1)),
+        lambda: os.chown(sys.argv[2], 1, 1), lambda: os.setxattr(sys.argv[2], "user.x", b"1")]
+print(*map(refused, acts), file=sys.stderr)
+sys.exit(1)
+"""
+
+
+@pytest.mark.skipif(landlock_version() < 3, reason="no program runs as the manager's user")
+def test_a_program_of_the_managers_user_changes_no_file_and_sends_to_no_socket(pando, tmp_path):
+    judge = script(tmp_path, ATTACKER.format(python=sys.executable))
+    path = tmp_path / "zone"
+    path.write_text(text(1))
+    folder = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))  # paths of sockets are short
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(folder / "socket"))
+        server = pando([{"name": "one.test", "file": str(path),
+                         "verify-command": [judge, str(folder / "socket"), str(path)]}]).start()
+        servers.wait_until("it is refused", lambda: problem(server))
+    shutil.rmtree(folder)
+    assert problem(server).endswith(f"exit status 1: {' '.join(['refused'] * 5)}")
 
 
 # The end of the manager ---------------------------------------------------------------------------
