@@ -6,12 +6,25 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace pando::config {
 
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+
+/// The folder on the way to `path` in which others can replace what is there; empty = none. In a
+/// folder like /tmp they can replace only what is theirs.
+std::string replaceable_folder(std::filesystem::path path) {
+  while (path.has_relative_path()) {
+    path = path.parent_path();
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) continue;
+    if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) return path.string();
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -81,6 +94,10 @@ std::string program_problem(const std::string& path, std::uint32_t manager) {
     return fmt::format("others can write {}: chmod o-w {}", path, path);
   if (status.st_uid != 0 && status.st_uid != manager)
     return fmt::format("{} belongs to neither root nor the manager's user", path);
+  std::error_code error;
+  for (const auto& way : {std::filesystem::path(path), std::filesystem::canonical(path, error)})
+    if (const std::string folder = replaceable_folder(way); !folder.empty())
+      return fmt::format("others can replace {}: chmod o-w {}", path, folder);
   return {};
 }
 

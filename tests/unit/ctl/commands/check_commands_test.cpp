@@ -94,6 +94,10 @@ TEST_F(Checks, ProgramsThatCannotJudgeZonesAreErrors) {
   EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr("others can write"));
   ::chmod(program.c_str(), 0755);
+  ::chmod(folder_.c_str(), 0777);
+  EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("others can replace " + program + ": chmod o-w " + folder_));
+  ::chmod(folder_.c_str(), 0755);
   EXPECT_EQ(check_config(path, {out_, err_}), kDone);
   if (::geteuid() != 0 || ::chown(program.c_str(), 4711, 4711) != 0) return;
   EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
