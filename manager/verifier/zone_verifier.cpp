@@ -54,6 +54,8 @@ std::optional<std::string> ZoneVerifier::refusal(const zone::ZoneView& zone) con
   const auto refused = [&](std::string_view reason) {
     return fmt::format("refused by {}: {}", words_.front(), reason);
   };
+  const Progress* work = Progress::here();
+  if (work != nullptr && work->is_given_up()) return refused(kGivenUp);
   if (const std::string problem = config::program_problem(words_.front(), ::geteuid());
       !problem.empty())
     return refused(problem);

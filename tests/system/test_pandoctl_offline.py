@@ -112,3 +112,10 @@ def test_help_and_version_succeed():
     assert "zone check" not in pandoctl("--help").stderr
     assert pandoctl("--help").returncode == DONE
     assert pandoctl("--version").stdout.strip()
+
+
+def test_words_of_an_option_are_told_as_words():
+    for result, code in ((pandoctl("zone", "check", "--help"), DONE),
+                         (pandoctl("zone", "check", "--verify", "odd", "a", "b"), USAGE)):
+        text = result.stdout + result.stderr
+        assert result.returncode == code and "{off,refuse,warn}" in text and "\0" not in text
