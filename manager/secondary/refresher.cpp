@@ -95,10 +95,10 @@ void Refresher::stop() {
 void Refresher::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   const config::Limits& limits = runtime->settings.limits;
-  places_.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
-  programs_.set_limits({limits.transfers_in, limits.transfers_in});
+  places_.primaries.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
+  places_.programs.set_limits({limits.transfers_in, limits.transfers_in});
   timers_.set_range(limits.refresh);
-  for (const auto& attempt : judged_) {
+  for (const auto& attempt : places_.judged) {
     if (!wanted(*attempt) || are_alike(attempt->program, hooks_.verifier_of(attempt->zone)))
       continue;
     const auto at = zones_.find(attempt->zone);
@@ -147,8 +147,8 @@ void Refresher::forget_unless(const dns::Name& zone, const Stays& stays) {
 }
 
 void Refresher::resume() {
-  places_.look_at_all();
-  programs_.look_at_all();
+  places_.primaries.look_at_all();
+  places_.programs.look_at_all();
   run_due();
 }
 
@@ -214,12 +214,12 @@ void Refresher::start_or_wait(Zones::iterator at) {
     return;
   }
   const Endpoint& primary = at->second.cycle.primary().endpoint;
-  if (!programs_.has_room(kPrograms) && hooks_.verifier_of(at->first)) {
-    if (!std::exchange(at->second.waiting, true)) programs_.wait(kPrograms, at->first);
+  if (!places_.programs.has_room(kPrograms) && hooks_.verifier_of(at->first)) {
+    if (!std::exchange(at->second.waiting, true)) places_.programs.wait(kPrograms, at->first);
     return;
   }
-  if (places_.has_room(primary)) return start(at);
-  if (!std::exchange(at->second.waiting, true)) places_.wait(primary, at->first);
+  if (places_.primaries.has_room(primary)) return start(at);
+  if (!std::exchange(at->second.waiting, true)) places_.primaries.wait(primary, at->first);
 }
 
 /// Starts the zones that waited longest for primaries with free slots.
@@ -242,8 +242,8 @@ void Refresher::start_waiting() {
       start_or_wait(zone);
     }
   };
-  start_from(programs_, program_of);
-  start_from(places_, primary_of);
+  start_from(places_.programs, program_of);
+  start_from(places_.primaries, primary_of);
 }
 
 void Refresher::run_due() {
@@ -253,7 +253,7 @@ void Refresher::run_due() {
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
-    if (places_.full()) return;  // the end of an attempt calls run_due() again
+    if (places_.primaries.full()) return;  // the end of an attempt calls run_due() again
     const auto zone = zones_.find(due_.begin()->second);
     due_.erase(due_.begin());
     if (zone == zones_.end() || zone->second.cycle.primaries().empty()) continue;
@@ -298,7 +298,7 @@ void Refresher::start(Zones::iterator at) {
     job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
       return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
     };
-  places_.begin(job.primary);
+  places_.primaries.begin(job.primary);
   if (attempt->primary.key) {
     job.key = runtime_->keys.find(*attempt->primary.key);
     if (job.key == nullptr) {
@@ -358,9 +358,9 @@ void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
   };
   attempt->program = judges.program;
   if (attempt->program) {
-    judged_.insert(attempt);
-    programs_.begin(kPrograms);
-    places_.end(attempt->primary.endpoint);
+    places_.judged.insert(attempt);
+    places_.programs.begin(kPrograms);
+    places_.primaries.end(attempt->primary.endpoint);
     look_soon();
   }
   ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
@@ -447,10 +447,10 @@ void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult
 }
 
 Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& attempt) {
-  if (judged_.erase(attempt) > 0)
-    programs_.end(kPrograms);
+  if (places_.judged.erase(attempt) > 0)
+    places_.programs.end(kPrograms);
   else
-    places_.end(attempt->primary.endpoint);
+    places_.primaries.end(attempt->primary.endpoint);
   if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
   zone->second.cycle.end_attempt();

@@ -136,6 +136,13 @@ class Refresher {
   };
   using Zones = std::map<dns::Name, Zone, CanonicalLess>;
   struct Attempt;  // one refresh attempt at one primary
+  struct Places {
+    RefreshSlots primaries;
+    // For programs, as if all were one primary: a program that hangs must not keep zones without
+    // one from their primaries.
+    RefreshSlots programs;
+    std::set<std::shared_ptr<Attempt>> judged;  // have a place in `programs` instead
+  };
 
   // Schedule of the zones.
   void schedule(Zones::iterator zone, std::uint64_t due);
@@ -183,7 +190,7 @@ class Refresher {
            bool (*)(const std::pair<std::uint64_t, dns::Name>&,
                     const std::pair<std::uint64_t, dns::Name>&)>
       due_;
-  RefreshSlots places_;
+  Places places_;
   asio::steady_timer timer_;
   bool timer_set_ = false;
   bool look_posted_ = false;
@@ -191,10 +198,6 @@ class Refresher {
   std::uint64_t generations_ = 0;
   NotifyPace notify_pace_;
   Counters counters_;
-  // As places_, for programs, as if all were one primary: a program that hangs must not keep zones
-  // without one from their primaries.
-  RefreshSlots programs_;
-  std::set<std::shared_ptr<Attempt>> judged_;  // have a place in programs_ instead of places_
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
