@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shm/layout.h"
+#include "shm/map/chunk_memory.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::shm {
@@ -224,6 +225,8 @@ TEST(Memory, SmallStoreIsSmall) {
   EXPECT_LE(memory_of(folder), 4 * kChunkBytes);
 }
 
+constexpr std::uint64_t kTrimmed = ChunkMemory::kMostTrimmed * kChunkBytes;  // at a time
+
 TEST(Memory, EmptiedChunksGoBackToTheMachine) {
   const Folder folder;
   Store store = must(Store::create(options(folder, 64 * kMiB)));
@@ -237,6 +240,7 @@ TEST(Memory, EmptiedChunksGoBackToTheMachine) {
   for (const Ref<> block : blocks) second.release(block, kBlock);
   must(store.publish(std::move(second), Ref<>{}, 0));
   store.reclaim();
+  for (std::uint64_t part = 0; part < full; part += kTrimmed) store.look_at_machine();
   EXPECT_LE(memory_of(folder), full / 10);
   must(store.check());
   Errc reason{};
@@ -253,8 +257,8 @@ TEST(Memory, ADroppedTransactionGivesItsMemoryBackInParts) {
   const std::uint64_t before = memory_of(folder);
   ASSERT_GT(before, 200 * kMiB);
   store.look_at_machine();
-  EXPECT_GE(memory_of(folder) + 64 * kMiB, before) << "no long pause";
-  for (int i = 0; i < 4; ++i) store.look_at_machine();
+  EXPECT_GE(memory_of(folder) + kTrimmed, before) << "no long pause";
+  for (std::uint64_t part = 0; part < before; part += kTrimmed) store.look_at_machine();
   EXPECT_LT(memory_of(folder), 8 * kMiB);
   must(store.check());
 }
