@@ -23,6 +23,48 @@ SqlDump::Tables pdns_tables() {
   };
 }
 
+/// Octets of a text in presentation format that one character stands for: `\\DDD`, `\\x` or itself.
+std::size_t character_at(std::string_view text) {
+  if (text.front() != '\\' || text.size() == 1) return 1;
+  return text[1] >= '0' && text[1] <= '9' && text.size() >= 4 ? 4 : 2;
+}
+
+/// PowerDNS takes a text without quotes for one string, and cuts strings above 255 octets.
+std::string txt_rdata(std::string_view content) {
+  constexpr std::size_t kMostOctets = 255;  // RFC 1035 §3.3
+  std::string text;
+  if (!content.starts_with('"')) {
+    for (const char c : content) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    text = fmt::format("\"{}\"", text);
+    content = {};
+  }
+  const std::string whole = content.empty() ? std::move(text) : std::string(content);
+  std::string result;
+  bool quoted = false;
+  std::size_t octets = 0;
+  for (std::string_view rest = whole; !rest.empty();) {
+    const std::size_t length = rest.front() == '"' ? 1 : character_at(rest);
+    if (rest.front() == '"') {
+      quoted = !quoted;
+      octets = 0;
+    } else if (quoted && octets++ == kMostOctets) {
+      result += "\" \"";
+      octets = 1;
+    }
+    if (rest.front() == '\n')
+      result += "\\010";
+    else if (rest.front() == '\r')
+      result += "\\013";
+    else
+      result += rest.substr(0, length);
+    rest.remove_prefix(length);
+  }
+  return result;
+}
+
 std::size_t words_in(std::string_view text) { return words_of(text).size(); }
 
 /// PowerDNS completes a short SOA by its own defaults.
@@ -41,6 +83,7 @@ std::string whole_soa(std::string_view content) {
 std::string rdata_of(const SqlRow& row, std::string_view type) {
   const std::string_view content = row.text("content");
   if (type == "soa") return whole_soa(content);
+  if (type == "txt" || type == "spf") return txt_rdata(content);
   const std::size_t words = type == "mx" ? 2 : type == "srv" ? 4 : 0;
   if (words == 0 || words_in(content) >= words) return std::string(content);
   const std::string_view priority = row.text("prio");
@@ -51,12 +94,16 @@ bool is_true(std::string_view text) {
   return text == "1" || text == "t" || lower_case(text) == "true";
 }
 
+constexpr std::string_view kSigned =
+    "is signed by PowerDNS, and a dump has no signatures: transfer the zone";
+
 std::string_view reason_of_metadata(std::string_view kind) {
   if (kind == "ALLOW-AXFR-FROM" || kind == "TSIG-ALLOW-AXFR")
     return "write the rule into the zone's allow-transfer";
   if (kind == "ALLOW-DNSUPDATE-FROM" || kind == "TSIG-ALLOW-DNSUPDATE")
     return "write the rule into the zone's allow-update";
   if (kind == "ALSO-NOTIFY") return "write the server into the zone's notify";
+  if (kind == "PRESIGNED") return "is signed: transfer the zone, to have its signatures";
   if (kind == "AXFR-MASTER-TSIG") return "name the key with the zone's primaries";
   return "has no counterpart";
 }
@@ -69,6 +116,10 @@ Status PdnsDatabase::run(const ImportText& text) {
   SqlDump dump(text, pdns_tables());
   auto read = dump.run([this](std::string_view table, const SqlRow& row) { take(table, row); });
   if (!read) return read;
+  if (zones_.empty())
+    return fail(Errc::kInvalid, "{}:1: no dump of PowerDNS's database: it has no zones",
+                *text.name);
+  report_remarks();
   put_zones();
   return {};
 }
@@ -82,9 +133,14 @@ void PdnsDatabase::take(std::string_view table, const SqlRow& row) {
   if (table == "tsigkeys")
     return out_.add_key(report_, row.at(), row.text("name"), row.text("algorithm"),
                         row.text("secret"));
-  if (table == "cryptokeys")
-    report_.add_once(row.at(), fmt::format("zone {}", name_of(row.text("domain_id"))),
-                     "is signed by PowerDNS, and a dump has no signatures: transfer such zones");
+  if (table == "cryptokeys" && signed_.insert(std::string(row.text("domain_id"))).second)
+    remarks_.push_back({row.at(), std::string(row.text("domain_id")), {}, kSigned});
+}
+
+void PdnsDatabase::report_remarks() {
+  for (const Remark& remark : remarks_)
+    report_.add(remark.at, fmt::format("zone {}{}", name_of(remark.id), remark.text),
+                remark.reason);
 }
 
 PdnsDatabase::Zone& PdnsDatabase::zone_of(std::string_view id) {
@@ -116,24 +172,22 @@ void PdnsDatabase::take_record(const SqlRow& row) {
   const std::string_view ttl = row.is_null("ttl") ? "3600" : row.text("ttl");
   std::string line = fmt::format("{}\t{}\tIN\t{}\t{}", shown.empty() ? "." : shown, ttl,
                                  row.text("type"), rdata_of(row, type));
-  if (line.find_first_of("\r\n") != std::string::npos)
-    return report_.add(row.at(), statement, "has an end of line in its data");
-  zone_of(row.text("domain_id")).records.push_back({row.at(), std::move(line)});
+  for (const char end : {'\r', '\n'}) std::replace(line.begin(), line.end(), end, '\0');  // is bad
+  zone_of(row.text("domain_id"))
+      .records.push_back({row.at(), std::move(line), std::string(row.text("type"))});
 }
 
 void PdnsDatabase::take_metadata(const SqlRow& row) {
   const std::string_view kind = row.text("kind");
-  report_.add(
-      row.at(),
-      fmt::format("zone {}: {} {}", name_of(row.text("domain_id")), kind, row.text("content")),
-      reason_of_metadata(kind));
+  remarks_.push_back({row.at(), std::string(row.text("domain_id")),
+                      fmt::format(": {} {}", kind, row.text("content")), reason_of_metadata(kind)});
 }
 
 void PdnsDatabase::put_zones() {
   PdnsListing listing(out_, report_);
   for (const Zone& zone : zones_) {
     if (zone.name.empty()) {
-      report_.add(zone.records.empty() ? SourceLine{} : zone.records.front().at, "records",
+      report_.add(zone.records.empty() ? zone.at : zone.records.front().at, "records",
                   "the table domains has not their zone");
       continue;
     }
@@ -149,7 +203,7 @@ void PdnsDatabase::put_zones() {
       continue;
     }
     listing.take_line(zone.at, PdnsListing::kHeader);
-    for (const Record& record : zone.records) listing.take_line(record.at, record.line);
+    for (const Record& record : zone.records) listing.take_row(record.at, record.line, record.type);
   }
   listing.finish();
   zone_files_ = listing.take_files();

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "config/import/pdns/pdns_listing.h"
@@ -27,6 +28,14 @@ class PdnsDatabase {
   struct Record {
     SourceLine at;
     std::string line;  ///< as in a listing
+    std::string type;
+  };
+  /// What is told of a zone when the names of all zones are known.
+  struct Remark {
+    SourceLine at;
+    std::string id;  ///< the zone's number
+    std::string text;
+    std::string_view reason;
   };
   struct Zone {
     SourceLine at;
@@ -39,6 +48,7 @@ class PdnsDatabase {
   void take_zone(const SqlRow& row);
   void take_record(const SqlRow& row);
   void take_metadata(const SqlRow& row);
+  void report_remarks();
   void put_zones();
   void put_secondary(const Zone& zone);
   Zone& zone_of(std::string_view id);
@@ -48,6 +58,8 @@ class PdnsDatabase {
   ImportReport& report_;
   std::vector<Zone> zones_;                              ///< in the order of the dump
   std::unordered_map<std::string, std::size_t> places_;  ///< by the database's number
+  std::vector<Remark> remarks_;
+  std::unordered_set<std::string> signed_;  ///< numbers of zones that PowerDNS signs
   std::vector<ZoneFileText> zone_files_;
 };
 

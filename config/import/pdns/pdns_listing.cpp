@@ -38,7 +38,7 @@ bool split_record(std::string_view line, std::array<std::string_view, 4>& fields
 
 /// "All zonecount: 5", and other lines that pdnsutil prints for people.
 bool is_remark(std::string_view line) {
-  return line.starts_with(';') || line.find("zonecount:") != std::string_view::npos;
+  return line.starts_with(';') || line.starts_with("All zonecount:");
 }
 
 Result<dns::Name> absolute_name(std::string_view text) {
@@ -87,6 +87,10 @@ void PdnsListing::take_line(const SourceLine& at, std::string_view text) {
   if (one_word && absolute_name(text)) return named_.emplace_back(at, std::string(text)), void();
   lines_.push_back({at, std::string(text), {}});
   bad(lines_.back(), kBadForm);
+}
+
+void PdnsListing::take_row(const SourceLine& at, std::string text, std::string type) {
+  lines_.push_back({at, std::move(text), std::move(type)});
 }
 
 void PdnsListing::bad(const Line& line, std::string_view reason) {
@@ -147,7 +151,11 @@ bool PdnsListing::take_record(const Line& line, dns::NameView zone, std::string&
   }
   const std::string_view owner = std::string_view(line.text).substr(0, line.text.find('\t'));
   const auto name = absolute_name(owner);
-  if (name && !name->view().is_at_or_below(zone)) {
+  if (!name) {
+    report_.add(line.at, shown, name.error().text);
+    return false;
+  }
+  if (!name->view().is_at_or_below(zone)) {
     report_.add(line.at, shown, fmt::format("is outside of zone {}", dns::to_text(zone)));
     return true;
   }
@@ -155,12 +163,15 @@ bool PdnsListing::take_record(const Line& line, dns::NameView zone, std::string&
   options.allow_include = false;
   dns::ScanState state;
   std::size_t records = 0;
+  bool same = true;  // no field may hold more than itself
+  const dns::RRType type = *dns::rrtype_from_text(line.type);
   const dns::ScanReport report = dns::scan_zone_range(
-      line.text, "line", options, state, [&records](const dns::ScannedRecord&) -> Status {
+      line.text, "line", options, state, [&](const dns::ScannedRecord& record) -> Status {
         ++records;
+        same = same && record.owner == *name && record.type == type;
         return {};
       });
-  if (report.ok() && records == 1) {
+  if (report.ok() && records == 1 && same) {
     text += line.text;
     text += '\n';
     return true;

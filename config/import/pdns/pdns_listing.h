@@ -32,6 +32,9 @@ class PdnsListing {
   void run(const ImportText& text);
   /// One line of a listing, without its end. finish() comes behind the last one.
   void take_line(const SourceLine& at, std::string_view text);
+  /// A record's line from elsewhere, which no remark can be: owner, TTL, IN, type and data with
+  /// tabs between them.
+  void take_row(const SourceLine& at, std::string text, std::string type);
   void finish();
   [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return std::move(zone_files_); }
 

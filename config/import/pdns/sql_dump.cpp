@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace pando::config {
@@ -31,6 +32,31 @@ char escaped(char c) {
     default:
       return c;
   }
+}
+
+/// Whether MySQL or MariaDB wrote it. Others write no names between backquotes.
+bool is_mysql(std::string_view text) {
+  constexpr std::size_t kBegin = 4096;
+  for (const std::string_view part : {"-- MySQL dump", "-- MariaDB dump", "/*!40", "INTO `"})
+    if (text.substr(0, kBegin).find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
+}
+
+/// Octets of hexadecimal digits; absent when they are none.
+SqlRow::Value from_hex(std::string_view digits) {
+  std::string octets;
+  if (digits.size() % 2 != 0) return std::nullopt;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    unsigned octet = 0;
+    const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, octet, 16);
+    if (error != std::errc() || end != digits.data() + i + 2) return std::nullopt;
+    octets += static_cast<char>(octet);
+  }
+  return octets;
 }
 
 /// A field of COPY: `\N` is NULL, and a backslash stands before special characters.
@@ -71,9 +97,10 @@ bool SqlRow::is_null(std::string_view column) const noexcept {
 SqlDump::SqlDump(const ImportText& text, Tables tables)
     : name_(text.name),
       text_(text.text),
-      // Only MySQL writes names between backquotes.
-      backslashes_(text_.find("INTO `") != std::string_view::npos),
-      tables_(std::move(tables)) {}
+      backslashes_(is_mysql(text_)),
+      tables_(std::move(tables)) {
+  if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a mark of UTF-8
+}
 
 bool SqlDump::is_dump(std::string_view text) noexcept {
   for (const std::string_view begin :
@@ -86,7 +113,7 @@ bool SqlDump::is_dump(std::string_view text) noexcept {
 Status SqlDump::run(const Visit& visit) {
   for (skip_space(); !at_end(); skip_space())
     if (auto done = statement(visit); !done) return done;
-  return {};
+  return cut_ ? cut_off() : Status();
 }
 
 Status SqlDump::statement(const Visit& visit) {
@@ -98,16 +125,32 @@ Status SqlDump::statement(const Visit& visit) {
   const std::string verb = lower_case(word());
   if (verb == "insert" || verb == "replace") return insert(visit);
   if (verb == "copy") return copy(visit);
-  if (verb == "create") create_table();
+  if (verb == "use") database_ = lower_case(word());
+  if (verb == "create" && !create_table()) {
+    skip_trigger();
+    return {};
+  }
   skip_statement();
+  return {};
+}
+
+/// Tables of one database alone are read: numbers of others mean other zones.
+Status SqlDump::visit_row(const Visit& visit, std::string_view table, const SqlRow& row) {
+  const std::string source = database_ + "." + schema_;
+  if (!source_) source_ = source;
+  if (*source_ != source)
+    return fail(Errc::kInvalid,
+                "{}:{}: tables of a second database or schema: import one at a time", *name_,
+                row.at().line);
+  visit(table, row);
   return {};
 }
 
 /// `[IGNORE] INTO TABLE [(COLUMN, …)] VALUES (VALUE, …), …;`
 Status SqlDump::insert(const Visit& visit) {
   std::string next = lower_case(word());
-  while (!next.empty() && next != "into") next = lower_case(word());
-  const std::string table = table_name();
+  while (!next.empty() && next != "into" && !tables_.contains(next)) next = lower_case(word());
+  const std::string table = next == "into" ? table_name() : next;
   const auto known = tables_.find(table);
   if (known == tables_.end()) {
     skip_statement();
@@ -117,18 +160,21 @@ Status SqlDump::insert(const Visit& visit) {
   if (skip_space(); peek() == '(') columns = column_names();
   for (std::string next_word = lower_case(word()); next_word != "values";
        next_word = lower_case(word())) {
-    if (skip_space(); at_end() || peek() == ';') {  // a SELECT gives the rows
-      skip_statement();
-      return {};
-    }
+    if (skip_space(); at_end()) return cut_off();
+    if (peek() == ';')
+      return fail(Errc::kInvalid, "{}:{}: rows of {} are not in the dump", *name_, line_, table);
     if (next_word.empty()) step();
   }
   do {
     skip_space();
     const SourceLine at = here();
     std::vector<SqlRow::Value> row;
-    if (!values(row)) return at_end() ? cut_off() : (skip_statement(), Status());
-    visit(table, SqlRow(at, columns, std::move(row)));
+    if (!values(row)) {
+      if (at_end()) return cut_off();
+      return fail(Errc::kInvalid, "{}:{}: a value is no number, text or NULL", *name_, line_);
+    }
+    if (auto done = visit_row(visit, table, SqlRow(at, columns, std::move(row))); !done)
+      return done;
     skip_space();
   } while (take(','));
   if (at_end()) return cut_off();
@@ -146,7 +192,8 @@ Status SqlDump::copy(const Visit& visit) {
   skip_statement();
   skip_comment_line();
   while (!at_end()) {
-    const std::string_view line = text_.substr(at_, text_.find('\n', at_) - at_);
+    std::string_view line = text_.substr(at_, text_.find('\n', at_) - at_);
+    if (line.ends_with('\r')) line.remove_suffix(1);
     const SourceLine at = here();
     skip_comment_line();
     if (line.starts_with("\\.")) return {};
@@ -157,16 +204,19 @@ Status SqlDump::copy(const Visit& visit) {
       row.push_back(copied_value(line.substr(begin, end - begin)));
       begin = end + 1;
     }
-    visit(table, SqlRow(at, columns, std::move(row)));
+    if (auto done = visit_row(visit, table, SqlRow(at, columns, std::move(row))); !done)
+      return done;
   }
   return cut_off();
 }
 
-/// `TABLE [IF NOT EXISTS] NAME (COLUMN TYPE …, …)`; other CREATEs are left to the caller.
-void SqlDump::create_table() {
+/// `TABLE [IF NOT EXISTS] NAME (COLUMN TYPE …, …)`; other CREATEs are left to the caller. False for
+/// a trigger, which has statements in it.
+bool SqlDump::create_table() {
   std::string next = lower_case(word());
   while (next == "temporary" || next == "temp" || next == "unlogged") next = lower_case(word());
-  if (next != "table") return;
+  if (next == "trigger") return false;
+  if (next != "table") return true;
   std::string table = table_name();
   if (table == "if") {
     word();
@@ -174,10 +224,31 @@ void SqlDump::create_table() {
     table = table_name();
   }
   const auto known = tables_.find(table);
-  if (known == tables_.end() || !take('(')) return;
+  if (known == tables_.end() || !take('(')) return true;
   std::vector<std::string> columns;
   define_columns(columns);
   if (!columns.empty()) known->second = std::move(columns);
+  return true;
+}
+
+/// Behind the `END;` of a trigger of SQLite, or behind the statement of another one.
+void SqlDump::skip_trigger() {
+  bool begins = false;
+  while (!at_end()) {
+    skip_space();
+    if (take(';')) {
+      if (!begins) return;
+    } else if (const char c = peek(); c == '\'' || c == '"' || c == '`') {
+      quoted(c, c == '\'' && backslashes_);
+    } else if (const std::string next = lower_case(word()); next == "begin") {
+      begins = true;
+    } else if (next == "end" && take(';')) {
+      return;
+    } else if (next.empty()) {
+      step();
+    }
+  }
+  cut_ = true;
 }
 
 /// The elements up to the closing bracket; the first word of each is a column, or a constraint.
@@ -223,28 +294,77 @@ bool SqlDump::values(std::vector<SqlRow::Value>& row) {
   return take(')');
 }
 
-/// A string, a number or a word; NULL is absent. `E'…'`, `N'…'` and `_utf8 '…'` are strings.
+/// A string, a number or NULL, which is absent. `E'…'`, `N'…'`, `_utf8 '…'`, `X'…'` and `0x…` are
+/// strings, and so is what SQLite writes for a text with line ends: `replace('…','\n',char(10))`.
 SqlDump::Value SqlDump::value() {
   skip_space();
-  if (peek() == '\'') return {quoted('\'', backslashes_), true};
+  const char first = peek();
+  if (first == '\'' || (first == '"' && backslashes_))
+    return behind_cast({quoted(first, backslashes_), true});
   std::string text;
   while (is_word(peek()) || peek() == '-' || peek() == '+' || peek() == '.') {
     text += peek();
     step();
   }
-  if (text.empty()) return {};
   const std::string lower = lower_case(text);
+  if (lower.starts_with("0x")) {
+    auto octets = from_hex(std::string_view(lower).substr(2));
+    return {octets, octets.has_value()};
+  }
   skip_space();
-  if (peek() == '\'') return {quoted('\'', backslashes_ || lower == "e"), true};
+  if (peek() == '\'') return prefixed_text(lower);
+  if (lower == "replace" && peek() == '(') return replaced();
   if (lower == "null") return {std::nullopt, true};
-  return {std::move(text), true};
+  if (lower == "true" || lower == "false" || is_number(text)) return {std::move(text), true};
+  return {};
 }
 
-/// A name, of which a schema before it is dropped; in lower case.
+/// A text behind its prefix, which is in lower case.
+SqlDump::Value SqlDump::prefixed_text(std::string_view prefix) {
+  std::string text = quoted('\'', backslashes_ || prefix == "e");
+  if (prefix == "e" || prefix == "n" || prefix == "b" || prefix.starts_with('_'))
+    return behind_cast({std::move(text), true});
+  if (prefix != "x") return {};
+  auto octets = from_hex(text);
+  return {octets, octets.has_value()};
+}
+
+/// `(TEXT, TEXT, char(NUMBER))`: the first text with the character in place of the second.
+SqlDump::Value SqlDump::replaced() {
+  take('(');
+  Value text = value();
+  if (!text.is_good || !text.text || !take(',')) return {};
+  const Value mark = value();
+  if (!mark.is_good || !mark.text || mark.text->empty() || !take(',')) return {};
+  if (lower_case(word()) != "char" || !take('(')) return {};
+  const Value number = value();
+  unsigned octet = 0;
+  if (!number.is_good || !number.text || !take(')') || !take(')')) return {};
+  std::from_chars(number.text->data(), number.text->data() + number.text->size(), octet);
+  const std::string instead(1, static_cast<char>(octet));
+  for (std::size_t at = text.text->find(*mark.text); at != std::string::npos;
+       at = text.text->find(*mark.text, at + 1))
+    text.text->replace(at, mark.text->size(), instead);
+  return text;
+}
+
+/// The value; `::TYPE` behind it is passed over, as PostgreSQL writes it.
+SqlDump::Value SqlDump::behind_cast(Value value) {
+  while (peek() == ':' && peek(1) == ':') {
+    step();
+    step();
+    word();
+  }
+  return value;
+}
+
+/// A name in lower case; a schema before it becomes schema_.
 std::string SqlDump::table_name() {
   std::string name = word();
+  schema_.clear();
   while (peek() == '.') {
     step();
+    schema_ = lower_case(name);
     name = word();
   }
   return lower_case(name);
@@ -276,10 +396,25 @@ std::string SqlDump::quoted(char quote, bool backslashes) {
       text += c;
       step();
     } else {
-      break;
+      return text;
     }
   }
+  cut_ = true;
   return text;
+}
+
+/// Behind `$TAG$ … $TAG$`, the text of a function of PostgreSQL. False when none begins here.
+bool SqlDump::skip_dollar_text() {
+  if (peek() != '$') return false;
+  const std::size_t end = text_.find('$', at_ + 1);
+  if (end == std::string_view::npos) return false;
+  const std::string_view tag = text_.substr(at_, end + 1 - at_);
+  if (!std::all_of(tag.begin(), tag.end(), is_word)) return false;
+  const std::size_t close = text_.find(tag, end + 1);
+  const std::size_t behind = std::min(close, text_.size() - tag.size()) + tag.size();
+  cut_ = cut_ || close == std::string_view::npos;
+  while (at_ < behind) step();
+  return true;
 }
 
 /// Blanks and comments.
@@ -291,6 +426,7 @@ void SqlDump::skip_space() {
       skip_comment_line();
     } else if (peek() == '/' && peek(1) == '*') {
       while (!at_end() && !(peek() == '*' && peek(1) == '/')) step();
+      cut_ = cut_ || at_end();
       step();
       step();
     } else {
@@ -311,9 +447,10 @@ void SqlDump::skip_statement() {
     if (take(';')) return;
     if (const char c = peek(); c == '\'' || c == '"' || c == '`')
       quoted(c, c == '\'' && backslashes_);
-    else
+    else if (!skip_dollar_text())
       step();
   }
+  cut_ = true;
 }
 
 void SqlDump::skip_brackets() {

@@ -45,7 +45,8 @@ class SqlDump {
   SqlDump(const ImportText& text, Tables tables);
 
   /// Calls `visit` for each row of a wanted table, in the order of the dump. kInvalid
-  /// (`file:line: reason`) where the text ends in the middle of a statement.
+  /// (`file:line: reason`) where the text ends in the middle of a statement, a row of these tables
+  /// cannot be read, or another database's rows follow.
   Status run(const Visit& visit);
 
   /// Whether the text looks like a dump of a database of PowerDNS.
@@ -59,17 +60,23 @@ class SqlDump {
   Status statement(const Visit& visit);
   Status insert(const Visit& visit);
   Status copy(const Visit& visit);
-  void create_table();
+  Status visit_row(const Visit& visit, std::string_view table, const SqlRow& row);
+  bool create_table();
   void define_columns(std::vector<std::string>& columns);
   std::vector<std::string> column_names();
   bool values(std::vector<SqlRow::Value>& row);
   Value value();
+  Value prefixed_text(std::string_view prefix);
+  Value replaced();
+  Value behind_cast(Value value);
   std::string table_name();
   std::string word();
   std::string quoted(char quote, bool backslashes);
   void skip_space();
   void skip_comment_line();
   void skip_statement();
+  void skip_trigger();
+  bool skip_dollar_text();
   void skip_brackets();
   bool take(char wanted);
   [[nodiscard]] bool at_end() const noexcept { return at_ >= text_.size(); }
@@ -86,6 +93,10 @@ class SqlDump {
   int line_ = 1;
   bool backslashes_;  ///< stand for other characters in strings, as MySQL writes them
   Tables tables_;
+  bool cut_ = false;                   ///< the text ended in the middle of something
+  std::string database_;               ///< of the last USE
+  std::string schema_;                 ///< of the table in hand
+  std::optional<std::string> source_;  ///< database and schema of the rows so far
 };
 
 }  // namespace pando::config

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 
 import dns.tsigkeyring
@@ -179,5 +180,44 @@ def test_a_listing_of_powerdns_is_served(tmp_path):
         assert server.ask("www.one.test").answer[0][0].address == "192.0.2.80"
         assert server.ask("text.one.test", "TXT").answer[0][0].strings == (b'a; "b"', b"c")
         assert server.ask("two.test", "SOA").answer[0][0].serial == 8
+    finally:
+        server.clean()
+
+
+# The tables of PowerDNS's own schema for SQLite that an import reads.
+SCHEMA = """
+CREATE TABLE domains (id INTEGER PRIMARY KEY, name VARCHAR(255) NOT NULL COLLATE NOCASE, master VARCHAR(65535) DEFAULT NULL,
+  last_check INTEGER DEFAULT NULL, type VARCHAR(8) NOT NULL, notified_serial INTEGER DEFAULT NULL, account VARCHAR(40));
+CREATE TABLE records (id INTEGER PRIMARY KEY, domain_id INTEGER DEFAULT NULL, name VARCHAR(255), type VARCHAR(10),
+  content VARCHAR(65535), ttl INTEGER, prio INTEGER, disabled BOOLEAN DEFAULT 0, ordername VARCHAR(255), auth BOOL DEFAULT 1);
+CREATE TABLE cryptokeys (id INTEGER PRIMARY KEY, domain_id INT NOT NULL, flags INT, active BOOL, published BOOL, content TEXT);
+"""
+KEY = "v=DKIM1; k=rsa; p=" + "A" * 300
+
+
+def test_a_dump_of_powerdns_is_served(tmp_path):
+    database = sqlite3.connect(":memory:")
+    database.executescript(SCHEMA)
+    database.executemany("INSERT INTO domains (id, name, type) VALUES (?, ?, 'NATIVE')", [(1, "one.test"), (2, "two.test")])
+    rows = [("one.test", "SOA", "ns1.one.test host.one.test 7", 60, None), ("one.test", "NS", "ns1.one.test", 60, None),
+            ("ns1.one.test", "A", "192.0.2.1", 60, None), ("one.test", "MX", "mail.one.test", 60, 10),
+            ("key.one.test", "TXT", f'"{KEY}"', 60, None), ("text.one.test", "TXT", '"a; \\"b\\""', 60, None)]
+    database.executemany("INSERT INTO records (domain_id, name, type, content, ttl, prio) VALUES (1, ?, ?, ?, ?, ?)", rows)
+    database.execute("INSERT INTO records (domain_id, name, type, content, ttl) VALUES (2, 'two.test', 'SOA', '. . 8', 60)")
+    database.execute("INSERT INTO cryptokeys VALUES (1, 2, 257, 1, 1, 'Private-key-format: v1.2\nAlgorithm: 13\n')")
+    dump, config = tmp_path / "dump.sql", tmp_path / "made" / "imported.yaml"
+    dump.write_text("\n".join(database.iterdump()) + "\n")
+    config.parent.mkdir()
+    done = pandoctl("import", dump, "--to", config)
+    assert done.returncode == 0 and done.stdout == f"{config}: 2 zones, 0 keys, 0 remotes\n", done.stderr
+    assert done.stderr.count("\n") == 1 and "zone two.test: is signed by PowerDNS" in done.stderr
+    assert check(config).returncode == 0
+    text = re.sub("file: zones/", f"file: {config.parent}/zones/", config.read_text())
+    server = ImportedPando(tmp_path / "pando", text)
+    try:
+        server.start("one.test")
+        assert b"".join(server.ask("key.one.test", "TXT").answer[0][0].strings) == KEY.encode()
+        assert server.ask("text.one.test", "TXT").answer[0][0].strings == (b'a; "b"',)
+        assert server.ask("one.test", "MX").answer[0][0].preference == 10
     finally:
         server.clean()
