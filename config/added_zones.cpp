@@ -66,7 +66,7 @@ class AddedReader {
   Result<std::uint32_t> read_options(std::uint32_t base, const std::string& text) const {
     const auto document = YamlDocument::parse(text, YamlDocument::Behind::kIgnore);
     if (!document) return fail(Errc::kInvalid, "{}", document.error().text);
-    // Who may add zones by command may not run programs by that, nor leave one out.
+    // Clients that may add zones by command may neither run programs nor switch a check off.
     if (document->root().find("verify-command"))
       return fail(Errc::kDenied,
                   "verify-command: only the configuration names programs: a template there, for "

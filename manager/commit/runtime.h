@@ -11,8 +11,8 @@
 
 namespace pando::manager {
 
-/// What the options of all zones and templates name. The commit thread asks this in place of the
-/// options: one look at those of 100,000 zones takes ten milliseconds.
+/// A summary of the options of all zones and templates. The commit thread reads the summary, since
+/// one look at the options of 100,000 zones takes ten milliseconds.
 struct ZoneUses {
   std::vector<std::string> notified;   ///< remotes that are told of changes, each once
   std::vector<std::string> primaries;  ///< remotes that are primaries, each once

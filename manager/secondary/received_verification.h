@@ -23,7 +23,7 @@ struct Judges {
   [[nodiscard]] explicit operator bool() const noexcept { return signatures || program; }
 };
 
-/// What they say.
+/// The verdicts of the checks on received data.
 struct Judgement {
   std::optional<Verdict> signatures;  ///< nullopt: not verified
   std::string refusal;                ///< in one line; empty = the data may be served

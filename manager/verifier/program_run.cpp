@@ -202,7 +202,7 @@ Result<VerifierEnd> ProgramRun::finish() {
   input_.reset();
   while (!end_)
     if (auto went_on = step(); !went_on) end_ = pass(went_on);
-  // What it printed last may still be in the pipes. Nobody writes to them any more.
+  // The program's last output may still be in the pipes. Nobody writes to them any more.
   if (*end_)
     for (Stream* stream : {&output_, &errors_})
       while (stream->fd && stream->kept.size() < kKeptOutput && read_from(*stream)) {

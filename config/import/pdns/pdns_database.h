@@ -30,7 +30,7 @@ class PdnsDatabase {
     std::string line;  ///< as in a listing
     std::string type;
   };
-  /// What is told of a zone when the names of all zones are known.
+  /// A line of the report that waits until the names of all zones are known.
   struct Remark {
     SourceLine at;
     std::string id;  ///< the zone's number

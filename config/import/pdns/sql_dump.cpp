@@ -16,7 +16,7 @@ bool is_word(char c) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
-/// What a backslash before the character stands for, in strings of MySQL and in rows of COPY.
+/// The character that a backslash before `c` stands for, in strings of MySQL and rows of COPY.
 char escaped(char c) {
   switch (c) {
     case 'n':

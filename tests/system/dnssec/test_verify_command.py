@@ -276,7 +276,7 @@ sys.exit(1)
 """
 
 
-@pytest.mark.skipif(landlock_version() < 3, reason="no program runs as the manager's user")
+@pytest.mark.skipif(landlock_version() < 3, reason="this kernel's Landlock is too old for such programs")
 def test_a_program_of_the_managers_user_changes_no_file_and_sends_to_no_socket(pando, tmp_path):
     judge = script(tmp_path, ATTACKER.format(python=sys.executable))
     path = tmp_path / "zone"

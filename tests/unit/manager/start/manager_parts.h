@@ -81,7 +81,7 @@ class ManagerParts {
         << records;
   }
   bool run_until(const std::function<bool()>& done) { return testing::run_until(io, done); }
-  /// What was asked for with a callback; `begin` gets a place for the result.
+  /// The result of a request that ends with a callback; `begin` gets a place for the result.
   template <class Value>
   Value await(const std::function<void(std::optional<Value>& place)>& begin) {
     std::optional<Value> place;
