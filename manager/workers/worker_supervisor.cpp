@@ -467,6 +467,8 @@ void WorkerSupervisor::finish_stop_if_empty() {
 
 /// Looks for damaged slots, stuck readers, and listening sockets that could not be opened.
 void WorkerSupervisor::tick() {
+  // A tick that was queued when stop() set the timer must not set the timer again.
+  if (table_.phase.stopping) return;
   for (auto& [number, slot] : table_.slots()) {
     if (slot.process) check_reader(slot);
     if (slot.link) slot.link->tell_finished();

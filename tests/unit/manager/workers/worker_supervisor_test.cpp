@@ -5,6 +5,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "manager/workers/adopted_worker.h"
 #include "shm/map/locks.h"
 #include "tests/unit/manager/run_until.h"
@@ -318,6 +320,18 @@ TEST_F(Supervisor, ABackOffEndsWhenTheLastServingWorkerIsRemoved) {
   process.end();
   ASSERT_TRUE(run_until(io_, [&] { return !table_.find(0) || !table_.at(0).process; }));
   EXPECT_LE(table_.at(1).step.expiry(), std::chrono::steady_clock::now() + milliseconds(100));
+}
+
+TEST_F(Supervisor, ATickThatWasQueuedBeforeAStopDoesNotTakeItsDeadline) {
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  asio::steady_timer before_the_tick(io_, milliseconds(0));
+  ASSERT_TRUE(supervisor_.start(1));
+  bool stopped = false;
+  before_the_tick.async_wait([&](auto) { supervisor_.stop([&] { stopped = true; }); });
+  const asio::steady_timer tick(io_, std::chrono::seconds(1));
+  while (std::chrono::steady_clock::now() <= tick.expiry()) std::this_thread::yield();
+  ASSERT_TRUE(run_until(io_, [&] { return stopped; })) << "the process ends by force alone";
 }
 
 TEST_F(Supervisor, StopIsOverWhenAllWorkersHaveEnded) {
