@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/whole_number.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 
@@ -24,10 +24,9 @@ constexpr std::string_view kApiVersion = "4.9.0";
 /// The octet that two hexadecimal digits say.
 std::optional<char> octet_of(std::string_view digits) {
   if (digits.size() != 2) return std::nullopt;
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value, 16);
-  if (error != std::errc() || end != digits.data() + 2) return std::nullopt;
-  return static_cast<char>(value);
+  const auto value = whole_number<unsigned>(digits, 16);
+  if (!value) return std::nullopt;
+  return static_cast<char>(*value);
 }
 
 /// Replaces `mark` and two hexadecimal digits by their octet; nothing for other digits.
