@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -105,6 +106,15 @@ json map_item(const Observed& observed, std::string_view name, std::size_t base,
   return {{"type", "MapStatisticItem"}, {"name", name}, {"value", std::move(values)}};
 }
 
+/// Seconds since the start of the oldest worker.
+std::uint64_t uptime_of(const Observed& observed) {
+  const auto now = static_cast<std::uint64_t>(std::time(nullptr));
+  std::uint64_t first = now;  // no later start counts: the clock may have been put back
+  for (const shm::SlotCopy& slot : observed.slots)
+    if (slot.alive) first = std::min(first, slot.started);
+  return now - first;
+}
+
 }  // namespace
 
 json server_json() {
@@ -151,6 +161,7 @@ json statistics_json(const Observed& observed) {
     return sum_of(observed, ipc::rcode_index(number));
   };
   json items = json::array();
+  items.push_back(item("uptime", uptime_of(observed)));  // PowerDNS-Admin needs it
   items.push_back(item("udp-queries", of(Counter::kQueriesUdp)));
   items.push_back(item("tcp-queries", of(Counter::kQueriesTcp) + of(Counter::kQueriesTls)));
   items.push_back(item("udp-answers-bytes", of(Counter::kAnswerOctetsUdp)));
