@@ -4,7 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/compare_bytes.h"
 #include "dns/encoding.h"
 #include "dns/rdata/rdata_field.h"
 #include "dns/text.h"

@@ -26,10 +26,8 @@ class WatchedProcess {
   }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
-  /// Kills the process, by the launcher where this process may not; `launcher` may be null.
-  Status kill(const Launcher* launcher);
-  /// How the ended process ended, as "exit 0" or "signal 9"; "unknown" when it is not our child.
-  std::string reap();
+  Status kill(const Launcher* launcher) { return kill_process(pidfd_.native_handle(), launcher); }
+  std::string reap() { return manager::reap(pidfd_.native_handle()); }
 
  private:
   pid_t pid_;

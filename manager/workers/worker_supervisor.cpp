@@ -59,12 +59,14 @@ std::vector<SlotFacts> WorkerSupervisor::facts() const {
 
 /// The slot's next step by time, instead of the one before. A slot that has gone, or has another
 /// process by then, takes none.
-void WorkerSupervisor::step_after(WorkerSlot& slot, milliseconds pause, Step step) {
+void WorkerSupervisor::step_after(WorkerSlot& slot, milliseconds pause,
+                                  std::function<void(WorkerSlot&)> step) {
   slot.step.expires_after(pause);
-  slot.step.async_wait(table_.guarded([this, number = slot.number, pid = slot.pid, step] {
-    WorkerSlot* found = table_.find(number);
-    if (found != nullptr && found->pid == pid) (this->*step)(*found);
-  }));
+  slot.step.async_wait(
+      table_.guarded([this, number = slot.number, pid = slot.pid, step = std::move(step)] {
+        WorkerSlot* found = table_.find(number);
+        if (found != nullptr && found->pid == pid) step(*found);
+      }));
 }
 
 // The number of workers
@@ -165,7 +167,7 @@ void WorkerSupervisor::launch(WorkerSlot& slot) {
   log::info("worker_started", "slot", slot.number, "pid", child->pid);
   watch(slot, std::move(*child));
   crash_point("worker-recorded");
-  step_after(slot, options_.hello_time, &WorkerSupervisor::end_if_silent);
+  step_after(slot, options_.hello_time, [this](WorkerSlot& late) { end_if_silent(late); });
 }
 
 void WorkerSupervisor::watch(WorkerSlot& slot, Child child) {
@@ -200,7 +202,7 @@ void WorkerSupervisor::worker_came(WorkerSlot& slot, const std::shared_ptr<Worke
 /// The worker serves on without a manager, but gets no keys and no sockets.
 void WorkerSupervisor::connection_lost(WorkerSlot& slot) {
   if (!slot.process || slot.state == WorkerSlot::State::kDraining || table_.phase.stopping) return;
-  step_after(slot, options_.hello_time, &WorkerSupervisor::end_if_silent);
+  step_after(slot, options_.hello_time, [this](WorkerSlot& late) { end_if_silent(late); });
 }
 
 /// A process that has no connection by now does not answer.
@@ -266,11 +268,9 @@ void WorkerSupervisor::retry_later(WorkerSlot& slot) {
 
 void WorkerSupervisor::launch_after(WorkerSlot& slot, milliseconds pause) {
   slot.state = WorkerSlot::State::kDead;
-  step_after(slot, pause, &WorkerSupervisor::launch_if_dead);
-}
-
-void WorkerSupervisor::launch_if_dead(WorkerSlot& slot) {
-  if (slot.state == WorkerSlot::State::kDead && !slot.process) launch(slot);
+  step_after(slot, pause, [this](WorkerSlot& again) {
+    if (again.state == WorkerSlot::State::kDead && !again.process) launch(again);
+  });
 }
 
 void WorkerSupervisor::hasten_if_none_lives() {
@@ -311,7 +311,8 @@ void WorkerSupervisor::await_adopted_workers() {
 void WorkerSupervisor::await_adopted_worker(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kStarting;
   slot.awaited = true;
-  step_after(slot, options_.adopted_time, &WorkerSupervisor::end_silent_adopted_worker);
+  step_after(slot, options_.adopted_time,
+             [this](WorkerSlot& late) { end_silent_adopted_worker(late); });
 }
 
 /// The worker has not said Hello in time.
@@ -331,11 +332,9 @@ void WorkerSupervisor::end_silent_adopted_worker(WorkerSlot& slot) {
 /// Kills the slot's process. A process may outlive even that, in a call that waits for a disk.
 void WorkerSupervisor::end_process(WorkerSlot& slot) {
   kill(slot);
-  step_after(slot, options_.kill_time, &WorkerSupervisor::give_up_if_alive);
-}
-
-void WorkerSupervisor::give_up_if_alive(WorkerSlot& slot) {
-  if (slot.process) give_up(slot);
+  step_after(slot, options_.kill_time, [this](WorkerSlot& late) {
+    if (late.process) give_up(late);
+  });
 }
 
 /// A process that cannot be found or ended holds the slot. The slot leaves when the process does,
@@ -349,7 +348,7 @@ void WorkerSupervisor::give_up(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kDraining;
   slot.awaited = false;
   slot.lost = true;
-  step_after(slot, options_.adopted_time, &WorkerSupervisor::look_at_lost_slot);
+  step_after(slot, options_.adopted_time, [this](WorkerSlot& late) { look_at_lost_slot(late); });
   succession_.stop(slot);
   if (!leaving && !options_.external)
     if (auto added = add(); !added) log::error("worker_not_added", "error", added.error().text);
@@ -364,7 +363,7 @@ void WorkerSupervisor::look_at_lost_slot(WorkerSlot& slot) {
     return handover_.retire(slot);
   }
   kill(slot);
-  step_after(slot, options_.adopted_time, &WorkerSupervisor::look_at_lost_slot);
+  step_after(slot, options_.adopted_time, [this](WorkerSlot& late) { look_at_lost_slot(late); });
 }
 
 // Leaving
@@ -375,7 +374,7 @@ void WorkerSupervisor::drain(WorkerSlot& slot) {
   log::info("worker_leaving", "slot", slot.number, "pid", slot.pid);
   handover_.steer();
   if (calls_.leaves) calls_.leaves(slot.number);
-  step_after(slot, SocketHandover::kSteerSettle, &WorkerSupervisor::tell_to_stop);
+  step_after(slot, SocketHandover::kSteerSettle, [this](WorkerSlot& late) { tell_to_stop(late); });
 }
 
 void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
@@ -390,11 +389,9 @@ void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
     slot.link->stop(options_.stop_grace_ms);
   }
   // An adopted or new worker that has not said Hello yet is told when it does.
-  step_after(slot, options_.stop_time(), &WorkerSupervisor::end_after_grace);
-}
-
-void WorkerSupervisor::end_after_grace(WorkerSlot& slot) {
-  slot.process ? end_process(slot) : end_silent_adopted_worker(slot);
+  step_after(slot, options_.stop_time(), [this](WorkerSlot& late) {
+    late.process ? end_process(late) : end_silent_adopted_worker(late);
+  });
 }
 
 void WorkerSupervisor::kill(WorkerSlot& slot) {

@@ -71,17 +71,15 @@ class WorkerSupervisor {
   void close_slot(std::uint32_t number);
 
  private:
-  using Step = void (WorkerSupervisor::*)(WorkerSlot&);
-
   [[nodiscard]] SlotFacts facts_of(const WorkerSlot& slot) const;
   [[nodiscard]] std::vector<SlotFacts> facts() const;
-  void step_after(WorkerSlot& slot, std::chrono::milliseconds pause, Step step);
+  void step_after(WorkerSlot& slot, std::chrono::milliseconds pause,
+                  std::function<void(WorkerSlot&)> step);
   void watch(WorkerSlot& slot, Child child);
   void ended(WorkerSlot& slot);
   void vacated(WorkerSlot& slot);
   void retry_later(WorkerSlot& slot);
   void launch_after(WorkerSlot& slot, std::chrono::milliseconds pause);
-  void launch_if_dead(WorkerSlot& slot);
   void hasten_if_none_lives();
   void await_next_worker(WorkerSlot& slot);
   void await_adopted_workers();
@@ -89,8 +87,6 @@ class WorkerSupervisor {
   void end_if_silent(WorkerSlot& slot);
   void end_silent_adopted_worker(WorkerSlot& slot);
   void end_process(WorkerSlot& slot);
-  void end_after_grace(WorkerSlot& slot);
-  void give_up_if_alive(WorkerSlot& slot);
   void give_up(WorkerSlot& slot);
   void look_at_lost_slot(WorkerSlot& slot);
   void fill_vacant_slots();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/compare_bytes.h"
 #include "dns/rdata/rdata.h"
 
 namespace pando::zone {

@@ -1,9 +1,9 @@
-#include "base/compare_bytes.h"
+#include "base/bytes.h"
 
 #include <gtest/gtest.h>
 
 namespace pando {
-namespace compare_bytes_test {
+namespace bytes_test {
 
 TEST(CompareBytes, ThePrefixComesFirst) {
   EXPECT_LT(compare_bytes(Bytes{1, 2}, Bytes{1, 2, 0}), 0);
@@ -18,5 +18,5 @@ TEST(CompareBytes, BytesHaveNoSign) {
   EXPECT_EQ(compare_bytes(Bytes{7, 8}, Bytes{7, 8}), 0);
 }
 
-}  // namespace compare_bytes_test
+}  // namespace bytes_test
 }  // namespace pando
