@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/loaded_zone.h"
+#include "bench/core/loaded_zone.h"
 #include "dns/rdata/rdata.h"
 
 namespace {

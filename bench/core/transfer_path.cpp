@@ -13,7 +13,7 @@
 #include <ctime>
 #include <string>
 
-#include "bench/loaded_zone.h"
+#include "bench/core/loaded_zone.h"
 #include "worker/respond/transfer_out.h"
 
 namespace {

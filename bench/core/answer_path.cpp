@@ -9,6 +9,8 @@
 //
 //   valgrind --tool=callgrind --toggle-collect='*answer_all*' bench_answer_path ... 1
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -17,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/loaded_zone.h"
+#include "bench/core/loaded_zone.h"
 #include "worker/respond/responder.h"
 
 namespace {
@@ -55,12 +57,17 @@ std::vector<Bytes> read_queries(const std::string& path, bool dnssec_ok) {
                                             const zone::StoreView& view,
                                             const std::vector<Bytes>& queries, Bytes& space) {
   constexpr std::size_t kBatch = 64;
+  constexpr std::size_t kTogether = worker::Responder::kTogether;
   worker::Client client;
   client.remote.address = IpAddress::from_text("192.0.2.1").value();
+  std::array<worker::Arrival, kTogether> arrivals;
   std::uint64_t octets = 0;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
+  for (std::size_t i = 0; i < queries.size(); i += kTogether) {
     if (i % kBatch == 0) responder.begin(view, kNow, true);
-    octets += responder.handle(queries[i], client, space).size;
+    const std::size_t together = std::min(kTogether, queries.size() - i);
+    for (std::size_t at = 0; at < together; ++at) arrivals[at] = {queries[i + at], client};
+    responder.read({arrivals.data(), together});
+    for (std::size_t at = 0; at < together; ++at) octets += responder.answer(at, space).size;
   }
   return octets;
 }
