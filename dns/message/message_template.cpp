@@ -1,6 +1,7 @@
 #include "dns/message/message_template.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "dns/message/message_reader.h"
 
@@ -78,17 +79,26 @@ std::optional<MessageTemplate> MessageTemplate::from(ByteView message,
   PointerScan scan(message, body);
   if (!scan.records(std::size_t{header->nscount} + header->arcount) || !scan.at_end())
     return std::nullopt;
-  MessageTemplate result;
-  result.body_.assign(message.begin() + static_cast<std::ptrdiff_t>(body), message.end());
-  result.pointers_ = scan.take();
-  for (std::uint16_t& place : result.pointers_) place = static_cast<std::uint16_t>(place - body);
+  std::vector<RRsetEnd> ends_in_body;
   for (const RRsetEnd& end : ends) {
     if (end.size < body || end.size > message.size()) return std::nullopt;
-    result.ends_.push_back({static_cast<std::uint16_t>(end.size - body), end.records});
+    ends_in_body.push_back({static_cast<std::uint16_t>(end.size - body), end.records});
   }
-  result.required_ = required;
-  result.body_.shrink_to_fit();
-  result.pointers_.shrink_to_fit();
+  std::vector<std::uint16_t> pointers = scan.take();
+  for (std::uint16_t& place : pointers) place = static_cast<std::uint16_t>(place - body);
+  MessageTemplate result;
+  const auto ends_octets = std::as_bytes(std::span(ends_in_body));
+  const auto pointer_octets = std::as_bytes(std::span(pointers));
+  const ByteView octets = message.subspan(body);
+  result.block_.resize(ends_octets.size() + pointer_octets.size() + octets.size());
+  std::uint8_t* out = result.block_.data();
+  out = std::transform(ends_octets.begin(), ends_octets.end(), out, std::to_integer<std::uint8_t>);
+  out = std::transform(pointer_octets.begin(), pointer_octets.end(), out,
+                       std::to_integer<std::uint8_t>);
+  std::copy(octets.begin(), octets.end(), out);
+  result.end_count_ = static_cast<std::uint16_t>(ends.size());
+  result.pointer_count_ = static_cast<std::uint16_t>(pointers.size());
+  result.required_ = static_cast<std::uint16_t>(required);
   result.question_name_octets_ = static_cast<std::uint16_t>(question->name.size());
   result.authority_records_ = header->nscount;
   return result;
@@ -96,12 +106,13 @@ std::optional<MessageTemplate> MessageTemplate::from(ByteView message,
 
 MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept {
   const std::size_t room = writer.room();
-  std::size_t last = ends_.size() - 1;
-  while (ends_[last].size > room)
+  const std::span<const RRsetEnd> ends = this->ends();
+  std::size_t last = ends.size() - 1;
+  while (ends[last].size > room)
     if (last-- == 0) return Put::kNothing;
   const std::size_t longer = writer.question_name().size() - question_name_octets_;
-  if (!writer.put_sections(ByteView(body_).first(ends_[last].size), pointers_, longer,
-                           authority_records_, ends_[last].records))
+  if (!writer.put_sections(body().first(ends[last].size), pointers(), longer, authority_records_,
+                           ends[last].records))
     return Put::kNothing;
   return last >= required_ ? Put::kComplete : Put::kTruncated;
 }

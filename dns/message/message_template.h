@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/bytes.h"
@@ -43,16 +44,32 @@ class MessageTemplate {
   Put put(MessageWriter& writer) const noexcept;
 
   /// Bytes on the heap.
-  [[nodiscard]] std::size_t heap_bytes() const noexcept {
-    return body_.capacity() + pointers_.capacity() * sizeof(std::uint16_t) +
-           ends_.capacity() * sizeof(RRsetEnd);
-  }
+  [[nodiscard]] std::size_t heap_bytes() const noexcept { return block_.capacity(); }
 
  private:
-  Bytes body_;                           // behind the question
-  std::vector<std::uint16_t> pointers_;  // their places in body_, ascending
-  std::vector<RRsetEnd> ends_;           // sizes from the body's start; never empty
-  std::size_t required_ = 0;
+  /// Sizes from the body's start; never empty.
+  [[nodiscard]] std::span<const RRsetEnd> ends() const noexcept {
+    return {reinterpret_cast<const RRsetEnd*>(block_.data()), end_count_};
+  }
+  /// Places of pointers in the body, ascending.
+  [[nodiscard]] std::span<const std::uint16_t> pointers() const noexcept {
+    return {reinterpret_cast<const std::uint16_t*>(block_.data() + end_count_ * sizeof(RRsetEnd)),
+            pointer_count_};
+  }
+  /// What stands behind the question.
+  [[nodiscard]] ByteView body() const noexcept {
+    return ByteView(block_).subspan(end_count_ * sizeof(RRsetEnd) +
+                                    pointer_count_ * sizeof(std::uint16_t));
+  }
+
+  /// Ends, pointers and body, one behind the other: memory that is far away is waited for once.
+  /// They stand in falling order of their alignment, as memory from the heap has the largest.
+  Bytes block_;
+  static_assert(std::is_trivially_copyable_v<RRsetEnd> && sizeof(RRsetEnd) % 2 == 0 &&
+                alignof(RRsetEnd) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  std::uint16_t end_count_ = 0;
+  std::uint16_t pointer_count_ = 0;
+  std::uint16_t required_ = 0;
   std::uint16_t question_name_octets_ = 0;
   std::uint16_t authority_records_ = 0;
 };

@@ -256,6 +256,16 @@ class Asking {
     client.transport = ipc::Transport::kUdp;
     const auto outcome = responder_.handle(request, client, space_);
     PANDO_ASSERT(outcome.size <= worker::kUdpSpace);
+    const Bytes alone(space_.begin(), space_.begin() + static_cast<long>(outcome.size));
+    // The same is answered beside the request before.
+    const std::array<worker::Arrival, 2> arrivals = {{{before_, client}, {request, client}}};
+    responder_.read_ahead_above(0);
+    responder_.read(arrivals);
+    PANDO_ASSERT(responder_.answer(0, space_).size <= worker::kUdpSpace);
+    const auto again = responder_.answer(1, space_);
+    PANDO_ASSERT(std::equal(alone.begin(), alone.end(), space_.begin(),
+                            space_.begin() + static_cast<long>(again.size)));
+    before_ = request;
   }
 
   void transfer() {
@@ -286,6 +296,7 @@ class Asking {
   zone::StoreView snapshot_;
   std::unique_ptr<worker::CounterArray> counters_ = std::make_unique<worker::CounterArray>();
   worker::Responder responder_;
+  Bytes before_ = make_request(kQueries[0], false);
   Bytes space_ = Bytes(worker::kUdpSpace);
 };
 
@@ -340,8 +351,7 @@ class World {
   Image nsec3_ = image_of(nsec3_zone());
   fuzz::ServedZone live_{nsec3_zone()};
   shm::SlotTable slots_ = open_slots();
-  shm::Reader attached_ =
-      shm::Reader::attach(lend(0), zone::layout_fingerprint(), 0).value();
+  shm::Reader attached_ = shm::Reader::attach(lend(0), zone::layout_fingerprint(), 0).value();
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tests/support/trees.h"
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
+#include "zone/read/read_ahead.h"
 
 namespace {
 
@@ -193,6 +194,25 @@ std::map<std::string, int> count_rrsets(const Response& response, int section) {
   std::map<std::string, int> counts;
   for (const auto& line : response.sections[section]) ++counts[rrset_key(line)];
   return counts;
+}
+
+TEST_P(Scenario, IsTheSameWhenItsNameIsReadAheadWithOthers) {
+  const pando::ByteView message = render_within(65535);
+  const std::vector<std::uint8_t> alone(message.begin(), message.end());
+  const pando::zone::StoreView view = store_of(*GetParam().file).view();
+  std::vector<pando::dns::Name> names{question_.name};
+  for (const Query& query : GetParam().file->queries)
+    if (names.size() < pando::zone::ReadAhead::kNames)
+      names.push_back(need(pando::dns::Name::from_text(query.name)));
+  pando::zone::ReadAhead ahead;
+  for (const auto& name : names) ahead.add(name);
+  ahead.run(view);
+  options_.key = &ahead.key(0);
+  pando::worker::resolve(
+      pando::worker::choose_zone(view, ahead.key(0), question_.type, ahead.zone(0)), question_,
+      options_, hasher_, answer_);
+  const pando::ByteView again = render_within(65535);
+  EXPECT_EQ(std::vector<std::uint8_t>(again.begin(), again.end()), alone);
 }
 
 TEST_P(Scenario, TakesNothingFromTheHeap) {

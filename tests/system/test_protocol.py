@@ -1,13 +1,17 @@
 """Duties of a server that have nothing to do with its zones: EDNS and its options, errors, headers of load
 balancers, over UDP and TCP."""
 
+import contextlib
 import ipaddress
+import os
+import signal
 import socket
 import struct
 
 import dns.edns
 import dns.flags
 import dns.message
+import dns.opcode
 import dns.query
 import dns.rcode
 import dns.rdatatype
@@ -509,3 +513,63 @@ def test_transfers_are_allowed_to_the_client(serve):
     assert rcode_of(ask_with(server, tcp, b"", message)) == dns.rcode.REFUSED
     response = dns.message.from_wire(ask_with(server, tcp, proxied(protocol=1), message))
     assert response.rcode() == 0 and response.answer[0].rdtype == dns.rdatatype.SOA
+
+
+def mixed_requests(count):
+    """Requests of all kinds for the zone big.test, good and malformed ones in turn."""
+    def one(i):
+        update = dns.update.UpdateMessage("big.test")
+        update.add(f"u{i}", 60, "A", "192.0.2.55")
+        notify = dns.message.make_query("big.test", "SOA")
+        notify.set_opcode(dns.opcode.NOTIFY)
+        absent = dns.message.make_query(f"none{i}.big.test", "A").to_wire()
+        return [
+            dns.message.make_query(f"h{7 * i}.big.test", "A").to_wire(),
+            dns.message.make_query(f"x.d{7 * i}.big.test", "A", use_edns=0).to_wire(),
+            proxied()[:-3],  # the header is cut: dropped
+            proxied() + absent,
+            LOCAL + dns.message.make_query(f"h{i}.big.test", "TXT").to_wire(),
+            update.to_wire(),
+            absent,
+            notify.to_wire(),
+            b"abc",
+            dns.message.make_query("big.test", "IXFR").to_wire()[:-1],
+        ][i % 10]
+    return [one(i) for i in range(count)]
+
+
+def test_requests_that_come_together_get_the_answers_that_they_get_alone(pando, tmp_path):
+    # The store is so large that lookups of a batch take turns. The worker stands still while the requests come.
+    zone = tmp_path / "big.zone"
+    zone.write_text("$TTL 300\n@ SOA ns admin 2026 3600 600 86400 300\n@ NS ns\nns A 192.0.2.1\n" + "".join(
+        f"h{i} A 10.0.{i >> 8}.{i & 255}\nd{i} NS ns.d{i}\nns.d{i} A 192.0.2.9\n" for i in range(20_000)))
+    server = pando([{"name": "big.test", "file": str(zone), "allow-update": ["127.0.0.0/8", "203.0.113.0/24"]}],
+                   extra="  proxy-protocol-from: [127.0.0.0/8]", workers=1).start("big.test")
+    requests = mixed_requests(60)
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in requests]
+
+        def answer(client, wanted):
+            client.settimeout(20 if wanted else 0.2)
+            try:
+                return client.recv(65535)
+            except TimeoutError:
+                return None
+
+        def alone(client, request, wanted):
+            client.sendto(request, ("127.0.0.1", server.port))
+            return answer(client, wanted)
+
+        is_answered = [i % 10 not in (2, 8) for i in range(len(requests))]
+        for _ in range(2):  # updates change nothing the second time
+            expected = [alone(*each) for each in zip(sockets, requests, is_answered)]
+        assert [each is not None for each in expected] == is_answered
+        (worker,) = server.left_over()
+        for _ in range(4):
+            os.kill(worker, signal.SIGSTOP)
+            try:
+                for client, request in zip(sockets, requests):
+                    client.sendto(request, ("127.0.0.1", server.port))
+            finally:
+                os.kill(worker, signal.SIGCONT)
+            assert [answer(*each) for each in zip(sockets, is_answered)] == expected

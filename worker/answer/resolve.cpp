@@ -295,21 +295,20 @@ Step answer_current_name(Walk& walk) noexcept {
 
 }  // namespace
 
-zone::ZoneView choose_zone(const zone::StoreView& view, const zone::NameKey& key,
-                           RRType type) noexcept {
+zone::ZoneView choose_zone(const zone::StoreView& view, const zone::NameKey& key, RRType type,
+                           const zone::ZoneView& nearest) noexcept {
   const NameView name = key.name();
-  const zone::ZoneView zone = view.find_zone(key);
-  if (type != RRType::kDS || !zone || name.is_root() || zone.apex().size() != name.size())
-    return zone;
+  if (type != RRType::kDS || !nearest || name.is_root() || nearest.apex().size() != name.size())
+    return nearest;
   const zone::ZoneView parent = view.find_zone(name.parent());
-  if (!parent) return zone;
+  if (!parent) return nearest;
   if (parent.loaded()) {
     // A cut between them: `parent` is a more distant ancestor, not the parent. Then the child zone
     // answers that it has no DS itself (RFC 4035 §3.1.4.1).
     const Match match = parent.lookup(key);
     if (match.barrier && match.barrier_labels > parent.apex().label_count() &&
         match.barrier.has_ns())
-      return zone;
+      return nearest;
   }
   return parent;
 }

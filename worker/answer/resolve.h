@@ -25,13 +25,15 @@ struct ResolveOptions {
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes
-/// to the parent zone when this server has that zone (RFC 4035 §3.1.4.1).
+/// to the parent zone when this server has that zone (RFC 4035 §3.1.4.1). `nearest`: the result of
+/// find_zone() for the name.
 [[nodiscard]] zone::ZoneView choose_zone(const zone::StoreView& view, const zone::NameKey& name,
-                                         dns::RRType type) noexcept;
+                                         dns::RRType type, const zone::ZoneView& nearest) noexcept;
 [[nodiscard]] inline zone::ZoneView choose_zone(const zone::StoreView& view, dns::NameView name,
                                                 dns::RRType type) noexcept {
   const dns::Name copy(name);
-  return choose_zone(view, zone::NameKey(copy), type);
+  const zone::NameKey key(copy);
+  return choose_zone(view, key, type, view.find_zone(key));
 }
 
 /// Answers `question` from `zone` (as choose_zone gave it; null refuses). A pure function of its

@@ -60,6 +60,12 @@ class Core {
     refusals_.tell(responder_->last());
     return outcome;
   }
+  /// handle() for request `i` of those that the responder has read together.
+  Outcome answer(std::size_t i, std::span<std::uint8_t> space) {
+    const Outcome outcome = responder_->answer(i, space);
+    refusals_.tell(responder_->last());
+    return outcome;
+  }
 
   /// Adopts the current settings without beginning a batch.
   void look_at_settings();

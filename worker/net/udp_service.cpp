@@ -136,18 +136,12 @@ void UdpService::answer_inherited(const std::shared_ptr<Socket>& socket) {
 
 void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin,
                                  std::size_t end) {
-  Client client;
-  client.transport = ipc::Transport::kUdp;
   core_.begin();
-  const bool taps = core_.taps() != nullptr;
-  const timespec received = taps ? Taps::now() : timespec{};
-  for (std::size_t i = begin; i < end; ++i) {
-    ByteView message;
-    if (!unwrap(i, *socket, message, client)) continue;
-    const Outcome outcome = core_.handle(message, client, batch_->space(i));
-    if (taps) note_for_taps(*socket, i, message, client, outcome, received);
-    if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
-    if (outcome.action == Action::kForward) forward(socket, i, message, client, outcome);
+  const timespec received = core_.taps() != nullptr ? Taps::now() : timespec{};
+  while (begin < end) {
+    const std::size_t together = std::min(end - begin, Responder::kTogether);
+    answer_together(socket, begin, begin + together, received);
+    begin += together;
   }
   core_.end();
   core_.answered(batch_->queued());
@@ -155,12 +149,31 @@ void UdpService::answer_messages(const std::shared_ptr<Socket>& socket, std::siz
   core_.sent();
   core_.counting().add(Counter::kAnswerOctetsUdp, batch_->octets_queued());
   if (failed > 0) core_.counting().add(Counter::kSendErrors, failed);
-  if (taps) tapped_.tell();
+  if (core_.taps() != nullptr) tapped_.tell();
 }
 
-void UdpService::note_for_taps(const Socket& socket, std::size_t i, ByteView message,
-                               const Client& client, const Outcome& outcome,
-                               const timespec& received) {
+void UdpService::answer_together(const std::shared_ptr<Socket>& socket, std::size_t begin,
+                                 std::size_t end, const timespec& received) {
+  std::array<Arrival, Responder::kTogether> arrivals;
+  std::array<std::size_t, Responder::kTogether> messages;
+  std::size_t count = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    messages[count] = i;
+    if (unwrap(i, *socket, arrivals[count])) ++count;
+  }
+  core_.responder().read({arrivals.data(), count});
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::size_t i = messages[at];
+    const Outcome outcome = core_.answer(at, batch_->space(i));
+    if (core_.taps() != nullptr) note_for_taps(*socket, i, arrivals[at], outcome, received);
+    if (outcome.action == Action::kRespond) batch_->respond(i, outcome.size);
+    if (outcome.action == Action::kForward) forward(socket, i, arrivals[at], outcome);
+  }
+}
+
+void UdpService::note_for_taps(const Socket& socket, std::size_t i, const Arrival& arrival,
+                               const Outcome& outcome, const timespec& received) {
+  const auto& [message, client] = arrival;
   IpAddress local = client.local.address;
   if (socket.wildcard && client.local == socket.description.local)
     local = batch_->destination(i).value_or(local);
@@ -180,8 +193,8 @@ int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
 /// Separates message `i` from a load balancer's header and finds its client: the sender, or the
 /// client that the header names. The response goes to the sender in any case. Returns false for a
 /// malformed header: the message is dropped.
-bool UdpService::unwrap(std::size_t i, const Socket& socket, ByteView& message,
-                        Client& client) const {
+bool UdpService::unwrap(std::size_t i, const Socket& socket, Arrival& arrival) const {
+  auto& [message, client] = arrival;
   message = batch_->message(i);
   client.remote = batch_->sender(i);
   client.local = socket.description.local;
@@ -200,8 +213,9 @@ bool UdpService::unwrap(std::size_t i, const Socket& socket, ByteView& message,
   return true;
 }
 
-void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
-                         const Client& client, const Outcome& outcome) {
+void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i,
+                         const Arrival& arrival, const Outcome& outcome) {
+  const auto& [message, client] = arrival;
   ReplyPath path{batch_->sender(i), std::nullopt, false};
   if (socket->wildcard) path.source = batch_->destination(i);
   // The manager tells no tap of a response, so the worker sends responses of a sample itself.

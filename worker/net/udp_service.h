@@ -56,14 +56,16 @@ class UdpService {
   bool read(const std::shared_ptr<Socket>& socket);
   void empty(const std::shared_ptr<Socket>& socket);
   void answer_messages(const std::shared_ptr<Socket>& socket, std::size_t begin, std::size_t end);
+  void answer_together(const std::shared_ptr<Socket>& socket, std::size_t begin, std::size_t end,
+                       const timespec& received);
   void answer_inherited(const std::shared_ptr<Socket>& socket);
-  bool unwrap(std::size_t i, const Socket& socket, ByteView& message, Client& client) const;
-  void forward(const std::shared_ptr<Socket>& socket, std::size_t i, ByteView message,
-               const Client& client, const Outcome& outcome);
+  bool unwrap(std::size_t i, const Socket& socket, Arrival& arrival) const;
+  void forward(const std::shared_ptr<Socket>& socket, std::size_t i, const Arrival& arrival,
+               const Outcome& outcome);
   void ask_manager(const std::shared_ptr<Socket>& socket, const ReplyPath& path, ByteView message,
                    const Client& client, const Outcome& outcome, ByteView response,
                    std::shared_ptr<const HeldExchange> held);
-  void note_for_taps(const Socket& socket, std::size_t i, ByteView message, const Client& client,
+  void note_for_taps(const Socket& socket, std::size_t i, const Arrival& arrival,
                      const Outcome& outcome, const timespec& received);
   [[nodiscard]] int sender_for(const std::shared_ptr<Socket>& socket) const;
   void read_orphaned(const std::shared_ptr<Socket>& socket, int empty_looks);

@@ -14,6 +14,7 @@
 #include "worker/request/request.h"
 #include "zone/read/store_view.h"
 #include "zone/settings/compiled_settings.h"
+#include "zone/trie/key.h"
 
 namespace pando::worker {
 
@@ -27,19 +28,19 @@ struct BatchContext {
 };
 
 /// One request, and the state that its handling collects for the response. Handlers share this
-/// alone, so each handler can be tested with a context made by hand. A worker reuses one context:
-/// a request costs no allocation and no copy.
+/// alone, so each handler can be tested with a context made by hand. A worker reuses its
+/// contexts: a request costs no allocation and no copy.
 struct RequestContext {
   RequestContext(const BatchContext& of_batch, const Counting& counts, ErrorLimit& limit) noexcept
       : batch(of_batch), counting(counts), error_limit(limit) {}
 
-  /// Starts with the next request. `of_client` and `for_response` stay in place while this request
+  /// Starts with the next request, before it is read. `of_client` stays in place while the request
   /// is handled.
-  void begin(const Client& of_client, std::span<std::uint8_t> for_response) noexcept {
+  void begin(const Client& of_client) noexcept {
     client = &of_client;
+    key = nullptr;
     cookie.reset();
     refusal = {};
-    begin_response(for_response);
   }
   /// Starts a response that is unsigned and about no zone, so far.
   void begin_response(std::span<std::uint8_t> for_response) noexcept {
@@ -70,6 +71,9 @@ struct RequestContext {
   ErrorLimit& error_limit;
 
   Request request;
+  /// Key of the question's name, made while requests were read together; null: not made.
+  const zone::NameKey* key = nullptr;
+  zone::ZoneView nearest_zone;  ///< with `key`: the result of find_zone()
   const Client* client = nullptr;
   std::span<std::uint8_t> space;  ///< for the response
   /// Signs the response: the session of a verified request, or one that reports a TSIG error.

@@ -58,8 +58,15 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
+  if (context.key != nullptr) return answer_below(context, *context.key, context.nearest_zone);
   const zone::NameKey name(question.name);
-  const zone::ZoneView zone = choose_zone(context.batch.view, name, question.type);
+  return answer_below(context, name, context.batch.view.find_zone(name));
+}
+
+Outcome QueryHandler::answer_below(RequestContext& context, const zone::NameKey& name,
+                                   const zone::ZoneView& nearest) {
+  const zone::ZoneView zone =
+      choose_zone(context.batch.view, name, context.request.question.type, nearest);
   const DecodedZoneSettings* rules = nullptr;
   if (zone) {
     if (sampler_.chooses_next()) context.counting.busy(zone.side_index());
@@ -102,6 +109,7 @@ std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone:
   if (response.writer().room() < kept.records.size()) return std::nullopt;
   using Verdict = RateLimiter::Verdict;
   const Verdict verdict = is_limited(context) ? judge(context, kept.kind) : Verdict::kSend;
+  ++repeated_;
   if (verdict == Verdict::kDrop) return Outcome{};
   if (verdict == Verdict::kSlip)
     response.writer().set_tc();

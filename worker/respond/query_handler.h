@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "dns/dnssec/nsec3_hash.h"
 #include "worker/answer/resolve.h"
@@ -26,8 +28,12 @@ class QueryHandler {
 
   /// For a question of class IN or ANY that asks for no transfer, after the check of its signature.
   Outcome answer(RequestContext& context);
+  /// Number of kept answers that were repeated since the last call.
+  [[nodiscard]] std::size_t take_repeated() noexcept { return std::exchange(repeated_, 0); }
 
  private:
+  Outcome answer_below(RequestContext& context, const zone::NameKey& name,
+                       const zone::ZoneView& nearest);
   Outcome answer_from(RequestContext& context, const zone::ZoneView& zone,
                       const zone::NameKey& name, const DecodedZoneSettings* rules);
   void choose_options(RequestContext& context, const zone::ZoneView& zone,
@@ -62,6 +68,7 @@ class QueryHandler {
   ServerSets server_sets_;
   dns::Nsec3Hasher hasher_;
   Answer answer_;
+  std::size_t repeated_ = 0;
   const AnswerTemplates::Kept* denial_ = nullptr;  ///< of the name error in hand
 };
 

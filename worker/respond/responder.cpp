@@ -13,13 +13,15 @@ using dns::RRClass;
 using dns::RRType;
 using ipc::Counter;
 
-Responder::Responder(CounterArray& counters, SideTable side,
-                     std::span<shm::TransferRow> transfers)
+Responder::Responder(CounterArray& counters, SideTable side, std::span<shm::TransferRow> transfers)
     : expiry_(std::move(side)),
-      context_(batch_, Counting(counters, transfers), error_limit_),
       queries_(cache_, expiry_),
       transfers_(cache_, expiry_),
-      forwards_(cache_) {}
+      forwards_(cache_) {
+  read_.reserve(kTogether);
+  for (std::size_t i = 0; i < kTogether; ++i)
+    read_.push_back({RequestContext(batch_, Counting(counters, transfers), error_limit_), {}});
+}
 
 void Responder::set_keys(std::shared_ptr<const KeySet> keys) {
   batch_.keys = std::move(keys);
@@ -36,67 +38,119 @@ void Responder::begin(const zone::StoreView& view, std::uint64_t now, bool manag
 }
 
 Outcome Responder::handle(ByteView message, const Client& client, std::span<std::uint8_t> space) {
-  context_.begin(client, space);
-  const Request& request = context_.request;
-  const ParseOutcome parsed = parse_request(message, context_.request);
+  parse(message, client, 0);
+  return answer_parsed(0, space);
+}
+
+void Responder::read(std::span<const Arrival> arrivals) {
+  PANDO_ASSERT(arrivals.size() <= kTogether);
+  const bool repeats = 2 * queries_.take_repeated() > arrivals_.size();
+  arrivals_ = arrivals;
+  // What is asked again and again is answered without a lookup.
+  are_parsed_ = !repeats && arrivals.size() > 1 && batch_.view.octets() > read_ahead_above_;
+  if (!are_parsed_) return;
+  for (std::size_t i = 0; i < arrivals.size(); ++i)
+    parse(arrivals[i].message, arrivals[i].client, i);
+  read_ahead();
+}
+
+Outcome Responder::answer(std::size_t i, std::span<std::uint8_t> space) {
+  if (are_parsed_) return answer_parsed(i, space);
+  parse(arrivals_[i].message, arrivals_[i].client, 0);
+  return answer_parsed(0, space);
+}
+
+void Responder::parse(ByteView message, const Client& client, std::size_t place) {
+  Read& read = read_[place];
+  read.context.begin(client);
+  read.parsed = parse_request(message, read.context.request);
+}
+
+/// Makes the keys of the questions that zones answer, and finds their zones.
+void Responder::read_ahead() noexcept {
+  std::array<std::uint8_t, kTogether> places;
+  ahead_.clear();
+  for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+    const Read& read = read_[i];
+    const Request& request = read.context.request;
+    if (read.parsed.kind != ParseOutcome::Kind::kGood || !request.has_question ||
+        request.header.opcode != Opcode::kQuery)
+      continue;
+    places[ahead_.count()] = static_cast<std::uint8_t>(i);
+    ahead_.add(request.question.name);
+  }
+  ahead_.run(batch_.view);
+  for (std::size_t i = 0; i < ahead_.count(); ++i) {
+    RequestContext& context = read_[places[i]].context;
+    context.key = &ahead_.key(i);
+    context.nearest_zone = ahead_.zone(i);
+  }
+}
+
+Outcome Responder::answer_parsed(std::size_t place, std::span<std::uint8_t> space) {
+  last_ = place;
+  RequestContext& context = read_[place].context;
+  const ParseOutcome parsed = read_[place].parsed;
+  const Request& request = context.request;
+  context.begin_response(space);
   if (parsed.kind == ParseOutcome::Kind::kDrop) {
-    context_.counting.add(Counter::kDropped);
+    context.counting.add(Counter::kDropped);
     return {};
   }
   count_request();
   const bool cookie_is_well_formed = take_cookie();  // errors carry cookies, too
   if (parsed.kind == ParseOutcome::Kind::kError) {
     if (parsed.rcode == Rcode::kNotImp)
-      return respond_error(context_, parsed.rcode, Ede::kNotSupported);
-    return respond_error(context_, parsed.rcode);
+      return respond_error(context, parsed.rcode, Ede::kNotSupported);
+    return respond_error(context, parsed.rcode);
   }
-  if (!cookie_is_well_formed) return respond_error(context_, Rcode::kFormErr);
+  if (!cookie_is_well_formed) return respond_error(context, Rcode::kFormErr);
   if (!request.has_question)
-    return respond_error(context_, context_.cookie ? Rcode::kNoError : Rcode::kFormErr);
+    return respond_error(context, context.cookie ? Rcode::kNoError : Rcode::kFormErr);
   switch (request.header.opcode) {
     case Opcode::kUpdate:
-      return forwards_.update(context_);
+      return forwards_.update(context);
     case Opcode::kNotify:
-      return forwards_.notify(context_);
+      return forwards_.notify(context);
     default:
       return handle_query();
   }
 }
 
 Outcome Responder::handle_query() {
-  if (auto failed = check_tsig(context_, VerifiedBy::kWorker)) return *failed;
-  const dns::Question& question = context_.request.question;
-  if (question.rr_class == RRClass::kCH) return answer_chaos(context_);
+  if (auto failed = check_tsig(context(), VerifiedBy::kWorker)) return *failed;
+  const dns::Question& question = context().request.question;
+  if (question.rr_class == RRClass::kCH) return answer_chaos(context());
   if (question.rr_class != RRClass::kIN && question.rr_class != RRClass::kANY)
-    return respond_error(context_, Rcode::kRefused, Ede::kNotAuthoritative);
+    return respond_error(context(), Rcode::kRefused, Ede::kNotAuthoritative);
   if (question.type == RRType::kAXFR || question.type == RRType::kIXFR)
-    return transfers_.start(context_);
-  return queries_.answer(context_);
+    return transfers_.start(context());
+  return queries_.answer(context());
 }
 
 /// RFC 7873 §5.2: false when the COOKIE option is malformed (§5.2.2: FORMERR).
 bool Responder::take_cookie() {
-  if (!cookies_ || !context_.asks(dns::kOptionCookie)) return true;
-  const auto reply = cookies_->answer(context_.request.edns->cookie, context_.address(),
+  if (!cookies_ || !context().asks(dns::kOptionCookie)) return true;
+  const auto reply = cookies_->answer(context().request.edns->cookie, context().address(),
                                       static_cast<std::uint32_t>(batch_.now));
   if (reply.state == dns::CookieState::kMalformed) return false;
-  context_.cookie = reply;
+  context().cookie = reply;
   return true;
 }
 
 void Responder::count_request() {
   constexpr Counter kByTransport[] = {Counter::kQueriesUdp, Counter::kQueriesTcp,
                                       Counter::kQueriesTls};
-  Counting& counting = context_.counting;
-  const Request& request = context_.request;
-  counting.add(kByTransport[static_cast<std::size_t>(context_.client->transport)]);
+  Counting& counting = context().counting;
+  const Request& request = context().request;
+  counting.add(kByTransport[static_cast<std::size_t>(context().client->transport)]);
   counting.opcode(static_cast<std::uint8_t>(request.header.opcode));
-  if (!context_.address().is_v4()) counting.add(Counter::kQueriesV6);
+  if (!context().address().is_v4()) counting.add(Counter::kQueriesV6);
   if (request.has_question && request.header.opcode == Opcode::kQuery) {
     const dns::RRType type = request.question.type;
     counting.type(static_cast<std::uint16_t>(type));
     if (type == dns::RRType::kSOA || type == dns::RRType::kIXFR || type == dns::RRType::kAXFR)
-      counting.seen(context_.address());
+      counting.seen(context().address());
   }
   if (request.tsig) counting.add(Counter::kQueriesTsig);
   if (!request.edns) return;
@@ -105,7 +159,7 @@ void Responder::count_request() {
 }
 
 zone::ZoneView Responder::requested_zone() const {
-  const Request& request = context_.request;
+  const Request& request = last().request;
   if (!request.has_question) return {};
   const dns::Question& question = request.question;
   if (request.header.opcode != Opcode::kQuery) return batch_.view.zone_at(question.name);
@@ -114,12 +168,12 @@ zone::ZoneView Responder::requested_zone() const {
 }
 
 std::size_t Responder::make_servfail(std::span<std::uint8_t> space) {
-  context_.begin_response(space);
-  return ResponseBuilder(context_, false, Rcode::kServFail).finish_unsigned();
+  context().begin_response(space);
+  return ResponseBuilder(context(), false, Rcode::kServFail).finish_unsigned();
 }
 
 std::size_t Responder::make_failure(std::span<std::uint8_t> space) {
-  if (is_better_unanswered(context_)) return 0;
+  if (is_better_unanswered(context())) return 0;
   return make_servfail(space);
 }
 

@@ -130,9 +130,11 @@ bool XdpService::read(Queue& queue) {
       return true;
     }
     core_.begin();
-    const bool taps = core_.taps() != nullptr;
-    const timespec received = taps ? Taps::now() : timespec{};
-    for (const ByteView frame : frames) answer(queue, frame, taps, received);
+    const timespec received = core_.taps() != nullptr ? Taps::now() : timespec{};
+    for (std::size_t at = 0; at < frames.size(); at += Responder::kTogether) {
+      const std::size_t together = std::min(frames.size() - at, Responder::kTogether);
+      answer_together(queue, frames.subspan(at, together), received);
+    }
     core_.end();
     core_.answered(answers_);
     // Before the send: who has an answer finds it counted.
@@ -141,7 +143,7 @@ bool XdpService::read(Queue& queue) {
     core_.counting().add(Counter::kAnswerOctetsUdp, std::exchange(answer_octets_, 0));
     flush(queue);
     core_.sent();
-    if (taps) tapped_.tell();
+    if (core_.taps() != nullptr) tapped_.tell();
     const bool was_full = frames.size() == XdpSocket::kBatch;
     queue.socket->done();
     if (!was_full) return true;
@@ -149,25 +151,45 @@ bool XdpService::read(Queue& queue) {
   return false;
 }
 
-void XdpService::answer(Queue& queue, ByteView octets, bool taps, const timespec& received) {
-  const auto request = read_frame(octets);
-  const auto frame = request ? queue.socket->free_frame() : std::span<std::uint8_t>();
+void XdpService::answer_together(Queue& queue, std::span<const ByteView> frames,
+                                 const timespec& received) {
+  std::array<RequestFrame, Responder::kTogether> requests;
+  std::array<Arrival, Responder::kTogether> arrivals;
+  std::size_t count = 0;
+  for (const ByteView octets : frames) {
+    const auto request = read_frame(octets);
+    if (!request) {
+      core_.counting().add(Counter::kXdpDropped);
+      continue;
+    }
+    requests[count] = *request;
+    arrivals[count] = {request->message,
+                       {request->source, request->destination, ipc::Transport::kUdp}};
+    ++count;
+  }
+  core_.responder().read({arrivals.data(), count});
+  for (std::size_t i = 0; i < count; ++i) answer(queue, requests[i], arrivals[i], i, received);
+}
+
+/// Answers request `i` of those that were read together.
+void XdpService::answer(Queue& queue, const RequestFrame& request, const Arrival& arrival,
+                        std::size_t i, const timespec& received) {
+  const auto frame = queue.socket->free_frame();
   if (frame.empty()) return core_.counting().add(Counter::kXdpDropped);
-  const std::size_t headers = request->header_octets();
-  const std::size_t room =
-      std::min(frame.size() - headers, message_room(*request, queue.what.mtu));
-  const Client client{request->source, request->destination, ipc::Transport::kUdp};
+  const std::size_t headers = request.header_octets();
+  const std::size_t room = std::min(frame.size() - headers, message_room(request, queue.what.mtu));
   const auto space = frame.subspan(headers, room);
-  const Outcome outcome = core_.handle(request->message, client, space);
-  if (taps)
-    tapped_.note(request->message, client, client.local.address, outcome, space, received);
+  const Outcome outcome = core_.answer(i, space);
+  const auto& [message, client] = arrival;
+  const bool taps = core_.taps() != nullptr;
+  if (taps) tapped_.note(message, client, client.local.address, outcome, space, received);
   if (outcome.action == Action::kForward) {
-    auto held = taps ? tapped_.held(request->message) : nullptr;
-    if (!udp_.forward(request->message, client, outcome, space, std::move(held)))
+    auto held = taps ? tapped_.held(message) : nullptr;
+    if (!udp_.forward(message, client, outcome, space, std::move(held)))
       core_.counting().add(Counter::kXdpDropped);
   }
   if (outcome.action != Action::kRespond) return;
-  queue.socket->queue_frame(write_headers(*request, frame.data(), outcome.size, identification_++));
+  queue.socket->queue_frame(write_headers(request, frame.data(), outcome.size, identification_++));
   ++answers_;
   answer_octets_ += outcome.size;
 }

@@ -51,7 +51,9 @@ class XdpService {
 
   void wait(const QueuePtr& queue);
   bool read(Queue& queue);
-  void answer(Queue& queue, ByteView octets, bool taps, const timespec& received);
+  void answer_together(Queue& queue, std::span<const ByteView> frames, const timespec& received);
+  void answer(Queue& queue, const RequestFrame& request, const Arrival& arrival, std::size_t i,
+              const timespec& received);
   void flush(Queue& queue);
   void flush_later(Queue& queue);
   void empty(Queue& queue);

@@ -25,7 +25,7 @@ enum Kind : std::uint8_t {
 };
 
 constexpr std::uint8_t kLoaded = 1;  // flags of a zone
-constexpr std::uint8_t kSecondary = 2;
+constexpr std::uint8_t kSecondaryBit = 2;
 constexpr std::uint8_t kLast = 1;  // flag of a changeset
 
 std::uint64_t record_checksum(ByteView frame, ByteView body, std::uint64_t nonce) noexcept {
@@ -36,7 +36,7 @@ std::uint64_t record_checksum(ByteView frame, ByteView body, std::uint64_t nonce
 Kind put_body(Bytes& out, const DumpZone& zone) {
   append(out, zone.name.view().bytes());
   out.push_back(static_cast<std::uint8_t>((zone.loaded ? kLoaded : 0) |
-                                          (zone.is_secondary ? kSecondary : 0)));
+                                          (zone.is_secondary ? kSecondaryBit : 0)));
   append_be32(out, zone.serial.value);
   append_be64(out, zone.records);
   append_be64(out, static_cast<std::uint64_t>(zone.source.file_mtime_ns));
@@ -149,7 +149,7 @@ Result<DumpItem> take_zone(ByteView body) {
   zone.name = dns::Name(dns::NameView(body.data(), name));
   const std::uint8_t flags = fields.u8();
   zone.loaded = (flags & kLoaded) != 0;
-  zone.is_secondary = (flags & kSecondary) != 0;
+  zone.is_secondary = (flags & kSecondaryBit) != 0;
   zone.serial = {fields.u32()};
   zone.records = fields.u64();
   zone.source.file_mtime_ns = static_cast<std::int64_t>(fields.u64());

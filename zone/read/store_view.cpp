@@ -218,18 +218,18 @@ Match ZoneView::lookup(dns::NameView name, Wanted wanted) const noexcept {
   if (!loaded()) return {};
   const std::size_t apex_labels = apex().label_count();
   const ByteView labels = relative_labels(name, apex());
-  return lookup_below(labels, TrieKey(labels), apex_labels, wanted);
+  return lookup_below(labels, TrieKey(labels), apex_labels, wanted, nullptr);
 }
 
 Match ZoneView::lookup(const NameKey& key, Wanted wanted) const noexcept {
   if (!loaded()) return {};
   const std::size_t apex_labels = apex().label_count();
   const ByteView labels = relative_labels(key.name(), apex());
-  return lookup_below(labels, key.below(apex_labels), apex_labels, wanted);
+  return lookup_below(labels, key.below(apex_labels), apex_labels, wanted, key.descent());
 }
 
 inline Match ZoneView::lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
-                                    Wanted wanted) const noexcept {
+                                    Wanted wanted, const TrieDescent* made) const noexcept {
   Match match;
   if (labels.empty()) {
     match.exact = record(entry_->apex);
@@ -239,8 +239,15 @@ inline Match ZoneView::lookup_below(ByteView labels, KeyView key, std::size_t ap
   }
   const Trie trie = names();
   TrieMatch found;
-  TriePath path;
-  trie.match(key, found, wanted == Wanted::kNsecToo ? &path : nullptr, labels);
+  TriePath own_path;
+  TrieBranches path;
+  if (made != nullptr && trie.has_ended(*made, key)) {
+    trie.match(*made, found, labels);
+    path = made->path();
+  } else {
+    trie.match(key, found, wanted == Wanted::kNsecToo ? &own_path : nullptr, labels);
+    path = own_path;
+  }
   if (found.exact) match.exact = record(found.nearest.ref.units);
   match.damaged = found.damaged || (found.exact && !match.exact);
   match.empty_non_terminal = found.prefix_of_leaf;
@@ -463,8 +470,14 @@ ZoneView StoreView::view_at(std::uint32_t ref) const noexcept {
 ZoneView StoreView::find_zone(const NameKey& key) const noexcept {
   if (root_ == nullptr || root_->zones == 0) return {};
   const dns::NameView name = key.name();
+  const ByteView labels = name.bytes().first(name.size() - 1);
+  const Trie trie = zones();
+  const TrieDescent* const made = key.descent();
   TrieMatch found;
-  zones().match(key.whole(), found, nullptr, name.bytes().first(name.size() - 1));
+  if (made != nullptr && trie.has_ended(*made, key.whole()))
+    trie.match(*made, found, labels);
+  else
+    trie.match(key.whole(), found, nullptr, labels);
   if (found.exact) return view_at(found.nearest.ref.units);
   if (found.ancestor_count == 0) return {};
   const std::uint32_t ref = found.ancestors[found.ancestor_count - 1];

@@ -235,12 +235,13 @@ class ZoneView {
   friend class ZoneWalk;
   friend class Comparison;
   friend class HistoryReader;
+  friend class ReadAhead;
   friend std::vector<ZoneSnapshot> snapshots_of(const ZoneView& zone);
   friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
   friend std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
   friend struct ZoneFigures;
   [[nodiscard]] Match lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
-                                   Wanted wanted) const noexcept;
+                                   Wanted wanted, const TrieDescent* made) const noexcept;
   [[nodiscard]] Trie names() const noexcept;
   [[nodiscard]] Trie nsec3() const noexcept;
   [[nodiscard]] Trie trie_of(Tree tree) const noexcept;
@@ -295,6 +296,10 @@ class StoreView {
   template <class Visit>
   void for_each_zone(Visit&& visit) const;
   [[nodiscard]] std::uint64_t zone_count() const noexcept;
+  /// Octets of the store in which blocks of any version may stand.
+  [[nodiscard]] std::uint64_t octets() const noexcept {
+    return window_.limit() > shm::kFirstBlock ? window_.limit() - shm::kFirstBlock : 0;
+  }
   [[nodiscard]] std::uint64_t history_bytes() const noexcept;  ///< of all zones
   /// Number of archived data (zone/history/zone_snapshot.h), of all zones.
   [[nodiscard]] std::uint64_t archives() const noexcept;
@@ -306,6 +311,7 @@ class StoreView {
   [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
 
  private:
+  friend class ReadAhead;
   friend class ZoneWalk;
   friend class Draft;
   friend class DetachedDraft;

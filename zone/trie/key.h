@@ -8,6 +8,8 @@
 
 namespace pando::zone {
 
+struct TrieDescent;
+
 /// Number of symbols of a trie key: 48, so that one 64-bit word holds a branch's bitmap and offset.
 inline constexpr unsigned kSymbols = 48;
 /// Ends each label, and is the symbol behind the end of every key. The smallest symbol, so that a
@@ -96,6 +98,10 @@ class NameKey {
   /// Number of the name's labels, without the root.
   [[nodiscard]] std::size_t label_count() const noexcept { return label_count_; }
   [[nodiscard]] KeyView whole() const noexcept { return key_; }
+  /// A descent that was made with this key, if any: a lookup with the key may take its result.
+  /// remember(): the descent must stay in place while the key is used.
+  [[nodiscard]] const TrieDescent* descent() const noexcept { return descent_; }
+  void remember(const TrieDescent* descent) noexcept { descent_ = descent; }
   /// The key relative to the ancestor-or-self with so many labels.
   [[nodiscard]] KeyView below(std::size_t labels) const noexcept {
     const std::size_t start = ends_[labels < label_count_ ? labels : label_count_];
@@ -104,6 +110,7 @@ class NameKey {
 
  private:
   dns::NameView name_;
+  const TrieDescent* descent_ = nullptr;
   std::size_t label_count_ = 0;
   std::array<std::uint16_t, dns::kMaxLabels + 2>
       ends_;  // of so many labels from the top, in symbols

@@ -9,26 +9,10 @@ namespace pando::zone {
 
 namespace {
 
-/// Children that may be ancestors of a key: the key continues behind a label border, and a leaf may
-/// end there.
-struct Candidates {
-  struct Child {
-    std::uint32_t ref;
-    std::uint16_t offset;
-  };
-  Child children[TrieMatch::kMaxAncestors];
-  std::size_t count = 0;
-
-  void add(std::uint32_t ref, std::size_t offset) noexcept {
-    if (count < TrieMatch::kMaxAncestors)
-      children[count++] = {ref, static_cast<std::uint16_t>(offset)};
-  }
-};
-
 /// Keeps the candidates that are ancestors of the key, and the leaf if it is one. A part of
 /// match(), which is the hot path: inlined, so that the descent's state stays in registers.
 [[gnu::always_inline]] inline void take_ancestors(const Trie& trie, KeyView key, LeafBlock leaf,
-                                                  bool leaf_ends, const Candidates& candidates,
+                                                  bool leaf_ends, const TrieCandidates& candidates,
                                                   TrieMatch& out) noexcept {
   for (std::size_t i = 0; i < candidates.count; ++i) {
     const auto [ref, offset] = candidates.children[i];
@@ -42,6 +26,52 @@ struct Candidates {
 }
 
 void give_up(TrieMatch& out) noexcept { out.damaged = true; }
+
+[[gnu::always_inline]] inline void clear(TrieMatch& out) noexcept {
+  out.nearest = {};
+  out.common = 0;
+  out.exact = out.prefix_of_leaf = out.damaged = out.behind_nearest = false;
+  out.ancestor_count = 0;
+}
+
+enum class Seen : std::uint8_t { kBranch, kLeaf, kDamaged };
+
+/// The block at way.ref: a leaf, or a branch, which way.ref then leads on from. A part of match(),
+/// inlined as take_ancestors() is.
+[[gnu::always_inline]] inline Seen look(const shm::Window& window, KeyView key, TrieWay& way,
+                                        TrieCandidates& candidates,
+                                        const Branch*& branch) noexcept {
+  branch = window.at(shm::Ref<Branch>{way.ref});
+  if (branch == nullptr) [[unlikely]]
+    return Seen::kDamaged;
+  if ((branch->header & 1) == 0) return Seen::kLeaf;
+  const std::size_t offset = branch->offset();
+  if (offset < way.next_offset) [[unlikely]]
+    return Seen::kDamaged;
+  way.next_offset = offset + 1;
+  const unsigned symbol = key[offset];
+  way.on_path = way.on_path && branch->has(symbol);
+  const unsigned index = way.on_path ? branch->index_of(symbol) : 0;
+  // Children up to the chosen one are read: a damaged block may have no more than it shows.
+  if (window.room_after(branch) < Branch::octets(index + 1)) [[unlikely]]
+    return Seen::kDamaged;
+  if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset))
+    candidates.add(branch->children()[0], offset);
+  way.ref = branch->children()[index];
+  return Seen::kBranch;
+}
+
+/// Octets that the processor fetches at once.
+constexpr std::size_t kLine = 64;
+
+/// Asks for the block at `ref` without waiting for it. A wrong reference does no harm.
+[[gnu::always_inline]] inline void fetch(const shm::Window& window, std::uint32_t ref) noexcept {
+  __builtin_prefetch(window.base() + shm::Ref<>{ref}.offset());
+}
+
+LeafBlock leaf_of(const Branch* block, const TrieWay& way) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(block), shm::Ref<>{way.ref}};
+}
 
 /// Whether two runs of octets are the same, case included.
 [[gnu::always_inline]] inline bool are_same(ByteView a, ByteView b) noexcept {
@@ -81,40 +111,61 @@ ByteView Trie::labels_of(LeafBlock leaf) const noexcept {
 
 void Trie::match(KeyView key, TrieMatch& out, TriePath* path, ByteView of_key) const noexcept {
   if (path != nullptr) path->count = 0;
-  out.nearest = {};
-  out.common = 0;
-  out.exact = out.prefix_of_leaf = out.damaged = out.behind_nearest = false;
-  out.ancestor_count = 0;
+  clear(out);
   if (root_ == 0) return;
-
-  Candidates candidates;
-  std::uint32_t ref = root_;
-  std::size_t next_offset = 0;
-  bool on_path = true;
-  LeafBlock leaf;
-  for (;;) {
-    const auto* branch = window_.at(shm::Ref<Branch>{ref});
-    if (branch == nullptr) [[unlikely]]
-      return give_up(out);
-    if ((branch->header & 1) == 0) {
-      leaf = {reinterpret_cast<const std::uint8_t*>(branch), shm::Ref<>{ref}};
-      break;
-    }
-    const std::size_t offset = branch->offset();
-    if (offset < next_offset) [[unlikely]]
-      return give_up(out);
-    next_offset = offset + 1;
+  TrieCandidates candidates;
+  TrieWay way{root_};
+  const Branch* branch = nullptr;
+  Seen seen = Seen::kBranch;
+  while ((seen = look(window_, key, way, candidates, branch)) == Seen::kBranch)
     if (path != nullptr) path->branches[path->count++] = branch;
-    const unsigned symbol = key[offset];
-    on_path = on_path && branch->has(symbol);
-    const unsigned index = on_path ? branch->index_of(symbol) : 0;
-    // Children up to the chosen one are read: a damaged block may have no more than it shows.
-    if (window_.room_after(branch) < Branch::octets(index + 1)) [[unlikely]]
-      return give_up(out);
-    if (symbol != kLabelEnd && branch->has(kLabelEnd) && key.is_label_border(offset))
-      candidates.add(branch->children()[0], offset);
-    ref = branch->children()[index];
-  }
+  if (seen == Seen::kDamaged) [[unlikely]]
+    return give_up(out);
+  finish(key, leaf_of(branch, way), of_key, candidates, out);
+}
+
+void Trie::start(KeyView key, TrieDescent& descent) const noexcept {
+  descent.state = root_ == 0 ? TrieDescent::State::kGivenUp : TrieDescent::State::kGoing;
+  descent.root = root_;
+  descent.key = key;
+  descent.way = TrieWay{root_};
+  descent.candidates.count = 0;
+  descent.count = 0;
+  fetch(window_, root_);
+}
+
+void Trie::run_all(const shm::Window& window, std::span<TrieDescent> descents) noexcept {
+  using State = TrieDescent::State;
+  std::size_t going = 0;
+  do {
+    going = 0;
+    for (TrieDescent& descent : descents) {
+      if (descent.state != State::kGoing) continue;
+      const Branch* branch = nullptr;
+      const Seen seen = look(window, descent.key, descent.way, descent.candidates, branch);
+      if (seen == Seen::kBranch && descent.count < TrieDescent::kMaxBranches) [[likely]] {
+        descent.branches[descent.count++] = branch;
+        fetch(window, descent.way.ref);
+        ++going;
+        continue;
+      }
+      descent.state = seen == Seen::kLeaf ? State::kAtLeaf : State::kGivenUp;
+      if (seen != Seen::kLeaf) continue;
+      descent.leaf = leaf_of(branch, descent.way);
+      __builtin_prefetch(descent.leaf.data + kLine);
+    }
+  } while (going > 0);
+}
+
+void Trie::match(const TrieDescent& descent, TrieMatch& out, ByteView labels) const noexcept {
+  clear(out);
+  finish(descent.key, descent.leaf, labels, descent.candidates, out);
+}
+
+/// Compares the key with the leaf at its end of the trie. `of_key`: see match().
+[[gnu::always_inline]] inline void Trie::finish(KeyView key, LeafBlock leaf, ByteView of_key,
+                                                const TrieCandidates& candidates,
+                                                TrieMatch& out) const noexcept {
   out.nearest = leaf;
   const ByteView labels = labels_of(leaf);
   if (labels.empty() && leaf.data[1] != 0) return give_up(out);
@@ -165,29 +216,28 @@ LeafBlock Trie::leaf_below(std::uint32_t ref, bool last) const noexcept {
 
 LeafBlock Trie::last() const noexcept { return root_ == 0 ? LeafBlock{} : leaf_below(root_, true); }
 
-/// The last leaf of the nearest subtree to the left of the key's way through the first `branches`
-/// of the path.
-LeafBlock Trie::left_of(KeyView key, const TriePath& path, std::size_t branches) const noexcept {
-  while (branches-- > 0) {
-    const Branch* branch = path.branches[branches];
+/// The last leaf of the nearest subtree to the left of the key's way through these branches.
+LeafBlock Trie::left_of(KeyView key, TrieBranches path) const noexcept {
+  for (std::size_t at = path.size(); at-- > 0;) {
+    const Branch* branch = path[at];
     if (const unsigned index = branch->index_of(key[branch->offset()]); index > 0)
       return leaf_below(branch->children()[index - 1], true);
   }
   return {};
 }
 
-LeafBlock Trie::before(KeyView key, const TrieMatch& found, const TriePath& path) const noexcept {
+LeafBlock Trie::before(KeyView key, const TrieMatch& found, TrieBranches path) const noexcept {
   if (found.damaged || !found.nearest) return {};
   // Branches behind the common prefix: their leaves all stand on one side of the key.
-  std::size_t at = path.count;
-  while (at > 0 && path.branches[at - 1]->offset() > found.common) --at;
-  const bool leaves_at_branch = at > 0 && path.branches[at - 1]->offset() == found.common;
+  std::size_t at = path.size();
+  while (at > 0 && path[at - 1]->offset() > found.common) --at;
+  const bool leaves_at_branch = at > 0 && path[at - 1]->offset() == found.common;
   if (!leaves_at_branch && found.behind_nearest) {
-    if (at == path.count) return found.nearest;
-    const Branch* subtree = path.branches[at];
+    if (at == path.size()) return found.nearest;
+    const Branch* subtree = path[at];
     return leaf_below(subtree->children()[subtree->count() - 1], true);
   }
-  return left_of(key, path, at);
+  return left_of(key, path.first(at));
 }
 
 LeafBlock Trie::preceding(KeyView key, bool or_equal) const noexcept {
@@ -196,7 +246,7 @@ LeafBlock Trie::preceding(KeyView key, bool or_equal) const noexcept {
   match(key, found, &path);
   if (!found.exact) return before(key, found, path);
   if (or_equal) return found.nearest;
-  return left_of(key, path, path.count);
+  return left_of(key, path);
 }
 
 TrieWalk::TrieWalk(const Trie& trie)

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -43,12 +44,60 @@ struct TrieMatch {
 };
 
 /// The branches of one descent, from the root down: the way from a key that is not there to its
-/// neighbour. Offsets grow strictly on the way, so their range bounds the number of branches.
+/// neighbour.
+using TrieBranches = std::span<const Branch* const>;
+
+/// Room for the branches of any descent. Offsets grow strictly on the way, so their range bounds
+/// the number of branches.
 struct TriePath {
   static constexpr std::size_t kMaxBranches = 1024;  // 2^10, since an offset has ten bits
 
   std::size_t count = 0;
   std::array<const Branch*, kMaxBranches> branches;  // filled up to `count`
+
+  operator TrieBranches() const noexcept { return {branches.data(), count}; }  // NOLINT
+};
+
+/// Children that may be ancestors of a key: the key continues behind a label border, and a leaf may
+/// end there.
+struct TrieCandidates {
+  struct Child {
+    std::uint32_t ref;
+    std::uint16_t offset;
+  };
+  Child children[TrieMatch::kMaxAncestors];
+  std::size_t count = 0;
+
+  void add(std::uint32_t ref, std::size_t offset) noexcept {
+    if (count < TrieMatch::kMaxAncestors)
+      children[count++] = {ref, static_cast<std::uint16_t>(offset)};
+  }
+};
+
+/// A place on the way down to the leaf nearest to a key.
+struct TrieWay {
+  std::uint32_t ref = 0;        ///< of the next block
+  std::size_t next_offset = 0;  ///< smallest offset that its branch may have
+  bool on_path = true;          ///< the key may still be below
+};
+
+/// A descent that takes turns with others: see Trie::start(). The key must outlive it.
+struct TrieDescent {
+  /// A longer descent is given up, and the lookup then makes its own. Names of a few labels need
+  /// fewer: a branch tests a symbol that tells names apart.
+  static constexpr std::size_t kMaxBranches = 48;
+  enum class State : std::uint8_t { kNone, kGoing, kAtLeaf, kGivenUp };
+
+  State state = State::kNone;
+  std::uint32_t root = 0;
+  KeyView key{nullptr, 0};
+  TrieWay way;
+  LeafBlock leaf;
+  TrieCandidates candidates;
+  std::size_t count = 0;
+  std::array<const Branch*, kMaxBranches> branches;  // filled up to `count`
+
+  [[nodiscard]] TrieBranches path() const noexcept { return {branches.data(), count}; }
 };
 
 class Trie {
@@ -63,10 +112,23 @@ class Trie {
   /// exact leaf of the same spelling is then recognised sooner.
   void match(KeyView key, TrieMatch& out, TriePath* path = nullptr,
              ByteView labels = {}) const noexcept;
+  /// Starts a descent, which run_all() completes and match() then uses.
+  void start(KeyView key, TrieDescent& descent) const noexcept;
+  /// Moves all descents to their leaves, a step each in turn: each one's next block is on its way
+  /// to the processor's caches while the others move. They may be in different tries of one store.
+  static void run_all(const shm::Window& window, std::span<TrieDescent> descents) noexcept;
+  /// Whether `descent` has found a leaf of this trie for this very key.
+  [[nodiscard]] bool has_ended(const TrieDescent& descent, KeyView key) const noexcept {
+    return descent.state == TrieDescent::State::kAtLeaf && descent.root == root_ &&
+           descent.key.data() == key.data() && descent.key.length() == key.length();
+  }
+  /// match() after a descent that has_ended().
+  void match(const TrieDescent& descent, TrieMatch& out, ByteView labels) const noexcept;
+
   /// The leaf with the greatest key below `key`, which match() with `found` and `path` did not find
   /// exactly. Costs no second descent.
   [[nodiscard]] LeafBlock before(KeyView key, const TrieMatch& found,
-                                 const TriePath& path) const noexcept;
+                                 TrieBranches path) const noexcept;
 
   /// Only the leaf of `key`, if it exists.
   [[nodiscard]] LeafBlock find(KeyView key, ByteView labels) const noexcept;
@@ -85,8 +147,9 @@ class Trie {
 
  private:
   [[nodiscard]] LeafBlock preceding(KeyView key, bool or_equal) const noexcept;
-  [[nodiscard]] LeafBlock left_of(KeyView key, const TriePath& path,
-                                  std::size_t branches) const noexcept;
+  [[nodiscard]] LeafBlock left_of(KeyView key, TrieBranches path) const noexcept;
+  void finish(KeyView key, LeafBlock leaf, ByteView labels, const TrieCandidates& candidates,
+              TrieMatch& out) const noexcept;
   [[nodiscard]] LeafBlock leaf_below(std::uint32_t ref, bool last) const noexcept;
 
   shm::Window window_;

@@ -112,7 +112,8 @@ class RequestTest : public ::testing::Test {
   /// The context of `message`, parsed.
   RequestContext& request(Bytes message) {
     message_ = std::move(message);
-    context_.begin(client_, space_);
+    context_.begin(client_);
+    context_.begin_response(space_);
     EXPECT_EQ(parse_request(message_, context_.request).kind, ParseOutcome::Kind::kGood);
     return context_;
   }

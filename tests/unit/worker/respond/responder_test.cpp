@@ -36,6 +36,89 @@ TEST_F(ResponderTest, AnswersAQuestionWithIdAndFlagsCopied) {
   EXPECT_FALSE(response.edns);
 }
 
+// Requests that are read together get the answers that they get alone, whatever stands beside them.
+TEST_F(ResponderTest, RequestsReadTogetherAreAnsweredAsAlone) {
+  const Bytes cut_short = [] {
+    Bytes octets = Query{}.octets();
+    octets.resize(octets.size() - 3);
+    return octets;
+  }();
+  const std::vector<Bytes> requests = {
+      Query{}.octets(),
+      Query{.qname = "none.example.com.", .edns = true, .dnssec_ok = true}.octets(),
+      cut_short,
+      Query{.qr = true}.octets(),
+      Bytes(5, 0),
+      Query{.qname = "wWw.ExAmPlE.cOm.", .edns = true}.octets(),
+      Query{.qname = "example.com.", .qtype = RRType::kDS}.octets(),
+      Query{.qname = "a.unloaded.test."}.octets(),
+      Query{.qname = "elsewhere.test."}.octets(),
+      Query{.qname = "example.com.", .qtype = RRType::kAXFR}.octets(),
+      update("example.com.").octets(),
+      Query{.qname = "www.closed.test."}.octets(),
+      Query{.qname = "version.bind.", .qtype = RRType::kTXT, .qclass = 3}.octets(),
+      Query{.qname = "example.com.", .qtype = RRType::kSOA}.octets(),
+      Query{.questions = 2}.octets(),
+      signed_query({.qname = "www.closed.test."}, key("query.")),
+  };
+  ASSERT_EQ(requests.size(), Responder::kTogether);
+  std::vector<Bytes> alone;
+  for (const Bytes& request : requests) {
+    const Outcome outcome = handle(request);
+    alone.emplace_back(space_.begin(), space_.begin() + static_cast<long>(outcome.size));
+  }
+  responder_.read_ahead_above(0);
+  for (std::size_t count = 0; count <= requests.size(); ++count) {
+    std::vector<Arrival> arrivals;
+    for (std::size_t i = 0; i < count; ++i) arrivals.push_back({requests[i], client_});
+    responder_.begin(store_->view(), now_, manager_);
+    responder_.read(arrivals);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Outcome outcome = responder_.answer(i, space_);
+      EXPECT_EQ(Bytes(space_.begin(), space_.begin() + static_cast<long>(outcome.size)), alone[i])
+          << "request " << i << " of " << count;
+    }
+  }
+}
+
+// What was found for requests that were read together is of no later request.
+TEST_F(ResponderTest, ARequestAloneTakesNothingFromThoseReadTogether) {
+  const std::vector<Bytes> requests = {Query{}.octets(),
+                                       Query{.qname = "none.example.com."}.octets()};
+  responder_.read_ahead_above(0);
+  responder_.begin(store_->view(), now_, manager_);
+  const std::vector<Arrival> arrivals = {{requests[0], client_}, {requests[1], client_}};
+  responder_.read(arrivals);
+  for (std::size_t i = 0; i < arrivals.size(); ++i) responder_.answer(i, space_);
+  EXPECT_EQ(ask({.qname = "elsewhere.test."}).rcode, number(Rcode::kRefused));
+  EXPECT_EQ(ask({.qname = "a.unloaded.test."}).rcode, number(Rcode::kServFail));
+  // A smaller group, of one request, which is not read ahead.
+  const Bytes alone = Query{.qname = "ns1.example.com."}.octets();
+  const std::vector<Arrival> one = {{alone, client_}};
+  responder_.read(one);
+  const Outcome outcome = responder_.answer(0, space_);
+  EXPECT_EQ(pando::testing::read_response({space_.data(), outcome.size}).answer_text(),
+            std::vector<std::string>{"ns1.example.com. A 192.0.2.1"});
+}
+
+// Answers that are kept need no lookup: a group of repeated questions is not read ahead, and gets
+// the same answers.
+TEST_F(ResponderTest, QuestionsThatRepeatAreAnsweredTheSame) {
+  const Bytes request = Query{}.octets();
+  ask_octets(request);
+  const Bytes first(space_.begin(), space_.begin() + static_cast<long>(outcome_.size));
+  responder_.read_ahead_above(0);
+  const std::vector<Arrival> arrivals(Responder::kTogether, Arrival{request, client_});
+  for (int group = 0; group < 4; ++group) {
+    responder_.begin(store_->view(), now_, manager_);
+    responder_.read(arrivals);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      const Outcome outcome = responder_.answer(i, space_);
+      ASSERT_EQ(Bytes(space_.begin(), space_.begin() + static_cast<long>(outcome.size)), first);
+    }
+  }
+}
+
 TEST_F(ResponderTest, RepeatsTheQuestionInTheClientsCase) {
   const Response response = ask({.qname = "wWw.ExAmPlE.cOm."});
   EXPECT_EQ(dns::to_text(response.question->name), "wWw.ExAmPlE.cOm.");

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "tests/unit/zone/build/zone_fixture.h"
 #include "zone/record/record_codec.h"
@@ -81,6 +82,24 @@ void expect_match(const Trie& trie, const Model& model, const dns::Name& wanted)
   auto at = model.lower_bound(wanted);
   EXPECT_EQ(trie.before(key).ref.units, at == model.begin() ? 0 : std::prev(at)->second)
       << dns::to_text(wanted);
+
+  TrieDescent descent;
+  trie.start(key, descent);
+  Trie::run_all(trie.window(), {&descent, 1});
+  EXPECT_EQ(trie.has_ended(descent, key), !trie.empty());
+  if (!trie.empty()) {
+    TrieMatch same;
+    trie.match(descent, same, labels_of(wanted));
+    EXPECT_EQ(same.nearest.ref, found.nearest.ref);
+    EXPECT_EQ(same.common, found.common);
+    EXPECT_EQ(std::tuple(same.exact, same.prefix_of_leaf, same.damaged),
+              std::tuple(found.exact, found.prefix_of_leaf, found.damaged));
+    EXPECT_TRUE(std::equal(same.ancestors, same.ancestors + same.ancestor_count, found.ancestors,
+                           found.ancestors + found.ancestor_count));
+    if (!same.exact) {
+      EXPECT_EQ(trie.before(key, same, descent.path()).ref.units, trie.before(key).ref.units);
+    }
+  }
 
   TrieWalk walk(trie);
   walk.seek(key, false);
@@ -168,6 +187,28 @@ TEST_F(TrieTest, BuiltFromSortedLeavesEqualsBuiltOneByOne) {
   for (int look = 0; look < 300; ++look) expect_match(trie, model, random_name(random));
 }
 
+TEST_F(TrieTest, ADescentThatIsTooLongToTakeTurnsIsGivenUp) {
+  shm::Transaction transaction = store_->begin();
+  std::uint32_t root = 0;
+  std::string text;
+  for (std::size_t label = 0; label < 2 * TrieDescent::kMaxBranches; ++label) {
+    text = (label % 2 == 0 ? "a." : "b.") + text;
+    const dns::Name owner = name(text);
+    root = *trie_put(transaction, root, LeafKind::kRecord, TrieKey(labels_of(owner)),
+                     *leaf(transaction, owner));
+  }
+  const Trie trie(transaction.window(), root, LeafKind::kRecord);
+  const dns::Name deep = name(text), top = name("a.");
+  const TrieKey keys[] = {TrieKey(labels_of(deep)), TrieKey(labels_of(top))};
+  std::array<TrieDescent, 2> descents;
+  for (std::size_t i = 0; i < 2; ++i) trie.start(keys[i], descents[i]);
+  Trie::run_all(trie.window(), descents);
+  EXPECT_FALSE(trie.has_ended(descents[0], keys[0]));
+  EXPECT_TRUE(trie.has_ended(descents[1], keys[1]));
+  EXPECT_FALSE(trie.has_ended(descents[1], keys[0])) << "of another key";
+  EXPECT_FALSE(Trie(trie.window(), root + 1, LeafKind::kRecord).has_ended(descents[1], keys[1]));
+}
+
 TEST_F(TrieTest, DamageIsReportedNotFollowed) {
   const Trie outside(store_->window(), 0xFFFFFFFF, LeafKind::kRecord);
   TrieMatch found;
@@ -186,6 +227,13 @@ TEST_F(TrieTest, DamageIsReportedNotFollowed) {
   const Trie loop(transaction.window(), ref->units, LeafKind::kRecord);
   loop.match(TrieKey(labels_of(name("a."))), found);
   EXPECT_TRUE(found.damaged);
+  const TrieKey key(labels_of(name("a.")));
+  std::array<TrieDescent, 2> descents;
+  loop.start(key, descents[0]);
+  outside.start(key, descents[1]);
+  Trie::run_all(loop.window(), descents);
+  EXPECT_FALSE(loop.has_ended(descents[0], key));
+  EXPECT_FALSE(outside.has_ended(descents[1], key));
   EXPECT_FALSE(loop.last());
 }
 

@@ -1,0 +1,38 @@
+#include "zone/read/read_ahead.h"
+
+#include "base/result.h"
+
+namespace pando::zone {
+
+void ReadAhead::add(const dns::Name& name) noexcept {
+  PANDO_ASSERT(count_ < kNames);
+  keys_[count_++].emplace(name);
+}
+
+void ReadAhead::find_zones(const StoreView& store) noexcept {
+  // A trie of few zones is in the caches: then a separate descent costs more than it saves.
+  constexpr std::uint64_t kFewZones = 64;
+  if (store.zone_count() > kFewZones) {
+    const Trie zones = store.zones();
+    for (std::size_t i = 0; i < count_; ++i) {
+      zones.start(keys_[i]->whole(), descents_[i]);
+      keys_[i]->remember(&descents_[i]);
+    }
+    Trie::run_all(zones.window(), {descents_.data(), count_});
+  }
+  for (std::size_t i = 0; i < count_; ++i) zones_[i] = store.find_zone(*keys_[i]);
+}
+
+void ReadAhead::run(const StoreView& store) noexcept {
+  find_zones(store);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const ZoneView& zone = zones_[i];
+    descents_[i].state = TrieDescent::State::kNone;
+    if (!zone || !zone.loaded()) continue;
+    zone.names().start(keys_[i]->below(zone.apex().label_count()), descents_[i]);
+    keys_[i]->remember(&descents_[i]);
+  }
+  Trie::run_all(store.zones().window(), {descents_.data(), count_});
+}
+
+}  // namespace pando::zone

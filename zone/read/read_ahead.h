@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "dns/name.h"
+#include "zone/read/store_view.h"
+#include "zone/trie/key.h"
+#include "zone/trie/trie.h"
+
+namespace pando::zone {
+
+/// Descends for several names at once (Trie::run_all()), since a descent alone waits for memory at
+/// each block of its way. The keys remember their descents, so a lookup with such a key takes the
+/// result. A lookup finds the same without it.
+class ReadAhead {
+ public:
+  static constexpr std::size_t kNames = 16;
+
+  /// Forgets all names.
+  void clear() noexcept { count_ = 0; }
+  /// Adds a name, at most kNames of them. The name must stay in place as long as its key is used.
+  void add(const dns::Name& name) noexcept;
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Descends for all names; the version must be pinned.
+  void run(const StoreView& store) noexcept;
+  /// Key of name `i`, until clear(). After run() it is for zone(i), in the same version.
+  [[nodiscard]] const NameKey& key(std::size_t i) const noexcept { return *keys_[i]; }
+  /// Result of find_zone() for name `i`, after run().
+  [[nodiscard]] const ZoneView& zone(std::size_t i) const noexcept { return zones_[i]; }
+
+ private:
+  void find_zones(const StoreView& store) noexcept;
+
+  std::array<std::optional<NameKey>, kNames> keys_;
+  std::array<TrieDescent, kNames> descents_;
+  std::array<ZoneView, kNames> zones_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace pando::zone
