@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include <charconv>
+#include "base/whole_number.h"
 
 namespace pando {
 
@@ -12,11 +12,10 @@ namespace {
 constexpr std::array<std::uint8_t, 12> kMappedPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 Result<std::uint32_t> parse_number(std::string_view text, std::uint32_t max) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > max)
+  const auto value = whole_number<std::uint32_t>(text);
+  if (!value || *value > max)
     return fail(Errc::kInvalid, "'{}' is not a number from 0 to {}", text, max);
-  return value;
+  return *value;
 }
 
 }  // namespace

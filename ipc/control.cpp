@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/unix_socket.h"
 #include "ipc/control_json.h"
 
 namespace pando::ipc {
@@ -84,17 +84,6 @@ bool is_connected(int fd) noexcept {
   char byte;
   const auto size = ::recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
   return size > 0 || (size < 0 && try_again(errno));
-}
-
-Result<sockaddr_un> control_address(const std::string& run_directory) {
-  const std::string path = fmt::format("{}/{}", run_directory, kControlSocketName);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return fail(Errc::kInvalid, "socket path '{}' is longer than {} bytes", path,
-                sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
 }
 
 }  // namespace
@@ -222,8 +211,8 @@ Result<std::optional<json>> PacketAssembler::feed(std::string_view packet) {
 }
 
 Result<Fd> connect_control(const std::string& run_directory) {
-  const auto address = control_address(run_directory);
-  if (!address) return tl::unexpected<Error>(address.error());
+  auto address = unix_address(fmt::format("{}/{}", run_directory, kControlSocketName));
+  if (!address) return pass(address);
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return fail_errno("socket");
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 #include <cstring>
 
 #include "base/secret.h"
+#include "base/unix_socket.h"
 
 namespace pando::ipc {
 
@@ -20,16 +20,6 @@ constexpr int kSocketType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 /// Room for several packets of the largest size; the kernel clips it to net.core.wmem_max.
 constexpr int kSendBuffer = 4 << 20;
 constexpr int kBacklog = 128;
-
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return fail(Errc::kInvalid, "socket path '{}' is longer than {} bytes", path,
-                sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
 
 Result<Fd> new_socket() {
   Fd socket(::socket(AF_UNIX, kSocketType, 0));
@@ -125,7 +115,7 @@ Result<bool> receive_packet(int socket, Packet& packet) {
 }
 
 Result<Fd> listen_packets(const std::string& path, std::optional<std::uint32_t> group) {
-  auto address = address_of(path);
+  auto address = unix_address(path);
   if (!address) return pass(address);
   auto socket = new_socket();
   if (!socket) return socket;
@@ -145,7 +135,7 @@ bool is_open_to_all(const std::string& path) noexcept {
 }
 
 Result<Fd> connect_packets(const std::string& path) {
-  auto address = address_of(path);
+  auto address = unix_address(path);
   if (!address) return pass(address);
   auto socket = new_socket();
   if (!socket) return socket;

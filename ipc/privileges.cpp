@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <climits>
 #include <cstring>
 #include <vector>
 
 #include "base/build.h"
+#include "base/whole_number.h"
 
 namespace pando::ipc {
 
@@ -27,12 +27,10 @@ struct User {
 };
 
 Result<User> find_user(const std::string& text) {
-  uid_t uid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  const passwd* entry = is_number ? ::getpwuid(uid) : ::getpwnam(text.c_str());
+  const auto uid = whole_number<uid_t>(text);
+  const passwd* entry = uid ? ::getpwuid(*uid) : ::getpwnam(text.c_str());
   if (entry != nullptr) return User{entry->pw_name, entry->pw_uid, entry->pw_gid};
-  if (is_number) return User{"", uid, uid};
+  if (uid) return User{"", *uid, *uid};
   return fail(Errc::kNotFound, "no user '{}'", text);
 }
 

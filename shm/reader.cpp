@@ -1,11 +1,11 @@
 #include "shm/reader.h"
 
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "shm/epoch.h"
 #include "shm/layout.h"
@@ -22,12 +22,6 @@ Result<Mapping> map_slot_page(int fd) {
   if (status.st_size < static_cast<off_t>(kSlotFileBytes))
     return fail(Errc::kCorrupt, "the slot file is too short");
   return Mapping::map(fd, Access::kReadWrite, sizeof(SlotPage), kPageBytes);
-}
-
-std::uint64_t coarse_seconds() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/whole_number.h"
 #include "shm/epoch.h"
 #include "shm/group_access.h"
 #include "shm/layout.h"
@@ -48,11 +48,8 @@ struct OwnPins {
 std::optional<std::uint32_t> number_in(std::string_view name) {
   if (!name.ends_with(kSuffix)) return std::nullopt;
   name.remove_suffix(kSuffix.size());
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size() || number >= kMaxSlots)
-    return std::nullopt;
-  return number;
+  const auto number = whole_number<std::uint32_t>(name);
+  return number && *number < kMaxSlots ? number : std::nullopt;
 }
 
 /// Only the manager may enter the directory: a worker that could open its neighbours' slots could

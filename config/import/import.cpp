@@ -65,7 +65,9 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
                                    const ImportOptions& options) {
   const auto kind = options.kind ? options.kind : guess_import_kind(*text.name, text.text);
   if (!kind)
-    return fail(Errc::kInvalid, "{}: cannot tell whose configuration this is: use --from",
+    return fail(Errc::kInvalid,
+                "{}: cannot tell whose this is: use --from bind, --from nsd, --from knot, --from "
+                "pdns, --from pdnsutil, or --from pdns-dump for a dump of PowerDNS's database",
                 *text.name);
   ImportedConfiguration imported;
   ImportReport report;
@@ -117,6 +119,7 @@ std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_v
     return ImportKind::kPdnsListing;
   if (SqlDump::is_dump(text)) return ImportKind::kPdnsDump;
   const std::string name = lower_case(path.substr(path.find_last_of('/') + 1));
+  if (name.ends_with(".sql")) return ImportKind::kPdnsDump;
   for (const auto& [word, kind] : kImportKinds)
     if (name.find(word) != std::string::npos) return kind;
   const auto has = [text](std::string_view part) {

@@ -57,9 +57,10 @@ std::string_view label_from_right(std::string_view text, std::size_t index) {
 }
 
 /// `file`: `%s` is the zone's name, `%c[N]`, `%c[N-M]` its characters, `%l[N]` a label from the
-/// right.
+/// right. Knot writes names in lower case, and `_` for slashes, which would name folders.
 std::string knot_file(std::string_view format, const dns::Name& name) {
-  const std::string full = dns::to_text(name);
+  std::string full = dns::to_text(name.folded());
+  std::replace(full.begin(), full.end(), '/', '_');
   const std::string_view text = std::string_view(full).substr(0, full.size() - 1);
   std::string file;
   for (std::size_t i = 0; i < format.size(); ++i) {

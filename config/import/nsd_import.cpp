@@ -34,6 +34,13 @@ std::vector<std::string> labels_of(const dns::Name& name) {
   return labels;
 }
 
+/// NSD has it in place of slashes, which would name folders.
+std::string without_slashes(std::string text) {
+  for (auto at = text.find('/'); at != std::string::npos; at = text.find('/', at))
+    text.replace(at, 1, "\\047");
+  return text;
+}
+
 /// zonefile: `%s` is the zone's name, `%1` to `%3` its first characters, `%z`, `%y`, `%x` its last
 /// labels.
 std::string nsd_file(std::string_view format, const dns::Name& name) {
@@ -44,13 +51,13 @@ std::string nsd_file(std::string_view format, const dns::Name& name) {
   for (std::size_t i = 0; i < format.size(); ++i) {
     const char kind = format[i] == '%' && i + 1 < format.size() ? format[i + 1] : '\0';
     if (kind == 's') {
-      file += text;
+      file += without_slashes(text);
     } else if (kind >= '1' && kind <= '3') {
       const auto at = static_cast<std::size_t>(kind - '1');
       file += at < text.size() ? text[at] : '.';
     } else if (kind >= 'x' && kind <= 'z') {
       const auto from_end = static_cast<std::size_t>('z' - kind) + 1;
-      file += from_end <= labels.size() ? labels[labels.size() - from_end] : ".";
+      file += from_end <= labels.size() ? without_slashes(labels[labels.size() - from_end]) : ".";
     } else {
       file += format[i];
       continue;

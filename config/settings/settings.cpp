@@ -50,7 +50,7 @@ bool Dnstap::has(Messages kind) const noexcept {
   return std::find(messages.begin(), messages.end(), kind) != messages.end();
 }
 
-Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone) {
+Result<std::string> zone_file_name(dns::NameView zone) {
   constexpr std::size_t kMostBytes = 240;  // a file name may have 255; writers append to it
   std::string name = dns::to_text(dns::Name(zone).folded());
   // Zones of classless delegations have it (RFC 2317 §4). No name is printed with this escape.
@@ -59,7 +59,13 @@ Result<std::string> created_zone_path(const std::string& journal, dns::NameView 
   if (name.size() > kMostBytes)
     return fail(Errc::kInvalid, "zone {}: no file can be named after it: add it with a 'file'",
                 name);
-  return fmt::format("{}/zones/{}zone", journal, name);
+  return name + "zone";
+}
+
+Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone) {
+  auto name = zone_file_name(zone);
+  if (!name) return name;
+  return fmt::format("{}/zones/{}", journal, *name);
 }
 
 bool Settings::produces(dns::NameView zone) const noexcept {

@@ -219,6 +219,10 @@ struct Catalog {
 /// The file in which the manager keeps a produced catalog, in a folder beside the journal's files.
 [[nodiscard]] std::string produced_catalog_path(const std::string& journal, dns::NameView catalog);
 
+/// A file name for each zone that no other zone gets: the folded name with `zone` behind its final
+/// dot. kInvalid: the name is too long.
+Result<std::string> zone_file_name(dns::NameView zone);
+
 /// The file that the manager makes for a zone that is added with its content, in a folder beside
 /// the journal's files. kInvalid: the name cannot be that of a file.
 Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone);

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "base/whole_number.h"
+
 namespace pando::config {
 
 namespace {
@@ -100,11 +102,10 @@ Result<bool> parse_bool(std::string_view text) {
 }
 
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < min || value > max)
+  const auto value = whole_number<std::uint64_t>(text);
+  if (!value || *value < min || *value > max)
     return fail(Errc::kInvalid, "'{}' is not a whole number from {} to {}", text, min, max);
-  return value;
+  return *value;
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {

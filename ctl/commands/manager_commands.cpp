@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/whole_number.h"
 #include "ctl/commands/store_commands.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
@@ -24,6 +24,14 @@ namespace {
 ControlRequest request_for(std::string_view verb) {
   ControlRequest request;
   request.verb = verb;
+  return request;
+}
+
+Result<ControlRequest> request_for_zone(std::string_view verb, const std::string& zone) {
+  auto name = dns::Name::from_text(zone);
+  if (!name) return pass(name);
+  ControlRequest request = request_for(verb);
+  request.name = dns::to_text(*name);
   return request;
 }
 
@@ -353,83 +361,65 @@ int Session::zone_problems() {
 }
 
 int Session::zone_status(const std::string& name) {
-  ControlRequest request = request_for(ipc::verb::kZoneStatus);
-  const auto parsed = dns::Name::from_text(name);
-  if (!parsed) return fail(parsed.error());
-  request.name = dns::to_text(*parsed);
-  return ask(request, shown_by<ipc::ZoneRow>(output_));
+  auto request = request_for_zone(ipc::verb::kZoneStatus, name);
+  if (!request) return fail(request.error());
+  return ask(*request, shown_by<ipc::ZoneRow>(output_));
 }
 
 int Session::zone_export(const std::string& name, const std::string& to) {
-  ControlRequest request = request_for(ipc::verb::kZoneExport);
-  const auto parsed = dns::Name::from_text(name);
-  if (!parsed) return fail(parsed.error());
-  request.name = dns::to_text(*parsed);
-  if (!to.empty()) request.to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask(request, shown_by<ipc::ExportResult>(output_));
+  auto request = request_for_zone(ipc::verb::kZoneExport, name);
+  if (!request) return fail(request.error());
+  if (!to.empty()) request->to = std::filesystem::absolute(to).lexically_normal().string();
+  return ask(*request, shown_by<ipc::ExportResult>(output_));
 }
 
 int Session::zone_order(std::string_view verb, const std::string& name) {
-  ControlRequest request = request_for(verb);
-  const auto parsed = dns::Name::from_text(name);
-  if (!parsed) return fail(parsed.error());
-  request.name = dns::to_text(*parsed);
-  return ask(request, [](const json&) { return Status(); });
+  auto request = request_for_zone(verb, name);
+  if (!request) return fail(request.error());
+  return ask(*request, [](const json&) { return Status(); });
 }
 
 int Session::zone_rollback(const std::string& name, const std::string& target) {
-  ControlRequest request = request_for(ipc::verb::kZoneRollback);
-  const auto parsed = dns::Name::from_text(name);
-  if (!parsed) return fail(parsed.error());
-  request.name = dns::to_text(*parsed);
-  const char* const end = target.data() + target.size();
-  const auto read = std::from_chars(target.data(), end, request.serial);
-  if (read.ec != std::errc() || read.ptr != end) {
-    request.serial = 0;
-    request.label = target;
-  }
-  return ask(request, [&](const json& result) -> Status {
+  auto request = request_for_zone(ipc::verb::kZoneRollback, name);
+  if (!request) return fail(request.error());
+  const auto serial = whole_number<std::uint32_t>(target);
+  request->serial = serial.value_or(0);
+  if (!serial) request->label = target;
+  return ask(*request, [&](const json& result) -> Status {
     const std::uint32_t now = result.value("serial", 0U);
-    if (!output_.json) output_.out << fmt::format("{}: serial {}\n", request.name, now);
+    if (!output_.json) output_.out << fmt::format("{}: serial {}\n", request->name, now);
     return {};
   });
 }
 
 int Session::zone_snapshot(const std::string& name, const std::string& label) {
-  ControlRequest request = request_for(ipc::verb::kZoneSnapshot);
-  const auto parsed = dns::Name::from_text(name);
-  if (!parsed) return fail(parsed.error());
-  request.name = dns::to_text(*parsed);
-  request.label = label;
-  return ask(request, shown_by<ipc::SnapshotResult>(output_));
+  auto request = request_for_zone(ipc::verb::kZoneSnapshot, name);
+  if (!request) return fail(request.error());
+  request->label = label;
+  return ask(*request, shown_by<ipc::SnapshotResult>(output_));
 }
 
 int Session::zone_snapshot_delete(const std::string& name, const std::string& label) {
-  ControlRequest request = request_for(ipc::verb::kZoneSnapshotDelete);
-  const auto parsed = dns::Name::from_text(name);
-  if (!parsed) return fail(parsed.error());
-  request.name = dns::to_text(*parsed);
-  request.label = label;
-  return ask(request, [](const json&) { return Status(); });
+  auto request = request_for_zone(ipc::verb::kZoneSnapshotDelete, name);
+  if (!request) return fail(request.error());
+  request->label = label;
+  return ask(*request, [](const json&) { return Status(); });
 }
 
 int Session::zone_snapshots(const std::string& name) {
-  ControlRequest request = request_for(ipc::verb::kZoneSnapshots);
-  if (!name.empty()) {
-    const auto parsed = dns::Name::from_text(name);
-    if (!parsed) return fail(parsed.error());
-    request.name = dns::to_text(*parsed);
-  }
+  auto request = name.empty() ? request_for(ipc::verb::kZoneSnapshots)
+                              : request_for_zone(ipc::verb::kZoneSnapshots, name);
+  if (!request) return fail(request.error());
   ipc::SnapshotListResult all;
   while (true) {
-    const auto reply = exchange(request);
+    const auto reply = exchange(*request);
     if (!reply) return fail(reply.error());
     auto page = ipc::read_json<ipc::SnapshotListResult>(*reply);
     if (!page) return fail(page.error());
     all.snapshots.insert(all.snapshots.end(), page->snapshots.begin(), page->snapshots.end());
     // A page that does not advance would be requested for ever.
-    if (page->next.empty() || page->next == request.after) break;
-    request.after = page->next;
+    if (page->next.empty() || page->next == request->after) break;
+    request->after = page->next;
   }
   if (output_.json)
     output_.out << json_text(json(all)) << '\n';
@@ -439,13 +429,10 @@ int Session::zone_snapshots(const std::string& name) {
 }
 
 Result<ipc::StoreAudit> Session::audit(const std::string& zone) {
-  ControlRequest request = request_for(ipc::verb::kStoreAudit);
-  if (!zone.empty()) {
-    const auto parsed = dns::Name::from_text(zone);
-    if (!parsed) return tl::unexpected<Error>(parsed.error());
-    request.name = dns::to_text(*parsed);
-  }
-  const auto reply = exchange(request);
+  auto request = zone.empty() ? request_for(ipc::verb::kStoreAudit)
+                              : request_for_zone(ipc::verb::kStoreAudit, zone);
+  if (!request) return pass(request);
+  const auto reply = exchange(*request);
   if (!reply) return tl::unexpected<Error>(reply.error());
   if (output_.json) output_.out << json_text(*reply) << '\n';
   return ipc::read_json<ipc::StoreAudit>(*reply);

@@ -27,8 +27,10 @@ std::string line_of(const ipc::RecordRow& row) {
   return fmt::format("{} {} IN {} {}", row.owner, row.ttl, row.type, row.rdata);
 }
 
+}  // namespace
+
 /// JSON output that grows page by page: one object with the last page's members and all rows.
-class Rows {
+class RecordCommands::Rows {
  public:
   explicit Rows(const char* name) : name_(name) {}
   template <class Row>
@@ -41,8 +43,6 @@ class Rows {
   const char* name_;
   json all_ = json::array();
 };
-
-}  // namespace
 
 std::string rdata_of_words(const std::vector<std::string>& words) {
   std::string text;
@@ -73,6 +73,16 @@ Status RecordCommands::for_each_page(ControlRequest request, Visit&& visit) {
   }
 }
 
+/// The end of a list: as JSON, the last page with the rows of all.
+int RecordCommands::finish(const Status& done, json last, std::initializer_list<Rows*> lists) {
+  if (!done) return session_.fail(done.error());
+  const Output& output = session_.output();
+  if (!output.json) return kDone;
+  for (Rows* rows : lists) rows->put_into(last);
+  output.out << json_text(last) << '\n';
+  return kDone;
+}
+
 /// Each page is read from the version of its moment: records of two versions are no zone.
 int RecordCommands::read(const std::string& zone, const std::string& owner,
                          const std::string& type) {
@@ -99,13 +109,7 @@ int RecordCommands::read(const std::string& zone, const std::string& owner,
         last.serial = page.serial;
         return {};
       });
-  if (!done) return session_.fail(done.error());
-  if (output.json) {
-    json all = last;
-    rows.put_into(all);
-    output.out << json_text(all) << '\n';
-  }
-  return kDone;
+  return finish(done, last, {&rows});
 }
 
 int RecordCommands::diff(const std::string& zone, const std::vector<std::uint32_t>& serials) {
@@ -132,14 +136,7 @@ int RecordCommands::diff(const std::string& zone, const std::vector<std::uint32_
         for (const ipc::RecordRow& row : page.added) output.out << "+ " << line_of(row) << '\n';
         return {};
       });
-  if (!done) return session_.fail(done.error());
-  if (output.json) {
-    json all = *last;
-    removed.put_into(all);
-    added.put_into(all);
-    output.out << json_text(all) << '\n';
-  }
-  return kDone;
+  return finish(done, last.value_or(ipc::ZoneDiffResult()), {&removed, &added});
 }
 
 int RecordCommands::history(const std::string& zone) {
@@ -161,13 +158,7 @@ int RecordCommands::history(const std::string& zone) {
         table.flush(output.out);
         return {};
       });
-  if (!done) return session_.fail(done.error());
-  if (output.json) {
-    json all = last;
-    rows.put_into(all);
-    output.out << json_text(all) << '\n';
-  }
-  return kDone;
+  return finish(done, last, {&rows});
 }
 
 int RecordCommands::send(ControlRequest request, const std::vector<std::string>& zones,

@@ -32,8 +32,11 @@ class RecordCommands {
   int abort(const std::vector<std::string>& zones);
 
  private:
+  class Rows;
+
   template <class Page, class Visit>
   Status for_each_page(ipc::ControlRequest request, Visit&& visit);
+  int finish(const Status& done, nlohmann::json last, std::initializer_list<Rows*> lists);
   int send(ipc::ControlRequest request, const std::vector<std::string>& zones,
            const Session::Show& show);
   int edit(std::string_view verb, const std::string& zone, const std::string& owner,

@@ -1,14 +1,11 @@
 #include "ctl/commands/server_import.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/fd.h"
 #include "config/import/import.h"
 #include "config/load.h"
+#include "ctl/commands/new_files.h"
 
 namespace pando::ctl {
 
@@ -28,46 +25,21 @@ std::optional<ImportKind> kind_of(std::string_view text) {
   return std::nullopt;
 }
 
-/// Writes a file that is not there yet.
-Status write_new_file(const std::string& path, std::string_view text, ::mode_t mode) {
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!fd) return fail_errno("cannot create " + path);
-  while (!text.empty()) {
-    const auto bytes = ::write(fd.get(), text.data(), text.size());
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return fail_errno("cannot write " + path);
-    text.remove_prefix(static_cast<std::size_t>(bytes));
-  }
-  return {};
-}
-
-/// Writes the zones of a listing or dump. Should a file be there already, no zone is written.
-Status write_zone_files(const std::filesystem::path& folder, const ImportOutcome& outcome) {
-  for (const config::ZoneFileText& file : outcome.zone_files)
-    if (std::error_code none; std::filesystem::exists(folder / file.name, none))
-      return fail(Errc::kExists, "cannot create {}: it is there already",
-                  (folder / file.name).string());
-  for (const config::ZoneFileText& file : outcome.zone_files) {
-    const auto path = folder / file.name;
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error)
-      return fail(Errc::kIo, "cannot create {}: {}", path.parent_path().string(), error.message());
-    if (auto done = write_new_file(path.string(), file.text, kPublicMode); !done) return done;
-  }
-  return {};
-}
-
-/// Writes the secrets and zones first, so that the configuration is usable once it is there.
+/// The configuration comes last, so that it is usable once it is there.
 Status write_files(const ImportRequest& request, const ImportOutcome& outcome) {
-  const auto folder = std::filesystem::path(request.to).parent_path();
+  const std::filesystem::path to(request.to);
+  std::vector<std::string> secrets;
+  secrets.reserve(outcome.secrets.size());
+  NewFiles files(to.has_parent_path() ? to.parent_path() : ".");
   for (const config::SecretFile& secret : outcome.secrets) {
-    const std::string path = (folder / secret.name).string();
     if (secret.secret.empty()) continue;
-    if (auto done = write_new_file(path, secret.secret + "\n", kSecretMode); !done) return done;
+    secrets.push_back(secret.secret + "\n");
+    files.add(secret.name, secrets.back(), kSecretMode);
   }
-  if (auto done = write_zone_files(folder, outcome); !done) return done;
-  return write_new_file(request.to, outcome.yaml, request.with_secrets ? kSecretMode : kPublicMode);
+  for (const config::ZoneFileText& file : outcome.zone_files)
+    files.add(file.name, file.text, kPublicMode);
+  files.add(to.filename().string(), outcome.yaml, request.with_secrets ? kSecretMode : kPublicMode);
+  return files.create();
 }
 
 /// The loader's own verdict: what it refuses is a fault of the importer.

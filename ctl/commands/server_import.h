@@ -15,7 +15,8 @@ struct ImportRequest {
 };
 
 /// Writes another server's configuration as one of ours, and reports what is not taken over. With
-/// `to`, the keys' secrets are written into files beside it. Existing files stay as they are.
+/// `to`, the keys' secrets are written into files beside it. Existing files stay as they are, and
+/// after an error no new ones are there.
 int import_foreign(const ImportRequest& request, Output output);
 
 }  // namespace pando::ctl

@@ -151,12 +151,6 @@ int compare_folding(const RdataDescriptor& descriptor, ByteView a, ByteView b) n
   return compare_sizes(a, b);
 }
 
-int compare_octets(ByteView a, ByteView b) noexcept {
-  const std::size_t shorter = std::min(a.size(), b.size());
-  const int difference = shorter == 0 ? 0 : std::memcmp(a.data(), b.data(), shorter);
-  return difference != 0 ? difference : compare_sizes(a, b);
-}
-
 /// Splits RDATA text: blanks, line ends and parentheses separate words, ';' starts a comment.
 class Splitter {
  public:
@@ -267,7 +261,7 @@ std::string rdata_to_text(RRType type, ByteView rdata) {
 int compare_rdata_canonical(RRType type, ByteView a, ByteView b) noexcept {
   const RdataDescriptor* descriptor = find_descriptor(type);
   if (descriptor != nullptr && descriptor->folds) return compare_folding(*descriptor, a, b);
-  return compare_octets(a, b);
+  return compare_bytes(a, b);
 }
 
 void append_rdata_canonical(RRType type, ByteView rdata, Bytes& out) {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <iterator>
 #include <limits>
 
+#include "base/whole_number.h"
 #include "dns/text.h"
 
 namespace pando::dns {
@@ -32,9 +32,8 @@ std::string_view take_field(std::string_view& rest, char separator) noexcept {
 
 bool parse_offset(std::string_view text, std::int64_t& offset) noexcept {
   if (text.starts_with('+')) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
-  return error == std::errc() && end == text.data() + text.size() && offset >= -kMaxValue - 1 &&
-         offset <= kMaxValue;
+  offset = whole_number<std::int64_t>(text).value_or(kMaxValue + 1);
+  return offset >= -kMaxValue - 1 && offset <= kMaxValue;
 }
 
 /// `text` is the text between the braces.

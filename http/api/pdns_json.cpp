@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/whole_number.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 
@@ -24,10 +25,9 @@ constexpr std::string_view kApiVersion = "4.9.0";
 /// The octet that two hexadecimal digits say.
 std::optional<char> octet_of(std::string_view digits) {
   if (digits.size() != 2) return std::nullopt;
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value, 16);
-  if (error != std::errc() || end != digits.data() + 2) return std::nullopt;
-  return static_cast<char>(value);
+  const auto value = whole_number<unsigned>(digits, 16);
+  if (!value) return std::nullopt;
+  return static_cast<char>(*value);
 }
 
 /// Replaces `mark` and two hexadecimal digits by their octet; nothing for other digits.
@@ -106,6 +106,15 @@ json map_item(const Observed& observed, std::string_view name, std::size_t base,
   return {{"type", "MapStatisticItem"}, {"name", name}, {"value", std::move(values)}};
 }
 
+/// Seconds since the start of the oldest worker.
+std::uint64_t uptime_of(const Observed& observed) {
+  const auto now = static_cast<std::uint64_t>(std::time(nullptr));
+  std::uint64_t first = now;  // no later start counts: the clock may have been put back
+  for (const shm::SlotCopy& slot : observed.slots)
+    if (slot.alive) first = std::min(first, slot.started);
+  return now - first;
+}
+
 }  // namespace
 
 json server_json() {
@@ -152,6 +161,7 @@ json statistics_json(const Observed& observed) {
     return sum_of(observed, ipc::rcode_index(number));
   };
   json items = json::array();
+  items.push_back(item("uptime", uptime_of(observed)));  // PowerDNS-Admin needs it
   items.push_back(item("udp-queries", of(Counter::kQueriesUdp)));
   items.push_back(item("tcp-queries", of(Counter::kQueriesTcp) + of(Counter::kQueriesTls)));
   items.push_back(item("udp-answers-bytes", of(Counter::kAnswerOctetsUdp)));

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
+#include "base/whole_number.h"
 #include "dns/folded_key.h"
 #include "dns/rdata/rdata.h"
 #include "http/api/json_request.h"
@@ -35,9 +35,7 @@ Result<std::optional<std::uint32_t>> ttl_of(const json& object) {
   if (value->is_number_unsigned()) {
     ttl = value->get<std::uint64_t>();
   } else if (value->is_string()) {
-    const std::string& text = value->get_ref<const std::string&>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ttl);
-    if (error != std::errc() || end != text.data() + text.size()) ttl = kMaxTtl + 1;
+    ttl = whole_number<std::uint64_t>(value->get_ref<const std::string&>()).value_or(ttl);
   }
   if (ttl > kMaxTtl)
     return fail(Errc::kInvalid, "Key 'ttl' is no Integer from 0 to {}", kMaxTtl);

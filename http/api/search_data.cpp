@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/whole_number.h"
 #include "http/api/pdns_json.h"
 
 namespace pando::http {
@@ -97,10 +97,8 @@ Result<SearchQuery> read_search(std::string_view query) {
   search.pattern = query_value(query, "q");
   if (search.pattern.empty()) return fail(Errc::kInvalid, "Query q can't be blank");
   if (const std::string max = query_value(query, "max"); !max.empty()) {
-    const auto [end, error] = std::from_chars(max.data(), max.data() + max.size(), search.max);
-    if (error != std::errc() || end != max.data() + max.size() || search.max == 0)
-      return fail(Errc::kInvalid, "Invalid value for maximum entries");
-    search.max = std::min(search.max, kMostResults);
+    search.max = std::min(whole_number<std::size_t>(max).value_or(0), kMostResults);
+    if (search.max == 0) return fail(Errc::kInvalid, "Invalid value for maximum entries");
   }
   const std::string type = query_value(query, "object_type");
   if (!type.empty() && type != "all" && type != "zone" && type != "record" && type != "comment")

@@ -1,7 +1,6 @@
 #include "http/observe/collector.h"
 
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/steady_time.h"
@@ -14,12 +13,6 @@
 namespace pando::http {
 
 namespace {
-
-std::uint64_t coarse_seconds() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec);
-}
 
 void add_process(Observed& observed, std::string name, std::uint32_t pid) {
   if (auto facts = read_process(std::move(name), pid))

@@ -1,24 +1,16 @@
 #include "http/observe/kernel_sockets.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/whole_number.h"
 #include "http/observe/proc_file.h"
 
 namespace pando::http {
 
 namespace {
-
-template <class Number>
-std::optional<Number> number(std::string_view text, int base) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
 
 /// The next word of `line`, which is shortened; empty at its end.
 std::string_view take_word(std::string_view& line) {
@@ -32,7 +24,7 @@ std::string_view take_word(std::string_view& line) {
 std::optional<Endpoint> endpoint_of(std::string_view text) {
   const auto colon = text.find(':');
   if (colon != 8 && colon != 32) return std::nullopt;
-  const auto port = number<std::uint16_t>(text.substr(colon + 1), 16);
+  const auto port = whole_number<std::uint16_t>(text.substr(colon + 1), 16);
   if (!port) return std::nullopt;
   Endpoint endpoint;
   endpoint.port = *port;
@@ -42,7 +34,7 @@ std::optional<Endpoint> endpoint_of(std::string_view text) {
     at = 12;
   }
   for (std::size_t i = 0; i < colon; i += 8, at += 4) {
-    const auto word = number<std::uint32_t>(text.substr(i, 8), 16);
+    const auto word = whole_number<std::uint32_t>(text.substr(i, 8), 16);
     if (!word) return std::nullopt;
     std::memcpy(endpoint.address.octets.data() + at, &*word, sizeof *word);
   }
@@ -69,8 +61,8 @@ std::optional<Row> row_of(std::string_view line) {
   constexpr int kWordsBehindQueues = 8;
   const auto colon = queues.find(':');
   if (!local || rest != kWordsBehindQueues || colon == queues.npos) return std::nullopt;
-  const auto queued = number<std::uint64_t>(queues.substr(colon + 1), 16);
-  const auto drops = number<std::uint64_t>(last, 10);
+  const auto queued = whole_number<std::uint64_t>(queues.substr(colon + 1), 16);
+  const auto drops = whole_number<std::uint64_t>(last);
   if (!queued || !drops) return std::nullopt;
   return Row{*local, *queued, *drops};
 }

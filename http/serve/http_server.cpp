@@ -14,6 +14,7 @@
 #include <list>
 #include <type_traits>
 
+#include "http/serve/request_header.h"
 #include "http/serve/request_rate.h"
 #include "ipc/log.h"
 
@@ -40,71 +41,9 @@ class Connection {
   std::list<std::weak_ptr<Connection>>::iterator place;
 };
 
-using Message = wire::request<wire::string_body>;
-
-/// RFC 9112 §3.2.2: a target may be a whole URL, as clients of proxies send it. Takes scheme and
-/// authority off, and gives the authority; none in a target of another form.
-std::optional<std::string> take_authority(std::string& target) {
-  for (const beast::string_view scheme :
-       {beast::string_view("http://"), beast::string_view("https://")}) {
-    if (!beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
-    const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
-    std::string authority = target.substr(scheme.size(), end - scheme.size());
-    target.erase(0, end);
-    if (!target.starts_with('/')) target.insert(0, "/");
-    return authority;
-  }
-  return std::nullopt;
-}
-
-/// All but the body.
-Request header_of(const Message& message) {
-  const auto field = [&message](std::string_view name) {
-    return std::string(message[beast::string_view(name.data(), name.size())]);
-  };
-  Request request;
-  request.method = std::string(message.method_string());
-  std::string target(message.target());
-  const auto authority = take_authority(target);
-  const auto question = target.find('?');
-  if (question != std::string::npos) request.query = target.substr(question + 1);
-  request.path = target.substr(0, question);
-  request.authorization = field("Authorization");
-  request.api_key = field("X-API-Key");
-  request.accept = field("Accept");
-  request.host = authority.value_or(field("Host"));
-  return request;
-}
-
-/// The refusal of a header that leaves open whom the request is for, or where it ends.
-std::optional<Response> refusal(const Message& header) {
-  const auto hosts = header.count(wire::field::host);
-  if (hosts > 1 || (hosts == 0 && header.version() >= 11))  // RFC 9112 §3.2
-    return text_response(400, "one Host field is needed");
-  const auto codings = header.count(wire::field::transfer_encoding);
-  if (codings == 0) return std::nullopt;
-  if (header.version() < 11)  // RFC 9112 §6.1
-    return text_response(400, "HTTP/1.0 has no Transfer-Encoding");
-  if (codings > 1 || !beast::iequals(header[wire::field::transfer_encoding], "chunked"))
-    return text_response(501, "of transfer codings only chunked is known");
-  return std::nullopt;
-}
-
 /// Methods that change nothing (RFC 9110 §9.2.1).
 bool is_safe(const Request& request) {
   return request.method == "GET" || request.method == "HEAD";
-}
-
-/// The answer to a request that could not be read; none when the connection is broken, or slow.
-std::optional<Response> refusal(const error_code& error) {
-  if (error == wire::error::header_limit || error == wire::error::buffer_overflow)
-    return text_response(431, "header fields too large");
-  if (error == wire::error::body_limit) return text_response(413, "body too large");
-  const bool malformed = error.category() == make_error_code(wire::error::bad_target).category();
-  const bool ended =
-      error == wire::error::end_of_stream || error == wire::error::partial_message;
-  if (malformed && !ended) return text_response(400, "malformed request");
-  return std::nullopt;
 }
 
 }  // namespace
@@ -227,7 +166,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   /// The client's rights decide how much is read: a body is in memory before it is looked at.
   void header_done() {
-    if (const auto refused = refusal(parser_->get())) return refuse(*refused);
+    if (const auto refused = header_refusal(parser_->get())) return refuse(*refused);
     const auto& may_send_much = server_.handlers.may_send_much;
     const bool large =
         parser_->chunked() || parser_->content_length().value_or(0) > server_.limits.body_bytes;
@@ -277,7 +216,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     tcp_layer().expires_never();
     if (error) {
       keep_alive_ = false;
-      const auto response = refusal(error);
+      const auto response = error_refusal(error);
       if (response) return send(*response);
       return finish();
     }

@@ -16,11 +16,6 @@ constexpr std::size_t kCheckAt = 28;                 // in the record header
 constexpr std::size_t kChecksumAt = 32;              // in the record header
 constexpr std::size_t kHeaderChecksumAt = 56;        // in the segment header
 
-void append_be64(Bytes& out, std::uint64_t value) {
-  append_be32(out, static_cast<std::uint32_t>(value >> 32));
-  append_be32(out, static_cast<std::uint32_t>(value));
-}
-
 /// Checksum of the header's fields before the checksum. It proves a record's length without the
 /// record's body, which may be damaged or absent.
 std::uint32_t frame_check(const std::uint8_t* header) noexcept {

@@ -1,14 +1,13 @@
 #include "manager/net/frame_stream_handshake.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <array>
 #include <asio/post.hpp>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "base/unix_socket.h"
 #include "ipc/frame_stream.h"
 
 namespace pando::manager {
@@ -45,21 +44,13 @@ void FrameStreamHandshake::cancel() noexcept {
   deadline_.cancel();
 }
 
-/// A Unix socket connects at once or not at all: with a full queue the error is EAGAIN.
 Status FrameStreamHandshake::connect(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return fail(Errc::kInvalid, "the path is too long for a socket");
-  std::memcpy(address.sun_path, path.data(), path.size());
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) return fail_errno("socket");
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return fail_errno("connect");
+  auto socket = connect_unix_stream(path);
+  if (!socket) return pass(socket);
   asio::error_code error;
-  stream_.assign(socket.get(), error);
+  stream_.assign(socket->get(), error);
   if (error) return fail(Errc::kIo, "the connection cannot be watched: {}", error.message());
-  [[maybe_unused]] const int owned_by_asio_now = socket.release();
+  [[maybe_unused]] const int owned_by_asio_now = socket->release();
   return {};
 }
 

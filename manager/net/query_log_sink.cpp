@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/pause_point.h"
+#include "base/unix_socket.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -75,17 +74,9 @@ Status QueryLogSink::open_file() {
 }
 
 Status QueryLogSink::connect() {
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) return fail_errno("socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (target_.path.size() >= sizeof address.sun_path)
-    return fail(Errc::kInvalid, "the path is too long for a socket");
-  std::memcpy(address.sun_path, target_.path.data(), target_.path.size());
-  // A Unix socket connects at once or not at all.
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return fail_errno("connect");
-  fd_ = std::move(socket);
+  auto socket = connect_unix_stream(target_.path);
+  if (!socket) return pass(socket);
+  fd_ = std::move(*socket);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/notify/notify_out.h"
@@ -21,12 +22,6 @@ constexpr std::size_t kBacklogSlice = 4096;
 /// The backlog is taken up only when the queue is nearly empty, so that new changes find room in
 /// the queue.
 constexpr std::size_t kFewWaiting = 64;
-
-std::uint64_t now_milliseconds() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
 
 std::string target_key(const config::Remote& remote, const Endpoint& address) {
   return fmt::format("{} {}", to_text(address), remote.key ? to_text(remote.key->folded()) : "-");
@@ -136,7 +131,7 @@ void Notifier::zone_changed(const dns::Name& zone) {
   const config::ZoneOptions& options = *zones[*index].options;
   if (options.notify.empty()) return;
   const std::uint64_t due =
-      now_milliseconds() + static_cast<std::uint64_t>(options.notify_delay.count());
+      steady_milliseconds() + static_cast<std::uint64_t>(options.notify_delay.count());
   for_each_target(options, [&](Target& target) { put(target, zone, *index, due); });
   run_soon();
 }
@@ -158,7 +153,7 @@ void Notifier::run_soon() {
 }
 
 void Notifier::run_due() {
-  const std::uint64_t now = now_milliseconds();
+  const std::uint64_t now = steady_milliseconds();
   bool more_backlog = false;
   for (const auto& [key, target] : targets_) {
     more_backlog = refill(*target, now) || more_backlog;
@@ -260,7 +255,7 @@ void Notifier::finished(const std::shared_ptr<Attempt>& attempt, const Result<dn
   --running_;
   --attempt->target->running;
   NotifyQueue& queue = attempt->target->queue;
-  const std::uint64_t now = now_milliseconds();
+  const std::uint64_t now = steady_milliseconds();
   const bool final = result && !asks_to_come_again(*result);
   const bool good = result && *result == dns::Rcode::kNoError;
   NotifyQueue::Outcome outcome{attempt->serial, unix_seconds(),

@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <vector>
+
+#include "base/whole_number.h"
 
 namespace pando::manager {
 
@@ -56,14 +57,6 @@ std::string value_of(const std::vector<std::string>& words, const std::string& o
   return {};
 }
 
-template <class Number>
-std::optional<Number> number_in(const std::string& text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool same_directory(const std::string& one, const std::string& other) {
   std::error_code ignored;
   return one == other || std::filesystem::equivalent(one, other, ignored);
@@ -105,9 +98,9 @@ std::vector<FoundWorker> find_workers(const WorkerSearch& search) {
   std::vector<FoundWorker> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const auto pid = number_in<pid_t>(entry.path().filename().string());
+    const auto pid = whole_number<pid_t>(entry.path().filename().string());
     if (!pid || !may_be_worker(*pid, search.worker_uid) || name_of(*pid) != kWorkerName) continue;
-    const auto slot = number_in<std::uint32_t>(value_of(words_of(*pid), "--slot"));
+    const auto slot = whole_number<std::uint32_t>(value_of(words_of(*pid), "--slot"));
     auto process = slot ? find_worker(*pid, *slot, search) : std::nullopt;
     if (process) found.push_back({*slot, std::move(*process)});
   }

@@ -259,6 +259,15 @@ bool has_ended(const Fd& pidfd) noexcept {
   return ::poll(&ended, 1, 0) != 0;
 }
 
+std::string reap(int pidfd) {
+  siginfo_t info{};
+  if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
+               WEXITED | WNOHANG) != 0 ||
+      info.si_pid == 0)
+    return "unknown";
+  return fmt::format("{} {}", info.si_code == CLD_EXITED ? "exit" : "signal", info.si_status);
+}
+
 std::string worker_binary(const std::string& configured) {
   if (!configured.empty()) return configured;
   char path[4096];
@@ -354,6 +363,12 @@ Status Launcher::signal(int pidfd, int signal_number) const {
   auto answer = ask(request, {pidfd});
   if (!answer) return pass(answer);
   return {};
+}
+
+Status kill_process(int pidfd, const Launcher* launcher) {
+  if (::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0) return {};
+  if (launcher == nullptr) return fail_errno("pidfd_send_signal");
+  return launcher->signal(pidfd, SIGKILL);
 }
 
 int run_launcher(int socket) {

@@ -24,6 +24,9 @@ struct Child {
   Fd pidfd;
 };
 [[nodiscard]] bool has_ended(const Fd& pidfd) noexcept;
+/// How an ended process ended, as "exit 0" or "signal 9"; "unknown" when it is not our child. Reaps
+/// the process.
+[[nodiscard]] std::string reap(int pidfd);
 
 /// How to start one worker.
 struct WorkerCommand {
@@ -77,6 +80,9 @@ class Launcher {
   /// An answer belongs to the request before it.
   std::unique_ptr<std::mutex> one_at_a_time_ = std::make_unique<std::mutex>();
 };
+
+/// Kills the process, by the launcher where this process may not; `launcher` may be null.
+Status kill_process(int pidfd, const Launcher* launcher);
 
 /// Body of `pando-manager --launcher FD`; call it first thing in main when the option is there.
 /// Gives the exit code when the manager has closed its end. Workers live on.

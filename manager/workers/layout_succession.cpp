@@ -71,7 +71,7 @@ void LayoutSuccession::drop_unidentified(pid_t pid) {
 /// A unit may start a worker while there is no manager; then no page names that worker.
 void LayoutSuccession::is_of_our_layout(std::uint32_t number, pid_t pid) {
   const Record* record = find(number);
-  if (record != nullptr && record->pid == pid) records_.erase(number);
+  if (record != nullptr && record->process.pid() == pid) records_.erase(number);
   drop_unidentified(pid);
 }
 
@@ -95,7 +95,7 @@ bool LayoutSuccession::is_awaited(std::uint32_t number) const {
 
 std::optional<std::uint32_t> LayoutSuccession::slot_of(pid_t process) const {
   for (const auto& [number, record] : records_)
-    if (record.pid == process) return number;
+    if (record.process.pid() == process) return number;
   return std::nullopt;
 }
 
@@ -113,15 +113,13 @@ bool LayoutSuccession::connection_lost(const WorkerLink* link) {
 }
 
 LayoutSuccession::Record& LayoutSuccession::follow(std::uint32_t number, Child process) {
+  const pid_t pid = process.pid;
   records_.erase(number);
-  Record& record = records_.try_emplace(number, table_.io()).first->second;
-  record.pid = process.pid;
-  record.process.emplace(table_.io(), process.pidfd.release());
-  record.process->async_wait(asio::posix::descriptor_base::wait_read,
-                             table_.guarded([this, number, pid = process.pid] {
-                               const Record* left = find(number);
-                               if (left != nullptr && left->pid == pid) worker_ended(number);
-                             }));
+  Record& record = records_.try_emplace(number, table_.io(), std::move(process)).first->second;
+  record.process.on_end(table_.guarded([this, number, pid] {
+    const Record* left = find(number);
+    if (left != nullptr && left->process.pid() == pid) worker_ended(number);
+  }));
   return record;
 }
 
@@ -144,7 +142,7 @@ void LayoutSuccession::await_workers() {
     const WorkerSlot& slot = table_.at(found.slot);
     if (slot.process && slot.pid == found.process.pid) continue;
     const Record* record = find(found.slot);
-    if (record != nullptr && record->pid == found.process.pid) continue;
+    if (record != nullptr && record->process.pid() == found.process.pid) continue;
     await_hello(found.slot, follow(found.slot, std::move(found.process)));
   }
 }
@@ -155,7 +153,7 @@ void LayoutSuccession::await_hello(std::uint32_t number, Record& record) {
   record.step.async_wait(table_.guarded([this, number] {
     Record* late = find(number);
     if (late == nullptr || !std::exchange(late->awaited, false)) return;
-    log::warning("worker_silent", "slot", number, "pid", late->pid);
+    log::warning("worker_silent", "slot", number, "pid", late->process.pid());
     calls_.settle();
     succeed(table_.at(number));
   }));
@@ -176,7 +174,7 @@ Status LayoutSuccession::greet(const std::shared_ptr<WorkerLink>& link, const ip
   }
   WorkerSlot& slot = table_.at(hello.slot);
   Record* record = find(hello.slot);
-  if (record == nullptr || record->pid != peer.pid)
+  if (record == nullptr || record->process.pid() != peer.pid)
     record = &follow(hello.slot, {peer.pid, Fd(::fcntl(peer.pidfd.get(), F_DUPFD_CLOEXEC, 0))});
   record->link = link;
   record->awaited = false;
@@ -217,21 +215,21 @@ void LayoutSuccession::await_attachment(WorkerSlot& slot) {
 void LayoutSuccession::stop(WorkerSlot& slot) {
   Record* record = find(slot.number);
   if (record == nullptr) return;
-  log::info("worker_succeeded", "slot", slot.number, "old", record->pid, "pid", slot.pid);
-  if (!record->link) return calls_.kill(slot, *record->process);
+  log::info("worker_succeeded", "slot", slot.number, "old", record->process.pid(), "pid", slot.pid);
+  if (!record->link) return calls_.kill(slot.number, record->process);
   record->link->stop(options_.stop_grace_ms);
   record = find(slot.number);  // the message may have ended the connection
   if (record == nullptr) return;
   record->step.expires_after(options_.stop_time());
   record->step.async_wait(table_.guarded([this, number = slot.number] {
     Record* late = find(number);
-    if (late != nullptr) calls_.kill(table_.at(number), *late->process);
+    if (late != nullptr) calls_.kill(number, late->process);
   }));
 }
 
 void LayoutSuccession::worker_ended(std::uint32_t number) {
   const Record* record = find(number);
-  log::info("worker_ended", "slot", number, "pid", record->pid, "how",
+  log::info("worker_ended", "slot", number, "pid", record->process.pid(), "how",
             "followed by another build's");
   if (record->link) record->link->close();
   records_.erase(number);

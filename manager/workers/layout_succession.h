@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "base/result.h"
 #include "manager/workers/adopted_worker.h"
 #include "manager/workers/socket_handover.h"
+#include "manager/workers/watched_process.h"
 #include "manager/workers/worker_admission.h"
 #include "manager/workers/worker_pool_options.h"
 #include "manager/workers/worker_table.h"
@@ -42,7 +42,7 @@ class LayoutSuccession {
     std::function<void()> settle;
     std::function<void(WorkerSlot&)> launch;  ///< starts a worker of ours
     std::function<void(WorkerSlot&)> drain;   ///< ends the slot
-    std::function<void(const WorkerSlot&, asio::posix::stream_descriptor& process)> kill;
+    std::function<void(std::uint32_t slot, WatchedProcess&)> kill;
     /// The slot's previous-layout worker has ended and is forgotten.
     std::function<void(WorkerSlot&)> ended;
   };
@@ -87,9 +87,8 @@ class LayoutSuccession {
  private:
   /// A worker of another layout that serves the slot's sockets until a worker of ours does.
   struct Record {
-    explicit Record(asio::io_context& io) : step(io) {}
-    pid_t pid = 0;
-    std::optional<asio::posix::stream_descriptor> process;
+    Record(asio::io_context& io, Child child) : process(io, std::move(child)), step(io) {}
+    WatchedProcess process;
     std::shared_ptr<WorkerLink> link;  ///< null: it has not said Hello yet
     bool awaited = false;              ///< it has not said Hello yet and is waited for
     asio::steady_timer step;           ///< its next step: Hello's deadline, a look, stop's deadline

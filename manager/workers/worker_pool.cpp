@@ -8,6 +8,7 @@
 #include "manager/workers/socket_handover.h"
 #include "manager/workers/worker_admission.h"
 #include "manager/workers/worker_connections.h"
+#include "manager/workers/worker_processes.h"
 #include "manager/workers/worker_supervisor.h"
 
 namespace pando::manager {
@@ -25,7 +26,8 @@ struct WorkerPool::Parts {
                   options.layout, ::geteuid(), options.worker_uid),
         handover(table, listeners, [this](std::uint32_t slot) { supervisor.close_slot(slot); }),
         succession(table, slots, handover, admission, options, succession_calls()),
-        supervisor(table, slots, listeners, launcher, options, handover, succession,
+        processes(io, slots, launcher, options),
+        supervisor(table, slots, listeners, processes, options, handover, succession,
                    supervisor_calls()),
         dnstap(io, options.dnstap, dnstap_calls()),
         query_log(options.query_log, query_log_calls()),
@@ -48,8 +50,8 @@ struct WorkerPool::Parts {
     calls.settle = [this] { supervisor.settle_if_complete(); };
     calls.launch = [this](WorkerSlot& slot) { supervisor.launch(slot); };
     calls.drain = [this](WorkerSlot& slot) { supervisor.drain(slot); };
-    calls.kill = [this](const WorkerSlot& slot, asio::posix::stream_descriptor& process) {
-      supervisor.kill_process(slot, process);
+    calls.kill = [this](std::uint32_t slot, WatchedProcess& process) {
+      processes.kill(slot, process);
     };
     calls.ended = [this](WorkerSlot& slot) { supervisor.previous_layout_worker_ended(slot); };
     return calls;
@@ -57,8 +59,7 @@ struct WorkerPool::Parts {
   DnstapLender::Calls dnstap_calls() {
     DnstapLender::Calls calls;
     calls.tell = [this](std::uint32_t number, const ipc::Dnstap& what, Fd stream) {
-      const WorkerSlot* slot = table.find(number);
-      const auto link = slot != nullptr ? slot->link : nullptr;
+      const auto link = link_of(number);
       if (link) link->send_dnstap(what, std::move(stream));
       return link != nullptr;
     };
@@ -68,8 +69,7 @@ struct WorkerPool::Parts {
   QueryLogLender::Calls query_log_calls() {
     QueryLogLender::Calls calls;
     calls.tell = [this](std::uint32_t number, const ipc::QueryLog& what, Fd stream) {
-      const WorkerSlot* slot = table.find(number);
-      const auto link = slot != nullptr ? slot->link : nullptr;
+      const auto link = link_of(number);
       if (link) link->send_query_log(what, std::move(stream));
       return link != nullptr;
     };
@@ -80,14 +80,12 @@ struct WorkerPool::Parts {
     XdpLender::Calls calls;
     calls.serve = [this](std::uint32_t number, const ipc::ServeXdp& what,
                          std::vector<Fd> descriptors) {
-      const WorkerSlot* slot = table.find(number);
-      const auto link = slot != nullptr ? slot->link : nullptr;
+      const auto link = link_of(number);
       if (link) link->tell(what, std::move(descriptors));
       return link != nullptr;
     };
     calls.close = [this](std::uint32_t number, const ipc::CloseXdp& what) {
-      const WorkerSlot* slot = table.find(number);
-      const auto link = slot != nullptr ? slot->link : nullptr;
+      const auto link = link_of(number);
       if (link) link->tell(what);
     };
     calls.slots = [this] {
@@ -98,6 +96,10 @@ struct WorkerPool::Parts {
     };
     calls.serving = [this] { return serving(); };
     return calls;
+  }
+  [[nodiscard]] std::shared_ptr<WorkerLink> link_of(std::uint32_t number) {
+    const WorkerSlot* slot = table.find(number);
+    return slot != nullptr ? slot->link : nullptr;
   }
   /// The slots whose workers serve.
   [[nodiscard]] std::vector<std::uint32_t> serving() {
@@ -124,6 +126,7 @@ struct WorkerPool::Parts {
   WorkerAdmission admission;
   SocketHandover handover;
   LayoutSuccession succession;
+  WorkerProcesses processes;
   WorkerSupervisor supervisor;
   DnstapLender dnstap;
   QueryLogLender query_log;
@@ -196,7 +199,7 @@ bool WorkerPool::have_own_user() const noexcept {
 std::vector<WorkerStatus> WorkerPool::status() const {
   std::vector<WorkerStatus> list;
   for (const auto& [number, slot] : parts_->table.slots())
-    list.push_back({number, slot.state, slot.pid, slot.adopted, slot.restarts,
+    list.push_back({number, slot.state, slot.pid, slot.adopted, slot.restarts.count(),
                     slot.greeted ? slot.build : ""});
   return list;
 }

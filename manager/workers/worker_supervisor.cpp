@@ -1,20 +1,13 @@
 #include "manager/workers/worker_supervisor.h"
 
-#include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <fcntl.h>
 #include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
+#include <fcntl.h>
+
 #include "base/crash_point.h"
 #include "ipc/log.h"
-#include "manager/workers/adopted_worker.h"
-#include "manager/workers/restart_pause.h"
 
 namespace pando::manager {
 
@@ -25,62 +18,56 @@ using std::chrono::seconds;
 
 constexpr auto kTick = seconds(1);
 
-WorkerSearch search_of(const WorkerPoolOptions& options) {
-  return {options.run_directory, options.worker_uid};
-}
-
-/// The `index`-th processor this process may use, counted round.
-std::uint32_t processor(std::uint32_t index) {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 0;
-  const auto usable = static_cast<std::uint32_t>(CPU_COUNT(&set));
-  std::uint32_t skip = usable == 0 ? 0 : index % usable;
-  for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set) && skip-- == 0) return cpu;
-  return 0;
-}
-
-/// How the process ended; "unknown" when it is not our child.
-std::string reap(int pidfd) {
-  siginfo_t info{};
-  if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
-               WEXITED | WNOHANG) != 0 ||
-      info.si_pid == 0)
-    return "unknown";
-  if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
-  return fmt::format("signal {}", info.si_status);
-}
-
-/// After the end of the slot's process.
-void clear_page(shm::SlotTable& slots, std::uint32_t number) {
-  if (slots.alive(number)) {
-    // Its process is known to have ended, so nobody reads by its pins.
-    const auto replaced = slots.replace(number);
-    log::error("slot_left_open", "slot", number, "error", replaced ? "" : replaced.error().text);
-  } else if (!slots.intact(number)) {
-    slots.remove(number);
-  } else {
-    slots.clear(number);
-  }
-  // Another process may get its pid.
-  if (auto* page = slots.page(number)) page->pid = 0;
-}
-
 }  // namespace
 
 WorkerSupervisor::WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
-                                   const Launcher* launcher, const WorkerPoolOptions& options,
+                                   WorkerProcesses& processes, const WorkerPoolOptions& options,
                                    SocketHandover& handover, LayoutSuccession& succession,
                                    Calls calls)
     : table_(table),
       slots_(slots),
       listeners_(listeners),
-      launcher_(launcher),
+      processes_(processes),
       options_(options),
       handover_(handover),
       succession_(succession),
       calls_(std::move(calls)),
+      readers_(slots),
       tick_timer_(table.io()) {}
+
+// Facts
+// -------------------------------------------------------------------------------------------
+
+SlotFacts WorkerSupervisor::facts_of(const WorkerSlot& slot) const {
+  return {.number = slot.number,
+          .state = slot.state,
+          .has_process = slot.process.has_value(),
+          .connected = slot.link != nullptr,
+          .awaited = slot.awaited,
+          .lost = slot.lost,
+          .previous_layout = succession_.serves(slot.number),
+          .previous_layout_awaited = succession_.is_awaited(slot.number),
+          .closes = handover_.is_ending(slot.number),
+          .next_step = slot.step.expiry()};
+}
+
+std::vector<SlotFacts> WorkerSupervisor::facts() const {
+  std::vector<SlotFacts> all;
+  for (const auto& [number, slot] : std::as_const(table_).slots()) all.push_back(facts_of(slot));
+  return all;
+}
+
+/// The slot's next step by time, instead of the one before. A slot that has gone, or has another
+/// process by then, takes none.
+void WorkerSupervisor::step_after(WorkerSlot& slot, milliseconds pause,
+                                  std::function<void(WorkerSlot&)> step) {
+  slot.step.expires_after(pause);
+  slot.step.async_wait(
+      table_.guarded([this, number = slot.number, pid = slot.pid, step = std::move(step)] {
+        WorkerSlot* found = table_.find(number);
+        if (found != nullptr && found->pid == pid) step(*found);
+      }));
+}
 
 // The number of workers
 // --------------------------------------------------------------------------------
@@ -103,8 +90,7 @@ Status WorkerSupervisor::start(std::uint32_t count) {
 
 void WorkerSupervisor::settle_if_complete() {
   if (!table_.phase.started || table_.phase.settled) return;
-  for (const auto& [number, slot] : table_.slots())
-    if (slot.awaited || succession_.is_awaited(number)) return;
+  if (!none_awaited(facts())) return;
   table_.phase.settled = true;
   for (auto& [number, slot] : table_.slots()) {
     const bool leaving = slot.state == WorkerSlot::State::kDraining;
@@ -118,43 +104,22 @@ void WorkerSupervisor::settle_if_complete() {
   fill_vacant_slots();
 }
 
-/// Nothing is in the slot, and nothing is under way that would bring a worker or end the slot.
-bool WorkerSupervisor::is_vacant(const WorkerSlot& slot) const {
-  return !slot.process && !slot.link && !slot.awaited && !slot.lost &&
-         !succession_.serves(slot.number) &&
-         slot.step.expiry() <= std::chrono::steady_clock::now() &&
-         !(slot.state == WorkerSlot::State::kDraining && handover_.is_ending(slot.number));
-}
-
-/// The rule that no order of events may break: a wanted slot without a process gets one, a leaving
-/// slot without a process ends.
 void WorkerSupervisor::fill_vacant_slots() {
   if (!table_.phase.settled || table_.phase.stopping) return;
-  std::vector<std::uint32_t> vacant;
-  for (const auto& [number, slot] : table_.slots())
-    if (is_vacant(slot)) vacant.push_back(number);
-  for (const auto number : vacant) {
-    WorkerSlot* slot = table_.find(number);
+  for (const SlotFacts& before : facts()) {
+    WorkerSlot* slot = table_.find(before.number);
     if (slot == nullptr) continue;
-    if (slot->state == WorkerSlot::State::kDraining)
-      tell_to_stop(*slot);
-    else if (!options_.external)
-      launch(*slot);
+    const auto need = need_of(before, std::chrono::steady_clock::now(), options_.external);
+    if (need == SlotNeed::kEnd) tell_to_stop(*slot);
+    if (need == SlotNeed::kWorker) launch(*slot);
   }
 }
 
 void WorkerSupervisor::set_count(std::uint32_t count) {
-  std::uint32_t have = table_.count();
-  for (; have < count; ++have)
+  for (std::uint32_t have = table_.count(); have < count; ++have)
     if (auto added = add(); !added)
       return log::error("worker_not_added", "error", added.error().text);
-  std::vector<std::uint32_t> surplus;
-  for (auto it = table_.slots().rbegin(); it != table_.slots().rend() && have > count; ++it) {
-    if (it->second.state == WorkerSlot::State::kDraining) continue;
-    surplus.push_back(it->first);
-    --have;
-  }
-  for (const auto number : surplus) drain(table_.at(number));
+  for (const auto number : surplus_slots(facts(), count)) drain(table_.at(number));
 }
 
 Result<std::uint32_t> WorkerSupervisor::add() {
@@ -186,15 +151,13 @@ void WorkerSupervisor::launch(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kStarting;
   slot.greeted = slot.adopted = slot.told_to_stop = false;
   handover_.set_known(slot.number, {});
-  slot.started = std::chrono::steady_clock::now();
+  slot.restarts.process_started(std::chrono::steady_clock::now());
   // A connection that was opened before now is not the new process's, even if that process gets the
   // pid of an old one.
   calls_.accept_waiting();
   // A reader that nobody knows would share the slot's page with the new worker.
   if (slots_.alive(slot.number)) return give_up(slot);
-  auto page = slots_.add(slot.number);
-  crash_point("worker-page-made");
-  auto child = page ? spawn(slot.number) : Result<Child>(pass(page));
+  auto child = processes_.start(slot.number);
   if (!child) {
     log::error("worker_start_failed", "slot", slot.number, "error", child.error().text);
     await_next_worker(slot);
@@ -204,39 +167,22 @@ void WorkerSupervisor::launch(WorkerSlot& slot) {
   log::info("worker_started", "slot", slot.number, "pid", child->pid);
   watch(slot, std::move(*child));
   crash_point("worker-recorded");
-  slot.step.expires_after(options_.hello_time);
-  slot.step.async_wait(table_.guarded([this, number = slot.number] {
-    WorkerSlot& late = table_.at(number);
-    if (late.greeted) return;
-    log::error("worker_silent", "slot", number, "pid", late.pid);
-    end_process(late);
-  }));
-}
-
-Result<Child> WorkerSupervisor::spawn(std::uint32_t number) {
-  std::optional<std::uint32_t> cpu;
-  if (options_.cpu_affinity) cpu = processor(number);
-  if (launcher_ != nullptr) return launcher_->spawn(number, cpu);
-  return spawn_worker({options_.worker_binary, options_.run_directory, options_.worker_user},
-                      number, cpu);
+  step_after(slot, options_.hello_time, [this](WorkerSlot& late) { end_if_silent(late); });
 }
 
 void WorkerSupervisor::watch(WorkerSlot& slot, Child child) {
   slot.pid = child.pid;
-  // From now on the next manager knows of this process, attached or not.
-  if (auto page = slots_.add(slot.number)) (*page)->pid = static_cast<std::uint32_t>(child.pid);
-  slot.process.emplace(table_.io(), child.pidfd.release());
-  slot.process->async_wait(asio::posix::descriptor_base::wait_read,
-                           table_.guarded([this, number = slot.number, pid = slot.pid] {
-                             WorkerSlot& gone = table_.at(number);
-                             if (gone.process && gone.pid == pid) ended(gone);
-                           }));
+  slot.process.emplace(processes_.watch(slot.number, std::move(child)));
+  slot.process->on_end(table_.guarded([this, number = slot.number, pid = slot.pid] {
+    WorkerSlot& gone = table_.at(number);
+    if (gone.process && gone.pid == pid) ended(gone);
+  }));
 }
 
 WorkerAdmission::Place WorkerSupervisor::place_of(std::uint32_t number) {
   const WorkerSlot* slot = table_.find(number);
   if (slot != nullptr && slot->process) return {slot->pid, 0};
-  const auto recorded = recorded_worker(slots_, number, search_of(options_));
+  const auto recorded = processes_.recorded(number);
   return {0, recorded ? recorded->pid : 0};
 }
 
@@ -256,27 +202,28 @@ void WorkerSupervisor::worker_came(WorkerSlot& slot, const std::shared_ptr<Worke
 /// The worker serves on without a manager, but gets no keys and no sockets.
 void WorkerSupervisor::connection_lost(WorkerSlot& slot) {
   if (!slot.process || slot.state == WorkerSlot::State::kDraining || table_.phase.stopping) return;
-  slot.step.expires_after(options_.hello_time);
-  slot.step.async_wait(table_.guarded([this, number = slot.number, pid = slot.pid] {
-    WorkerSlot* late = table_.find(number);
-    if (late == nullptr || late->link || !late->process || late->pid != pid) return;
-    log::error("worker_silent", "slot", number, "pid", pid);
-    end_process(*late);
-  }));
+  step_after(slot, options_.hello_time, [this](WorkerSlot& late) { end_if_silent(late); });
+}
+
+/// A process that has no connection by now does not answer.
+void WorkerSupervisor::end_if_silent(WorkerSlot& slot) {
+  if (slot.link || !slot.process) return;
+  log::error("worker_silent", "slot", slot.number, "pid", slot.pid);
+  end_process(slot);
 }
 
 /// The process in `slot` has ended: the kernel has dropped its locks and closed its descriptors.
 void WorkerSupervisor::ended(WorkerSlot& slot) {
-  const std::string how = reap(slot.process->native_handle());
+  const std::string how = slot.process->reap();
   log::info("worker_ended", "slot", slot.number, "pid", slot.pid, "how", how);
   slot.process.reset();
   slot.lost = false;
   slot.attached = slot.keeps_store = false;
-  slot.pins = PinWatch();
+  readers_.forget(slot.number);
   slot.step.expires_at(std::chrono::steady_clock::time_point::min());
   if (slot.link) slot.link->close();
   slot.link.reset();
-  clear_page(slots_, slot.number);
+  processes_.clear_page(slot.number);
   handover_.replace_impaired(slot.number);
   handover_.worker_lost(slot.number);
   if (calls_.pins_cleared) calls_.pins_cleared();
@@ -287,13 +234,24 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
     if (!succession_.serves(slot.number)) forget(slot.number);
     return finish_stop_if_empty();
   }
-  if (slot.awaited) return adopted_worker_gone(slot);
-  if (slot.state == WorkerSlot::State::kDraining) {
+  vacated(slot);
+}
+
+/// Nobody is in the slot any more.
+void WorkerSupervisor::vacated(WorkerSlot& slot) {
+  const auto next =
+      after_end(facts_of(slot), !listeners_.of(slot.number).empty(), options_.external);
+  const bool was_awaited = std::exchange(slot.awaited, false);
+  if (next == AfterEnd::kRetire) {
     hasten_if_none_lives();
-    return handover_.retire(slot);
+    handover_.retire(slot);
+  } else if (next == AfterEnd::kForget) {
+    forget(slot.number);
+  } else {
+    await_next_worker(slot);
+    if (next == AfterEnd::kRestart) retry_later(slot);
   }
-  await_next_worker(slot);
-  if (!options_.external) retry_later(slot);
+  if (was_awaited) settle_if_complete();
 }
 
 void WorkerSupervisor::await_next_worker(WorkerSlot& slot) {
@@ -303,35 +261,23 @@ void WorkerSupervisor::await_next_worker(WorkerSlot& slot) {
 }
 
 void WorkerSupervisor::retry_later(WorkerSlot& slot) {
-  const RestartPause::Life life{slot.greeted, slot.restarts == 0, slot.started,
-                                std::chrono::steady_clock::now()};
-  slot.backoff = RestartPause::backoff(slot.backoff, life);
-  ++slot.restarts;
   const bool others_serve = table_.other_serving(slot) != nullptr;
-  launch_after(slot, RestartPause::wait(slot.backoff, life, others_serve));
+  launch_after(slot, slot.restarts.process_ended(slot.greeted, std::chrono::steady_clock::now(),
+                                                 others_serve));
 }
 
 void WorkerSupervisor::launch_after(WorkerSlot& slot, milliseconds pause) {
   slot.state = WorkerSlot::State::kDead;
-  slot.step.expires_after(pause);
-  slot.step.async_wait(table_.guarded([this, number = slot.number] {
-    WorkerSlot& again = table_.at(number);
+  step_after(slot, pause, [this](WorkerSlot& again) {
     if (again.state == WorkerSlot::State::kDead && !again.process) launch(again);
-  }));
+  });
 }
 
-/// A slot's back-off was chosen while others served.
 void WorkerSupervisor::hasten_if_none_lives() {
   if (options_.external || table_.phase.stopping) return;
-  WorkerSlot* next = nullptr;
-  for (auto& [number, slot] : table_.slots()) {
-    if (slot.state == WorkerSlot::State::kDraining) continue;
-    if (slot.process || succession_.serves(number)) return;
-    if (slot.state != WorkerSlot::State::kDead) continue;
-    if (next == nullptr || slot.step.expiry() < next->step.expiry()) next = &slot;
-  }
   const auto soon = std::chrono::steady_clock::now() + RestartPause::kFirst;
-  if (next != nullptr && next->step.expiry() > soon) launch_after(*next, RestartPause::kFirst);
+  if (const auto next = slot_to_hasten(facts(), soon))
+    launch_after(table_.at(*next), RestartPause::kFirst);
 }
 
 void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
@@ -353,7 +299,7 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
 /// Workers of the last manager come by themselves: they are waited for.
 void WorkerSupervisor::await_adopted_workers() {
   for (const auto number : slots_.numbers()) {
-    auto process = recorded_worker(slots_, number, search_of(options_));
+    auto process = processes_.recorded(number);
     if (!process && !slots_.alive(number)) continue;
     WorkerSlot& slot = table_.at(number);
     if (slot.greeted) continue;
@@ -365,49 +311,30 @@ void WorkerSupervisor::await_adopted_workers() {
 void WorkerSupervisor::await_adopted_worker(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kStarting;
   slot.awaited = true;
-  slot.step.expires_after(options_.adopted_time);
-  slot.step.async_wait(
-      table_.guarded([this, number = slot.number] { end_silent_adopted_worker(number); }));
-}
-
-void WorkerSupervisor::adopted_worker_gone(WorkerSlot& slot) {
-  slots_.clear(slot.number);
-  slot.awaited = false;
-  if (slot.state == WorkerSlot::State::kDraining) {
-    handover_.retire(slot);
-  } else if (options_.external && listeners_.of(slot.number).empty()) {
-    forget(slot.number);
-  } else {
-    await_next_worker(slot);
-    if (!options_.external) retry_later(slot);
-  }
-  settle_if_complete();
+  step_after(slot, options_.adopted_time,
+             [this](WorkerSlot& late) { end_silent_adopted_worker(late); });
 }
 
 /// The worker has not said Hello in time.
-void WorkerSupervisor::end_silent_adopted_worker(std::uint32_t number) {
-  WorkerSlot* found = table_.find(number);
-  if (found == nullptr || found->greeted) return;
-  WorkerSlot& slot = *found;
+void WorkerSupervisor::end_silent_adopted_worker(WorkerSlot& slot) {
+  if (slot.greeted) return;
   if (!slot.process)
-    if (auto process = recorded_worker(slots_, number, search_of(options_)))
-      watch(slot, std::move(*process));
+    if (auto process = processes_.recorded(slot.number)) watch(slot, std::move(*process));
   if (slot.process) {
-    log::warning("worker_silent", "slot", number, "pid", slot.pid);
+    log::warning("worker_silent", "slot", slot.number, "pid", slot.pid);
     return end_process(slot);
   }
-  if (!slots_.alive(number)) return adopted_worker_gone(slot);
-  give_up(slot);
+  if (slots_.alive(slot.number)) return give_up(slot);
+  slots_.clear(slot.number);
+  vacated(slot);
 }
 
 /// Kills the slot's process. A process may outlive even that, in a call that waits for a disk.
 void WorkerSupervisor::end_process(WorkerSlot& slot) {
   kill(slot);
-  slot.step.expires_after(options_.kill_time);
-  slot.step.async_wait(table_.guarded([this, number = slot.number, pid = slot.pid] {
-    WorkerSlot* late = table_.find(number);
-    if (late != nullptr && late->process && late->pid == pid) give_up(*late);
-  }));
+  step_after(slot, options_.kill_time, [this](WorkerSlot& late) {
+    if (late.process) give_up(late);
+  });
 }
 
 /// A process that cannot be found or ended holds the slot. The slot leaves when the process does,
@@ -421,8 +348,7 @@ void WorkerSupervisor::give_up(WorkerSlot& slot) {
   slot.state = WorkerSlot::State::kDraining;
   slot.awaited = false;
   slot.lost = true;
-  slot.step.expires_after(options_.adopted_time);
-  slot.step.async_wait(table_.guarded([this, number] { look_at_lost_slot(number); }));
+  step_after(slot, options_.adopted_time, [this](WorkerSlot& late) { look_at_lost_slot(late); });
   succession_.stop(slot);
   if (!leaving && !options_.external)
     if (auto added = add(); !added) log::error("worker_not_added", "error", added.error().text);
@@ -430,16 +356,14 @@ void WorkerSupervisor::give_up(WorkerSlot& slot) {
   settle_if_complete();
 }
 
-void WorkerSupervisor::look_at_lost_slot(std::uint32_t number) {
-  WorkerSlot* slot = table_.find(number);
-  if (slot == nullptr || !slot->lost) return;
-  if (!slot->process && !slots_.alive(number)) {
-    slot->lost = false;
-    return handover_.retire(*slot);
+void WorkerSupervisor::look_at_lost_slot(WorkerSlot& slot) {
+  if (!slot.lost) return;
+  if (!slot.process && !slots_.alive(slot.number)) {
+    slot.lost = false;
+    return handover_.retire(slot);
   }
-  kill(*slot);
-  slot->step.expires_after(options_.adopted_time);
-  slot->step.async_wait(table_.guarded([this, number] { look_at_lost_slot(number); }));
+  kill(slot);
+  step_after(slot, options_.adopted_time, [this](WorkerSlot& late) { look_at_lost_slot(late); });
 }
 
 // Leaving
@@ -450,10 +374,7 @@ void WorkerSupervisor::drain(WorkerSlot& slot) {
   log::info("worker_leaving", "slot", slot.number, "pid", slot.pid);
   handover_.steer();
   if (calls_.leaves) calls_.leaves(slot.number);
-  slot.step.expires_after(SocketHandover::kSteerSettle);
-  slot.step.async_wait(table_.guarded([this, number = slot.number] {
-    if (WorkerSlot* steered = table_.find(number)) tell_to_stop(*steered);
-  }));
+  step_after(slot, SocketHandover::kSteerSettle, [this](WorkerSlot& late) { tell_to_stop(late); });
 }
 
 void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
@@ -468,26 +389,13 @@ void WorkerSupervisor::tell_to_stop(WorkerSlot& slot) {
     slot.link->stop(options_.stop_grace_ms);
   }
   // An adopted or new worker that has not said Hello yet is told when it does.
-  slot.step.expires_after(options_.stop_time());
-  slot.step.async_wait(table_.guarded([this, number = slot.number] {
-    WorkerSlot* late = table_.find(number);
-    if (late == nullptr) return;
-    if (late->process) return end_process(*late);
-    end_silent_adopted_worker(number);
-  }));
+  step_after(slot, options_.stop_time(), [this](WorkerSlot& late) {
+    late.process ? end_process(late) : end_silent_adopted_worker(late);
+  });
 }
 
 void WorkerSupervisor::kill(WorkerSlot& slot) {
-  if (slot.process) kill_process(slot, *slot.process);
-}
-
-void WorkerSupervisor::kill_process(const WorkerSlot& slot,
-                                    asio::posix::stream_descriptor& process) {
-  const int pidfd = process.native_handle();
-  if (::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0) return;
-  Status killed = fail_errno("pidfd_send_signal");
-  if (launcher_ != nullptr) killed = launcher_->signal(pidfd, SIGKILL);
-  if (!killed) log::error("worker_not_killed", "slot", slot.number, "error", killed.error().text);
+  if (slot.process) processes_.kill(slot.number, *slot.process);
 }
 
 void WorkerSupervisor::close_slot(std::uint32_t number) {
@@ -556,9 +464,10 @@ void WorkerSupervisor::finish_stop_if_empty() {
 
 /// Looks for damaged slots, stuck readers, and listening sockets that could not be opened.
 void WorkerSupervisor::tick() {
+  // A tick that was queued when stop() set the timer must not set the timer again.
+  if (table_.phase.stopping) return;
   for (auto& [number, slot] : table_.slots()) {
-    check_page(slot);
-    check_pins(slot);
+    if (slot.process) check_reader(slot);
     if (slot.link) slot.link->tell_finished();
   }
   fill_vacant_slots();
@@ -573,40 +482,32 @@ void WorkerSupervisor::tick() {
   tick_timer_.async_wait(table_.guarded([this] { tick(); }));
 }
 
-/// A worker that has cut its file off shows no pins any more, while it may still read: it must not
-/// go on.
-void WorkerSupervisor::check_page(WorkerSlot& slot) {
-  if (!slot.process || slots_.intact(slot.number)) return;
-  log::error("worker_slot_damaged", "slot", slot.number, "pid", slot.pid);
-  kill(slot);
-}
-
-void WorkerSupervisor::check_pins(WorkerSlot& slot) {
-  auto* page = slot.process ? slots_.page(slot.number) : nullptr;
+void WorkerSupervisor::check_reader(WorkerSlot& slot) {
   // Versions of another store do not compare with ours.
   const bool compares = calls_.current_version && !slot.keeps_store;
-  if (page == nullptr ||
-      !slot.pins.overdue(*page, std::chrono::steady_clock::now(), options_.pin_time,
-                         compares ? calls_.current_version() : 0))
-    return;
-  log::error("worker_stuck", "slot", slot.number, "pid", slot.pid, "limit_ms",
-             options_.pin_time.count());
+  switch (readers_.check(slot.number, std::chrono::steady_clock::now(), options_.pin_time,
+                         compares ? calls_.current_version() : 0)) {
+    case ReaderWatch::Verdict::kHealthy:
+      return;
+    case ReaderWatch::Verdict::kDamaged:
+      log::error("worker_slot_damaged", "slot", slot.number, "pid", slot.pid);
+      break;
+    case ReaderWatch::Verdict::kStuck:
+      log::error("worker_stuck", "slot", slot.number, "pid", slot.pid, "limit_ms",
+                 options_.pin_time.count());
+  }
   kill(slot);
 }
 
 void WorkerSupervisor::release_oldest(std::uint64_t before, bool urgent) {
-  std::uint64_t oldest = UINT64_MAX;
-  for (auto& [number, slot] : table_.slots())
-    if (auto* page = slots_.page(number); page != nullptr && !slot.keeps_store)
-      oldest = std::min(oldest, PinWatch::oldest(*page));
-  if (oldest >= before) return;
-  const bool is_overdue = oldest_.overdue(oldest, std::chrono::steady_clock::now(), urgent);
-  for (auto& [number, slot] : table_.slots()) {
-    auto* page = slots_.page(number);
-    if (page == nullptr || slot.keeps_store || PinWatch::oldest(*page) != oldest) continue;
-    PinWatch::revoke_up_to(*page, oldest);
-    if (!is_overdue) continue;
-    log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", oldest);
+  std::vector<std::uint32_t> readers;
+  for (const auto& [number, slot] : table_.slots())
+    if (!slot.keeps_store) readers.push_back(number);
+  const auto held =
+      readers_.release_oldest(readers, before, std::chrono::steady_clock::now(), urgent);
+  for (const auto number : held.overdue) {
+    WorkerSlot& slot = table_.at(number);
+    log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", held.version);
     kill(slot);
   }
 }

@@ -1,27 +1,26 @@
 #pragma once
 
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/result.h"
-#include "manager/workers/launcher.h"
 #include "manager/workers/layout_succession.h"
-#include "manager/workers/pin_watch.h"
+#include "manager/workers/rules/reader_watch.h"
+#include "manager/workers/rules/slot_rules.h"
 #include "manager/workers/socket_handover.h"
 #include "manager/workers/worker_admission.h"
 #include "manager/workers/worker_pool_options.h"
+#include "manager/workers/worker_processes.h"
 #include "manager/workers/worker_table.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// Starts worker processes, watches them from start to end, and starts or ends them as the wanted
-/// number of workers says.
+/// Carries out what the rules (manager/workers/rules) decide about slots: has workers started when
+/// they are wanted, waits for each one's Hello and end, and ends those that are not wanted or harm.
 class WorkerSupervisor {
  public:
   struct Calls {
@@ -39,9 +38,9 @@ class WorkerSupervisor {
     std::function<std::uint64_t()> current_version;
   };
 
-  /// References must outlive this object; `launcher` may be null.
+  /// References must outlive this object.
   WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
-                   const Launcher* launcher, const WorkerPoolOptions& options,
+                   WorkerProcesses& processes, const WorkerPoolOptions& options,
                    SocketHandover& handover, LayoutSuccession& succession, Calls calls);
 
   // As in WorkerPool.
@@ -66,46 +65,47 @@ class WorkerSupervisor {
   void launch(WorkerSlot& slot);
   void drain(WorkerSlot& slot);
   void kill(WorkerSlot& slot);
-  void kill_process(const WorkerSlot& slot, asio::posix::stream_descriptor& process);
   /// The slot's previous-layout worker has ended.
   void previous_layout_worker_ended(WorkerSlot& slot);
   /// Removes the slot and its page's file.
   void close_slot(std::uint32_t number);
 
  private:
-  Result<Child> spawn(std::uint32_t number);
+  [[nodiscard]] SlotFacts facts_of(const WorkerSlot& slot) const;
+  [[nodiscard]] std::vector<SlotFacts> facts() const;
+  void step_after(WorkerSlot& slot, std::chrono::milliseconds pause,
+                  std::function<void(WorkerSlot&)> step);
   void watch(WorkerSlot& slot, Child child);
   void ended(WorkerSlot& slot);
+  void vacated(WorkerSlot& slot);
   void retry_later(WorkerSlot& slot);
   void launch_after(WorkerSlot& slot, std::chrono::milliseconds pause);
   void hasten_if_none_lives();
   void await_next_worker(WorkerSlot& slot);
   void await_adopted_workers();
   void await_adopted_worker(WorkerSlot& slot);
-  void adopted_worker_gone(WorkerSlot& slot);
-  void end_silent_adopted_worker(std::uint32_t number);
+  void end_if_silent(WorkerSlot& slot);
+  void end_silent_adopted_worker(WorkerSlot& slot);
   void end_process(WorkerSlot& slot);
   void give_up(WorkerSlot& slot);
-  void look_at_lost_slot(std::uint32_t number);
-  [[nodiscard]] bool is_vacant(const WorkerSlot& slot) const;
+  void look_at_lost_slot(WorkerSlot& slot);
   void fill_vacant_slots();
   void tell_to_stop(WorkerSlot& slot);
   void tick();
-  void check_page(WorkerSlot& slot);
-  void check_pins(WorkerSlot& slot);
+  void check_reader(WorkerSlot& slot);
   void forget(std::uint32_t number);
   void finish_stop_if_empty();
 
   WorkerTable& table_;
   shm::SlotTable& slots_;
   Listeners& listeners_;
-  const Launcher* launcher_;
+  WorkerProcesses& processes_;
   const WorkerPoolOptions& options_;
   SocketHandover& handover_;
   LayoutSuccession& succession_;
   Calls calls_;
+  ReaderWatch readers_;
   asio::steady_timer tick_timer_;
-  OldestHold oldest_;
   std::function<void()> on_stopped_;
 };
 

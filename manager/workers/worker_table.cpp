@@ -4,15 +4,15 @@
 
 namespace pando::manager {
 
-std::string_view to_text(WorkerStatus::State state) noexcept {
+std::string_view to_text(SlotState state) noexcept {
   switch (state) {
-    case WorkerStatus::State::kStarting:
+    case SlotState::kStarting:
       return "starting";
-    case WorkerStatus::State::kServing:
+    case SlotState::kServing:
       return "serving";
-    case WorkerStatus::State::kDraining:
+    case SlotState::kDraining:
       return "draining";
-    case WorkerStatus::State::kDead:
+    case SlotState::kDead:
       return "dead";
   }
   return "";

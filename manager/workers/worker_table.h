@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -14,13 +13,15 @@
 #include <string_view>
 #include <vector>
 
-#include "manager/workers/pin_watch.h"
+#include "manager/workers/rules/restart_pause.h"
+#include "manager/workers/rules/slot_rules.h"
+#include "manager/workers/watched_process.h"
 #include "manager/workers/worker_link.h"
 
 namespace pando::manager {
 
 struct WorkerStatus {
-  enum class State : std::uint8_t { kStarting, kServing, kDraining, kDead };
+  using State = SlotState;
   std::uint32_t slot = 0;
   State state = State::kDead;
   std::int32_t pid = 0;
@@ -28,19 +29,19 @@ struct WorkerStatus {
   std::uint32_t restarts = 0;
   std::string build{};  ///< build ID of its program, once it has said Hello
 };
-[[nodiscard]] std::string_view to_text(WorkerStatus::State state) noexcept;
+[[nodiscard]] std::string_view to_text(SlotState state) noexcept;
 
 /// One slot and the process in it, if any. SocketHandover and LayoutSuccession keep their own
 /// records of a slot.
 struct WorkerSlot {
-  using State = WorkerStatus::State;
+  using State = SlotState;
 
   WorkerSlot(asio::io_context& io, std::uint32_t slot_number) : number(slot_number), step(io) {}
 
   std::uint32_t number;
   State state = State::kDead;
-  pid_t pid = 0;
-  std::optional<asio::posix::stream_descriptor> process;  ///< pidfd: readable when it has ended
+  pid_t pid = 0;  ///< of the process, or of the last one
+  std::optional<WatchedProcess> process;
   std::shared_ptr<WorkerLink> link;
   bool adopted = false;
   bool greeted = false;  ///< this process has said Hello
@@ -52,10 +53,7 @@ struct WorkerSlot {
   bool keeps_store = false;
   bool told_to_stop = false;
   std::string build;  ///< build ID of the program, as its last Hello said
-  std::uint32_t restarts = 0;
-  std::chrono::milliseconds backoff{0};
-  std::chrono::steady_clock::time_point started{};
-  PinWatch pins;
+  RestartPause restarts;
   asio::steady_timer step;  ///< next step of its life: restart, Hello's deadline, stop's deadline
   std::vector<std::function<void()>> on_removed;
 

@@ -13,7 +13,7 @@
 
 #include "ipc/seen_clients.h"
 #include "manager/notify/seen_by_workers.h"
-#include "manager/workers/pin_watch.h"
+#include "manager/workers/rules/pin_watch.h"
 #include "shm/map/holds.h"
 #include "shm/reader.h"
 #include "shm/slot_guard.h"

@@ -7,6 +7,7 @@
 #include "dns/rdata/rdata.h"
 #include "dns/zonefile/zone_text.h"
 #include "shm/store.h"
+#include "zone/audit/block_tally.h"
 #include "zone/history/history.h"
 #include "zone/history/zone_snapshot.h"
 #include "zone/read/store_view_inl.h"
@@ -20,11 +21,6 @@ namespace pando::zone {
 
 namespace {
 
-using UsageField = std::uint64_t Usage::*;
-
-/// Bytes between two calls of AuditProgress: about a millisecond.
-constexpr std::uint64_t kTellEvery = std::uint64_t{1} << 20;
-
 /// The state of a walk over the store: the counts so far, and the present place.
 class Auditor {
  public:
@@ -32,12 +28,15 @@ class Auditor {
       : window_(window),
         root_ref_(root),
         root_(window.at(root.as<RootData>())),
-        left_(window.limit() / shm::kUnit),
-        progress_(std::move(progress)) {}
+        tally_(window, std::move(progress)) {}
 
   void walk_all();
   void walk_zone_at(dns::NameView apex);
-  Audit take() { return std::move(audit_); }
+  Audit take() {
+    audit_.usage = tally_.usage();
+    audit_.chunks = tally_.chunks();
+    return std::move(audit_);
+  }
 
  private:
   using OnLeaf = std::function<void(std::uint32_t ref)>;
@@ -78,11 +77,7 @@ class Auditor {
   shm::Window window_;
   shm::Ref<> root_ref_;
   const RootData* root_;
-  // upper bound of blocks still to visit: damage may lead to the same blocks again and again
-  std::uint64_t left_;
-  AuditProgress progress_;
-  std::uint64_t met_ = 0;   // bytes of blocks met
-  std::uint64_t told_ = 0;  // bytes of `met_` that were reported
+  BlockTally tally_;
   Audit audit_;
   dns::Name apex_;  // of the zone that is being walked
   std::uint64_t names_ = 0, records_ = 0;
@@ -102,28 +97,10 @@ void Auditor::fault_at(ByteView labels, std::string_view what) {
   fault(fmt::format("{}: {}", name.empty() ? "@" : name, what));
 }
 
-/// False when the block does not lie in the store, or more blocks were met than the store can have.
 bool Auditor::count(std::uint32_t ref, std::size_t octets, UsageField kind) {
-  const std::size_t size = shm::block_bytes(octets);
-  if (left_ == 0 || window_.at(shm::Ref<>{ref}, size) == nullptr) {
-    fault(fmt::format("a reference leads to {}, where no block of {} bytes is", ref, octets));
-    return false;
-  }
-  --left_;
-  audit_.usage.*kind += octets;
-  audit_.usage.padding += size - octets;
-  met_ += size;
-  if (progress_ && met_ - told_ >= kTellEvery) progress_(told_ = met_);
-  std::uint64_t at = shm::Ref<>{ref}.offset() - shm::kFirstBlock;
-  for (std::uint64_t rest = size; rest > 0;) {
-    const std::uint64_t chunk = at / shm::kChunkBytes;
-    const std::uint64_t part = std::min(rest, (chunk + 1) * shm::kChunkBytes - at);
-    if (audit_.chunks.size() <= chunk) audit_.chunks.resize(chunk + 1);
-    audit_.chunks[chunk] += static_cast<std::uint32_t>(part);
-    at += part;
-    rest -= part;
-  }
-  return true;
+  if (tally_.count(ref, octets, kind)) return true;
+  fault(fmt::format("a reference leads to {}, where no block of {} bytes is", ref, octets));
+  return false;
 }
 
 /// Puts a branch on the path; false when `ref` is a leaf or damaged.
@@ -161,7 +138,7 @@ void Auditor::walk_trie(std::uint32_t root, LeafKind kind, UsageField counted_as
     on_leaf(ref);
   };
   if (enter(path, root, counted_as)) visit(root);
-  while (!path.empty() && left_ > 0) {
+  while (!path.empty() && tally_.has_room()) {
     const Branch& branch = *window_.at(shm::Ref<Branch>{path.back().ref});
     if (path.back().next_child == branch.count()) {
       path.pop_back();
@@ -251,7 +228,7 @@ void Auditor::walk_discarded() {
     stack.insert(stack.end(), list->refs(), list->refs() + list->count);
     ref = list->older;
   }
-  while (!stack.empty() && left_ > 0) {
+  while (!stack.empty() && tally_.has_room()) {
     const std::uint32_t ref = stack.back();
     stack.pop_back();
     walk_discarded_block(ref, stack);
@@ -281,13 +258,13 @@ void Auditor::walk_zone(std::uint32_t ref) {
   ++audit_.zones;
   ++settings_zones_[entry->settings_hash];
   names_ = records_ = 0;
-  const std::uint64_t met = met_;
+  const std::uint64_t before = tally_.bytes();
   if (entry->apex != 0) walk_record(entry->apex);
   for (const std::uint32_t trie : {entry->names, entry->nsec3})
     walk_trie(trie, LeafKind::kRecord, &Usage::trie,
               [this](std::uint32_t leaf) { walk_record(leaf); });
   walk_pages(entry->shared, &Usage::shared);
-  check_bytes(*entry, met_ - met);
+  check_bytes(*entry, tally_.bytes() - before);
   check_counts(*entry);
   walk_history(*entry);
   audit_.names += names_;
@@ -350,7 +327,7 @@ void Auditor::walk_archive(std::uint32_t ref) {
     return fault("archived data cannot be read");
   names_ = records_ = 0;
   constexpr UsageField kind = &Usage::snapshots;
-  const std::uint64_t before = audit_.usage.snapshots;
+  const std::uint64_t before = tally_.usage().snapshots;
   const auto on_leaf = [this](std::uint32_t leaf) {
     count_record(leaf, kind, kind, kind, kind);
     if (const RecordView record = record_view(window_, leaf, apex_)) check_record(record);
@@ -359,7 +336,7 @@ void Auditor::walk_archive(std::uint32_t ref) {
   for (const std::uint32_t trie : {entry->names, entry->nsec3})
     walk_trie(trie, LeafKind::kRecord, kind, on_leaf);
   walk_pages(entry->shared, kind);
-  archives_[ref] = audit_.usage.snapshots - before;
+  archives_[ref] = tally_.usage().snapshots - before;
   check_counts(*entry);
   walk_trie(entry->history, LeafKind::kRecord, kind,
             [&](std::uint32_t leaf) { count_record(leaf, kind, kind, kind, kind); });
@@ -408,14 +385,12 @@ void Auditor::count_record(std::uint32_t ref, UsageField owner, UsageField heade
   for (const auto& [block, octets] : parts.external)
     if (!count(block, octets, owner)) return;
   // The record counted as one kind until here; now each part goes to its own kind.
-  Usage& usage = audit_.usage;
   std::uint64_t external = 0;
   for (const auto& block : parts.external) external += block.second;
-  usage.*owner -= parts.octets + external;
-  usage.*owner += parts.owner;
-  usage.*headers += parts.headers;
-  usage.*signatures += parts.signatures;
-  usage.*rdata += parts.octets + external - parts.owner - parts.headers - parts.signatures;
+  tally_.move(parts.headers, owner, headers);
+  tally_.move(parts.signatures, owner, signatures);
+  tally_.move(parts.octets + external - parts.owner - parts.headers - parts.signatures, owner,
+              rdata);
 }
 
 void Auditor::walk_record(std::uint32_t ref) {

@@ -1,18 +1,12 @@
 #include "zone/build/name_diff.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "dns/rdata/rdata.h"
 
 namespace pando::zone {
 
 namespace {
-
-int compare_octets(ByteView a, ByteView b) {
-  const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
-  return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
-}
 
 /// RDATAs of one list that are missing from the other; both are sorted canonically.
 template <class Compare>
@@ -57,7 +51,7 @@ class SetChanges {
     };
     if (!is_left_out(set))
       put(set.type, set.ttl, missing_from(set.rdatas, other.rdatas, canonical), to);
-    put_signatures(set, missing_from(set.signatures, other.signatures, compare_octets), to);
+    put_signatures(set, missing_from(set.signatures, other.signatures, compare_bytes), to);
   }
 
   void put(dns::RRType type, dns::Ttl ttl, const std::vector<ByteView>& rdatas,

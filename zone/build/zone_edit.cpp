@@ -4,6 +4,7 @@
 
 #include "dns/rdata/rdata.h"
 #include "zone/build/built.h"
+#include "zone/build/collected.h"
 #include "zone/build/name_diff.h"
 #include "zone/build/name_rules.h"
 #include "zone/trie/trie_edit.h"
@@ -13,11 +14,6 @@ namespace pando::zone {
 namespace {
 
 tl::unexpected<Error> given_up() { return fail(Errc::kFull, "the manager stops"); }
-
-int compare_octets(ByteView a, ByteView b) {
-  const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
-  return order != 0 ? order : static_cast<int>(a.size()) - static_cast<int>(b.size());
-}
 
 }  // namespace
 
@@ -187,7 +183,7 @@ void ZoneEdit::change_record(NameEdit& edit, const Step& step) {
   std::vector<ByteView>& list = placed.is_signature ? rrset.signatures : rrset.rdatas;
   const auto same = [&](ByteView other) {
     return placed.is_signature
-               ? compare_octets(other, placed.octets) == 0
+               ? same_octets(other, placed.octets)
                : dns::compare_rdata_canonical(placed.set, other, placed.octets) == 0;
   };
   const auto found = std::find_if(list.begin(), list.end(), same);

@@ -65,30 +65,20 @@ std::string txt_rdata(std::string_view content) {
   return result;
 }
 
-std::size_t words_in(std::string_view text) { return words_of(text).size(); }
-
-/// PowerDNS completes a short SOA by its own defaults.
-std::string whole_soa(std::string_view content) {
-  constexpr std::array<std::string_view, 7> kDefaults{
-      "a.misconfigured.dns.server.invalid", "hostmaster", "0", "10800", "3600", "604800", "3600"};
-  std::string text(content);
-  for (std::size_t i = words_in(content); i < kDefaults.size(); ++i) {
-    if (!text.empty()) text += ' ';
-    text += kDefaults[i];
+/// The name for a mailbox: `a.b@example.org` is `a\\.b.example.org`. Text without `@` stays.
+std::string mailbox_name(std::string_view text) {
+  std::string name;
+  while (!text.empty() && text.front() != '@') {
+    const std::size_t length = character_at(text);
+    if (text.front() == '.') name += '\\';
+    name += text.substr(0, length);
+    text.remove_prefix(length);
   }
-  return text;
+  return text.empty() ? std::string() : fmt::format("{}.{}", name, text.substr(1));
 }
 
-/// RDATA as text: the priority of MX and SRV has a column of its own.
-std::string rdata_of(const SqlRow& row, std::string_view type) {
-  const std::string_view content = row.text("content");
-  if (type == "soa") return whole_soa(content);
-  if (type == "txt" || type == "spf") return txt_rdata(content);
-  const std::size_t words = type == "mx" ? 2 : type == "srv" ? 4 : 0;
-  if (words == 0 || words_in(content) >= words) return std::string(content);
-  const std::string_view priority = row.text("prio");
-  return fmt::format("{} {}", priority.empty() ? "0" : priority, content);
-}
+/// The name of a zone or record as text; the root's is empty in the database.
+std::string_view shown_name(std::string_view name) { return name.empty() ? "." : name; }
 
 bool is_true(std::string_view text) {
   return text == "1" || text == "t" || lower_case(text) == "true";
@@ -113,6 +103,11 @@ bool is_secondary(std::string_view kind) { return kind == "slave" || kind == "se
 }  // namespace
 
 Status PdnsDatabase::run(const ImportText& text) {
+  if (SqlDump::is_binary_dump(text.text))
+    return fail(Errc::kInvalid,
+                "{}:1: is no text: 'pg_restore -f FILE' writes that of a dump of PostgreSQL, "
+                "'.dump' of sqlite3 that of a database of SQLite",
+                *text.name);
   SqlDump dump(text, pdns_tables());
   auto read = dump.run([this](std::string_view table, const SqlRow& row) { take(table, row); });
   if (!read) return read;
@@ -120,7 +115,8 @@ Status PdnsDatabase::run(const ImportText& text) {
     return fail(Errc::kInvalid, "{}:1: no dump of PowerDNS's database: it has no zones",
                 *text.name);
   report_remarks();
-  put_zones();
+  for (const Zone& zone : zones_) put_zone(zone);
+  listing_.finish();
   return {};
 }
 
@@ -151,13 +147,28 @@ PdnsDatabase::Zone& PdnsDatabase::zone_of(std::string_view id) {
 
 std::string_view PdnsDatabase::name_of(std::string_view id) const {
   const auto place = places_.find(std::string(id));
-  return place == places_.end() ? id : std::string_view(zones_[place->second].name);
+  if (place == places_.end() || !zones_[place->second].is_known) return id;
+  return shown_name(zones_[place->second].name);
 }
 
+/// A second row of a number may be the same zone again, or a dump that somebody has put together.
 void PdnsDatabase::take_zone(const SqlRow& row) {
-  Zone& zone = zone_of(row.text("id"));
+  const std::string_view id = row.text("id");
+  const std::string_view name = row.text("name");
+  const std::string statement = fmt::format("zone {}", shown_name(name));
+  if (id.empty()) return report_.add(row.at(), statement, "has no number, so it has no records");
+  Zone& zone = zone_of(id);
+  if (zone.is_known && lower_case(zone.name) == lower_case(name))
+    return report_.add(row.at(), statement, "is there a second time: its first row counts");
+  if (zone.is_known) {
+    zone.has_rivals = true;
+    return report_.add(row.at(), statement,
+                       fmt::format("is not taken over: zone {} has its number, {}, too",
+                                   shown_name(zone.name), id));
+  }
+  zone.is_known = true;
   zone.at = row.at();
-  zone.name = row.text("name");
+  zone.name = name;
   zone.kind = lower_case(row.text("type"));
   zone.primaries = row.text("master");
 }
@@ -165,16 +176,54 @@ void PdnsDatabase::take_zone(const SqlRow& row) {
 /// A row without a type marks an empty non-terminal, which a zone file needs not.
 void PdnsDatabase::take_record(const SqlRow& row) {
   if (row.text("type").empty()) return;
-  const std::string_view shown = row.text("name");
+  const std::string_view shown = shown_name(row.text("name"));
   const std::string statement = fmt::format("{} {}", shown, row.text("type"));
   if (is_true(row.text("disabled"))) return report_.add(row.at(), statement, "is disabled");
   const std::string type = lower_case(row.text("type"));
   const std::string_view ttl = row.is_null("ttl") ? "3600" : row.text("ttl");
-  std::string line = fmt::format("{}\t{}\tIN\t{}\t{}", shown.empty() ? "." : shown, ttl,
-                                 row.text("type"), rdata_of(row, type));
+  std::string line =
+      fmt::format("{}\t{}\tIN\t{}\t{}", shown, ttl, row.text("type"), rdata_of(row, type));
   for (const char end : {'\r', '\n'}) std::replace(line.begin(), line.end(), end, '\0');  // is bad
   zone_of(row.text("domain_id"))
       .records.push_back({row.at(), std::move(line), std::string(row.text("type"))});
+}
+
+/// RDATA as text: the priority of MX and SRV has a column of its own.
+std::string PdnsDatabase::rdata_of(const SqlRow& row, std::string_view type) {
+  const std::string_view content = row.text("content");
+  if (type == "soa") return soa_rdata(row);
+  if (type == "txt" || type == "spf") return txt_rdata(content);
+  const std::size_t fields = type == "mx" ? 2 : type == "srv" ? 4 : 0;
+  if (fields == 0 || fields_of(content).size() >= fields) return std::string(content);
+  const std::string_view priority = row.text("prio");
+  return fmt::format("{} {}", priority.empty() ? "0" : priority, content);
+}
+
+/// PowerDNS completed a short SOA up to 4.3, and read a mailbox with `@` up to 4.4. Later ones
+/// refuse the first, and serve the `@`.
+std::string PdnsDatabase::soa_rdata(const SqlRow& row) {
+  const std::string mail = fmt::format("hostmaster.{}", row.text("name"));
+  const std::array<std::string_view, 7> defaults{
+      "a.misconfigured.dns.server.invalid", mail, "0", "10800", "3600", "604800", "3600"};
+  const std::string statement = fmt::format("{} SOA", shown_name(row.text("name")));
+  std::vector<std::string> fields = fields_of(row.text("content"));
+  if (const std::size_t given = fields.size(); given < defaults.size()) {
+    fields.insert(fields.end(), defaults.begin() + static_cast<std::ptrdiff_t>(given),
+                  defaults.end());
+    report_.add(row.at(), statement,
+                fmt::format("has {} of 7 fields: the others are PowerDNS's defaults", given));
+  }
+  if (std::string name = mailbox_name(fields[1]); !name.empty()) {
+    report_.add(
+        row.at(), statement,
+        fmt::format("{} is written as {}: PowerDNS 4.6 and later serve the '@'", fields[1], name));
+    fields[1] = std::move(name);
+  }
+  if (fields[2] == "0")
+    report_.add(row.at(), statement,
+                "has the serial 0, which PowerDNS before 4.2 replaced by the time of the last "
+                "change: secondaries may need a higher one");
+  return fmt::format("{}", fmt::join(fields, " "));
 }
 
 void PdnsDatabase::take_metadata(const SqlRow& row) {
@@ -183,36 +232,27 @@ void PdnsDatabase::take_metadata(const SqlRow& row) {
                       fmt::format(": {} {}", kind, row.text("content")), reason_of_metadata(kind)});
 }
 
-void PdnsDatabase::put_zones() {
-  PdnsListing listing(out_, report_);
-  for (const Zone& zone : zones_) {
-    if (zone.name.empty()) {
-      report_.add(zone.records.empty() ? zone.at : zone.records.front().at, "records",
-                  "the table domains has not their zone");
-      continue;
-    }
-    if (is_secondary(zone.kind)) {
-      put_secondary(zone);
-      continue;
-    }
-    if (zone.kind == "producer" || zone.kind == "consumer")
-      report_.add(zone.at, fmt::format("zone {}", zone.name),
-                  "is a catalog: its zone is taken over, its meaning needs the section catalogs");
-    if (zone.records.empty()) {
-      report_.add(zone.at, fmt::format("zone {}", zone.name), "has no records");
-      continue;
-    }
-    listing.take_line(zone.at, PdnsListing::kHeader);
-    for (const Record& record : zone.records) listing.take_row(record.at, record.line, record.type);
-  }
-  listing.finish();
-  zone_files_ = listing.take_files();
+void PdnsDatabase::put_zone(const Zone& zone) {
+  const std::string statement = fmt::format("zone {}", shown_name(zone.name));
+  if (!zone.is_known)
+    return report_.add(zone.records.front().at, "records", "the table domains has not their zone");
+  if (zone.has_rivals)
+    return report_.add(zone.at, statement,
+                       "is not taken over: another zone has its number, and the records have no "
+                       "other mark");
+  if (is_secondary(zone.kind)) return put_secondary(zone);
+  if (zone.kind == "producer" || zone.kind == "consumer")
+    report_.add(zone.at, statement,
+                "is a catalog: its zone is taken over, its meaning needs the section catalogs");
+  if (zone.records.empty()) return report_.add(zone.at, statement, "has no records");
+  listing_.begin_zone(zone.at, shown_name(zone.name));
+  for (const Record& record : zone.records) listing_.take_row(record.at, record.line, record.type);
 }
 
 /// The records of a secondary zone come by a transfer.
 void PdnsDatabase::put_secondary(const Zone& zone) {
-  const std::string statement = fmt::format("zone {}", zone.name);
-  const auto name = dns::Name::from_text(zone.name);
+  const std::string statement = fmt::format("zone {}", shown_name(zone.name));
+  const auto name = dns::Name::from_text(shown_name(zone.name));
   if (!name) return report_.add(zone.at, statement, name.error().text);
   ImportedZone imported;
   imported.name = *name;

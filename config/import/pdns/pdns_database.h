@@ -18,11 +18,12 @@ namespace pando::config {
 /// signing keys are reported.
 class PdnsDatabase {
  public:
-  PdnsDatabase(ImportedConfiguration& out, ImportReport& report) : out_(out), report_(report) {}
+  PdnsDatabase(ImportedConfiguration& out, ImportReport& report)
+      : out_(out), report_(report), listing_(out, report) {}
 
   /// An error is one line with the file and line of a fault in the syntax.
   Status run(const ImportText& text);
-  [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return std::move(zone_files_); }
+  [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return listing_.take_files(); }
 
  private:
   struct Record {
@@ -39,28 +40,32 @@ class PdnsDatabase {
   };
   struct Zone {
     SourceLine at;
-    std::string name;
-    std::string kind;       ///< "native", "slave", …
-    std::string primaries;  ///< as PowerDNS has them
+    std::string name;         ///< without a final dot; empty: the root
+    bool is_known = false;    ///< the table domains has it
+    bool has_rivals = false;  ///< other zones have its number, so no record is surely its own
+    std::string kind;         ///< "native", "slave", …
+    std::string primaries;    ///< as PowerDNS has them
     std::vector<Record> records;
   };
   void take(std::string_view table, const SqlRow& row);
   void take_zone(const SqlRow& row);
   void take_record(const SqlRow& row);
+  [[nodiscard]] std::string rdata_of(const SqlRow& row, std::string_view type);
+  [[nodiscard]] std::string soa_rdata(const SqlRow& row);
+  void put_zone(const Zone& zone);
   void take_metadata(const SqlRow& row);
   void report_remarks();
-  void put_zones();
   void put_secondary(const Zone& zone);
   Zone& zone_of(std::string_view id);
   [[nodiscard]] std::string_view name_of(std::string_view id) const;
 
   ImportedConfiguration& out_;
   ImportReport& report_;
+  PdnsListing listing_;
   std::vector<Zone> zones_;                              ///< in the order of the dump
   std::unordered_map<std::string, std::size_t> places_;  ///< by the database's number
   std::vector<Remark> remarks_;
   std::unordered_set<std::string> signed_;  ///< numbers of zones that PowerDNS signs
-  std::vector<ZoneFileText> zone_files_;
 };
 
 }  // namespace pando::config

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "config/settings/settings.h"
 #include "dns/zonefile/zone_scanner.h"
 
 namespace pando::config {
@@ -13,8 +14,6 @@ namespace {
 
 /// Folder of the zone files, beside the configuration.
 constexpr std::string_view kFolder = "zones/";
-/// A file name may have 255 octets; programs append to it.
-constexpr std::size_t kMostFileName = 240;
 
 constexpr std::string_view kBadForm =
     "is no line of 'pdnsutil list-zone': owner, TTL, IN, type and data with tabs between them";
@@ -41,16 +40,19 @@ bool is_remark(std::string_view line) {
   return line.starts_with(';') || line.starts_with("All zonecount:");
 }
 
+std::string_view owner_of(std::string_view line) { return line.substr(0, line.find('\t')); }
+
+bool is_soa(std::string_view type) { return lower_case(type) == "soa"; }
+
 Result<dns::Name> absolute_name(std::string_view text) {
   return dns::Name::from_text(text, dns::NameView());
 }
 
-/// The file of a zone; empty when none can be named after it.
+/// The file of a zone; empty when none can be named after it. No other zone's lacks the dot.
 std::string file_of(dns::NameView zone) {
-  if (zone.is_root()) return fmt::format("{}root.zone", kFolder);
-  const std::string name = dns::to_text(dns::Name(zone).folded());
-  if (name.size() > kMostFileName || name.find('/') != std::string::npos) return {};
-  return fmt::format("{}{}zone", kFolder, name);
+  if (zone.is_root()) return fmt::format("{}root-zone", kFolder);
+  const auto name = zone_file_name(zone);
+  return name ? fmt::format("{}{}", kFolder, *name) : std::string();
 }
 
 /// The reason of a scanner's error, which has the place before it.
@@ -99,45 +101,78 @@ void PdnsListing::bad(const Line& line, std::string_view reason) {
   ++bad_;
 }
 
+void PdnsListing::begin_zone(const SourceLine& at, std::string_view name) {
+  take_line(at, kHeader);
+  name_ = name;
+}
+
+/// The SOA record of the zone `name`, or of any where that is empty; the end, reported, if none is.
+PdnsListing::Lines::const_iterator PdnsListing::find_soa(const Lines& lines,
+                                                         const std::string& name) {
+  const auto wanted = absolute_name(name);
+  const auto is_zone_soa = [&](const Line& line) {
+    if (!is_soa(line.type)) return false;
+    const auto owner = absolute_name(owner_of(line.text));
+    return name.empty() || (owner && wanted && *owner == *wanted);
+  };
+  auto soa = std::find_if(lines.begin(), lines.end(), is_zone_soa);
+  if (soa != lines.end()) {
+    if (const auto zone = absolute_name(owner_of(soa->text)); !zone) {
+      bad(*soa, zone.error().text);
+      soa = lines.end();
+    }
+    return soa;
+  }
+  const auto other =
+      std::find_if(lines.begin(), lines.end(), [](const Line& line) { return is_soa(line.type); });
+  if (other == lines.end())
+    bad(lines.front(), "no SOA record follows: this is no whole zone");
+  else
+    bad(*other, fmt::format("is no SOA record of its zone, {}", name));
+  return lines.end();
+}
+
 /// Makes the file of the zone whose lines have all come.
 void PdnsListing::take_zone() {
-  const std::vector<Line> lines = std::exchange(lines_, {});
+  const Lines lines = std::exchange(lines_, {});
+  const std::string name = std::exchange(name_, {});
   if (lines.empty()) return;
-  const auto is_soa = [](const Line& line) { return lower_case(line.type) == "soa"; };
-  const auto soa = std::find_if(lines.begin(), lines.end(), is_soa);
-  std::string_view owner;
-  if (soa != lines.end()) owner = std::string_view(soa->text).substr(0, soa->text.find('\t'));
-  const auto zone = absolute_name(owner);
-  if (soa == lines.end())
-    bad(lines.front(), "no SOA record follows: this is no whole zone");
-  else if (!zone)
-    bad(*soa, zone.error().text);
+  const auto soa = find_soa(lines, name);
+  std::string statement = fmt::format("zone {}", name.empty() ? "?" : name);
   std::string text(kHeader);
   text += '\n';
-  if (zone) {
-    listed_.push_back(*zone);
+  dns::Name zone;
+  if (soa != lines.end()) {
+    zone = *absolute_name(owner_of(soa->text));
+    statement = fmt::format("zone {}", dns::to_text(zone));
+    listed_.push_back(zone);
     // The SOA first: people expect it there.
-    if (!take_record(*soa, *zone, text)) ++bad_;
+    if (!take_record(*soa, zone, text)) ++bad_;
     for (const Line& line : lines) {
       if (&line == &*soa || line.type.empty()) continue;
-      if (is_soa(line))
-        bad(line, "is a second SOA record: '$ORIGIN .' has to stand before each zone");
-      else if (!take_record(line, *zone, text))
+      if (is_soa(line.type))
+        bad(line, name.empty() ? "is a second SOA record: '$ORIGIN .' has to stand before each zone"
+                               : "is a second SOA record in its zone");
+      else if (!take_record(line, zone, text))
         ++bad_;
     }
   }
-  const Line& first = lines.front();
-  const std::string statement = fmt::format("zone {}", zone ? dns::to_text(*zone) : "?");
+  const SourceLine at = lines.front().at;
   if (const std::size_t count = std::exchange(bad_, 0); count > 0)
-    return report_.add(first.at, statement,
+    return report_.add(at, statement,
                        fmt::format("is not taken over: {} of its lines are bad", count));
+  put_zone(at, statement, zone, std::move(text));
+}
+
+void PdnsListing::put_zone(const SourceLine& at, const std::string& statement,
+                           const dns::Name& name, std::string text) {
   ImportedZone imported;
-  imported.name = *zone;
-  imported.file = file_of(*zone);
-  if (imported.file.empty()) return report_.add(first.at, statement, "no file can have its name");
+  imported.name = name;
+  imported.file = file_of(name);
+  if (imported.file.empty()) return report_.add(at, statement, "no file can have its name");
   const std::string file = imported.file;
   const std::size_t before = out_.zones().size();
-  out_.add_zone(report_, first.at, statement, std::move(imported));
+  out_.add_zone(report_, at, statement, std::move(imported));
   if (out_.zones().size() > before) zone_files_.push_back({file, std::move(text)});
 }
 
@@ -149,8 +184,7 @@ bool PdnsListing::take_record(const Line& line, dns::NameView zone, std::string&
     report_.add(line.at, shown, fmt::format("no other server has the type {}", line.type));
     return true;
   }
-  const std::string_view owner = std::string_view(line.text).substr(0, line.text.find('\t'));
-  const auto name = absolute_name(owner);
+  const auto name = absolute_name(owner_of(line.text));
   if (!name) {
     report_.add(line.at, shown, name.error().text);
     return false;

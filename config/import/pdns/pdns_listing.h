@@ -32,6 +32,9 @@ class PdnsListing {
   void run(const ImportText& text);
   /// One line of a listing, without its end. finish() comes behind the last one.
   void take_line(const SourceLine& at, std::string_view text);
+  /// Begins a zone whose name is known from elsewhere: only an SOA record of this name makes it
+  /// one.
+  void begin_zone(const SourceLine& at, std::string_view name);
   /// A record's line from elsewhere, which no remark can be: owner, TTL, IN, type and data with
   /// tabs between them.
   void take_row(const SourceLine& at, std::string text, std::string type);
@@ -44,14 +47,19 @@ class PdnsListing {
     std::string text;
     std::string type;
   };
+  using Lines = std::vector<Line>;
   void take_zone();
+  [[nodiscard]] Lines::const_iterator find_soa(const Lines& lines, const std::string& name);
+  void put_zone(const SourceLine& at, const std::string& statement, const dns::Name& name,
+                std::string text);
   [[nodiscard]] bool take_record(const Line& line, dns::NameView zone, std::string& text);
   void bad(const Line& line, std::string_view reason);
   void report_missing();
 
   ImportedConfiguration& out_;
   ImportReport& report_;
-  std::vector<Line> lines_;                                ///< of the zone in hand
+  Lines lines_;                                            ///< of the zone in hand
+  std::string name_;                                       ///< of that zone, if it is known
   std::size_t bad_ = 0;                                    ///< bad ones among them
   std::vector<std::pair<SourceLine, std::string>> named_;  ///< zones of list-all-zones
   std::vector<dns::Name> listed_;  ///< zones that have come, taken over or not

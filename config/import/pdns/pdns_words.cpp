@@ -8,16 +8,25 @@
 
 namespace pando::config {
 
-std::vector<std::string> words_of(std::string_view text) {
-  constexpr std::string_view kBetween = ", \t;";
+namespace {
+
+std::vector<std::string> split_at_any(std::string_view text, std::string_view between) {
   std::vector<std::string> words;
   while (true) {
-    const auto first = text.find_first_not_of(kBetween);
+    const auto first = text.find_first_not_of(between);
     if (first == std::string_view::npos) return words;
     text.remove_prefix(first);
-    words.emplace_back(text.substr(0, text.find_first_of(kBetween)));
+    words.emplace_back(text.substr(0, text.find_first_of(between)));
     text.remove_prefix(words.back().size());
   }
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(std::string_view text) { return split_at_any(text, ", \t;"); }
+
+std::vector<std::string> fields_of(std::string_view content) {
+  return split_at_any(content, " \t\r\n");
 }
 
 Result<Endpoint> pdns_endpoint(std::string_view text, std::uint16_t port) {

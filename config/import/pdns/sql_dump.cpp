@@ -16,29 +16,75 @@ bool is_word(char c) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
-/// The character that a backslash before `c` stands for, in strings of MySQL and rows of COPY.
-char escaped(char c) {
-  switch (c) {
-    case 'n':
-      return '\n';
-    case 't':
-      return '\t';
-    case 'r':
-      return '\r';
-    case 'b':
-      return '\b';
-    case '0':
-      return '\0';
-    default:
-      return c;
-  }
+/// Appends the character that a backslash before `c` stands for in strings of MySQL and MariaDB.
+/// The backslash stays before `%` and `_`.
+void append_mysql_escape(std::string& text, char c) {
+  constexpr std::string_view kLetters = "0bnrtZ";
+  constexpr std::string_view kMeanings("\0\b\n\r\t\x1A", kLetters.size());
+  const std::size_t at = kLetters.find(c);
+  if (c == '%' || c == '_') text += '\\';
+  text += at == std::string_view::npos ? c : kMeanings[at];
 }
 
-/// Whether MySQL or MariaDB wrote it. Others write no names between backquotes.
+/// Appends the octet that stands behind a backslash of PostgreSQL: a letter's, or that of up to
+/// three octal digits, or of up to two hexadecimal ones behind `x`. Gives the length of these.
+std::size_t append_postgres_escape(std::string& text, std::string_view rest) {
+  constexpr std::string_view kLetters = "bfnrtv";
+  constexpr std::string_view kMeanings = "\b\f\n\r\t\v";
+  if (const std::size_t at = kLetters.find(rest.front()); at != std::string_view::npos) {
+    text += kMeanings[at];
+    return 1;
+  }
+  const bool is_hex = rest.front() == 'x';
+  const std::string_view digits = rest.substr(is_hex ? 1 : 0, is_hex ? 2 : 3);
+  unsigned octet = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), octet, is_hex ? 16 : 8);
+  if (error != std::errc()) {
+    text += rest.front();
+    return 1;
+  }
+  text += static_cast<char>(octet);
+  return static_cast<std::size_t>(end - rest.data());
+}
+
+/// Whether MySQL or MariaDB wrote it. Others write no names between backquotes behind INTO.
 bool is_mysql(std::string_view text) {
-  constexpr std::size_t kBegin = 4096;
-  for (const std::string_view part : {"-- MySQL dump", "-- MariaDB dump", "/*!40", "INTO `"})
-    if (text.substr(0, kBegin).find(part) != std::string_view::npos) return true;
+  constexpr std::size_t kBegin = 65536;
+  const std::string begin = lower_case(text.substr(0, kBegin));
+  for (const std::string_view part : {"-- mysql dump", "-- mariadb dump", "/*!40", "into `"})
+    if (begin.find(part) != std::string::npos) return true;
+  return false;
+}
+
+template <typename Words>
+bool is_one_of(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// The next word of a statement, without quotes, in lower case.
+std::string take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n`\""), text.size()));
+  const auto end = std::find_if_not(text.begin(), text.end(), is_word);
+  std::string word = lower_case(text.substr(0, static_cast<std::size_t>(end - text.begin())));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// Whether the statement that begins `text` makes or fills a table of PowerDNS.
+bool fills_a_table(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kVerbs{"insert", "replace", "copy", "create"};
+  constexpr std::array<std::string_view, 9> kBetween{
+      "into", "or", "replace", "ignore", "table", "if", "not", "exists", "low_priority"};
+  if (!is_one_of(kVerbs, take_word(text))) return false;
+  for (std::string word = take_word(text); !word.empty(); word = take_word(text)) {
+    if (word == "domains" || word == "records") return true;
+    if (text.starts_with('`') || text.starts_with('"')) text.remove_prefix(1);
+    if (text.starts_with('.'))
+      text.remove_prefix(1);  // the word is a schema
+    else if (!is_one_of(kBetween, word))
+      return false;
+  }
   return false;
 }
 
@@ -63,8 +109,14 @@ SqlRow::Value from_hex(std::string_view digits) {
 SqlRow::Value copied_value(std::string_view field) {
   if (field == "\\N") return std::nullopt;
   std::string text;
-  for (std::size_t i = 0; i < field.size(); ++i)
-    text += field[i] == '\\' && i + 1 < field.size() ? escaped(field[++i]) : field[i];
+  while (!field.empty()) {
+    const char c = field.front();
+    field.remove_prefix(1);
+    if (c == '\\' && !field.empty())
+      field.remove_prefix(append_postgres_escape(text, field));
+    else
+      text += c;
+  }
   return text;
 }
 
@@ -97,17 +149,23 @@ bool SqlRow::is_null(std::string_view column) const noexcept {
 SqlDump::SqlDump(const ImportText& text, Tables tables)
     : name_(text.name),
       text_(text.text),
-      backslashes_(is_mysql(text_)),
+      escapes_(is_mysql(text_) ? Escapes::kMySql : Escapes::kNone),
       tables_(std::move(tables)) {
   if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a mark of UTF-8
 }
 
-bool SqlDump::is_dump(std::string_view text) noexcept {
-  for (const std::string_view begin :
-       {"INSERT INTO `records`", "INSERT INTO records", "INSERT INTO \"records\"",
-        "INSERT INTO public.records", "COPY public.records ", "COPY records "})
-    if (text.find(begin) != std::string_view::npos) return true;
-  return false;
+bool SqlDump::is_dump(std::string_view text) {
+  if (is_binary_dump(text)) return true;
+  while (true) {
+    if (fills_a_table(text)) return true;
+    const std::size_t end = text.find_first_of(";\n");
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool SqlDump::is_binary_dump(std::string_view text) noexcept {
+  return text.starts_with("PGDMP") || text.starts_with("SQLite format 3");
 }
 
 Status SqlDump::run(const Visit& visit) {
@@ -239,7 +297,7 @@ void SqlDump::skip_trigger() {
     if (take(';')) {
       if (!begins) return;
     } else if (const char c = peek(); c == '\'' || c == '"' || c == '`') {
-      quoted(c, c == '\'' && backslashes_);
+      quoted(c, c == '\'' ? escapes_ : Escapes::kNone);
     } else if (const std::string next = lower_case(word()); next == "begin") {
       begins = true;
     } else if (next == "end" && take(';')) {
@@ -260,7 +318,7 @@ void SqlDump::define_columns(std::vector<std::string>& columns) {
       if (peek() == '(')
         skip_brackets();
       else if (peek() == '\'')
-        quoted('\'', backslashes_);
+        quoted('\'', escapes_);
       else if (word().empty())
         step();
       skip_space();
@@ -299,8 +357,8 @@ bool SqlDump::values(std::vector<SqlRow::Value>& row) {
 SqlDump::Value SqlDump::value() {
   skip_space();
   const char first = peek();
-  if (first == '\'' || (first == '"' && backslashes_))
-    return behind_cast({quoted(first, backslashes_), true});
+  if (first == '\'' || (first == '"' && escapes_ == Escapes::kMySql))
+    return behind_cast({quoted(first, escapes_), true});
   std::string text;
   while (is_word(peek()) || peek() == '-' || peek() == '+' || peek() == '.') {
     text += peek();
@@ -321,7 +379,7 @@ SqlDump::Value SqlDump::value() {
 
 /// A text behind its prefix, which is in lower case.
 SqlDump::Value SqlDump::prefixed_text(std::string_view prefix) {
-  std::string text = quoted('\'', backslashes_ || prefix == "e");
+  std::string text = quoted('\'', prefix == "e" ? Escapes::kPostgres : escapes_);
   if (prefix == "e" || prefix == "n" || prefix == "b" || prefix.starts_with('_'))
     return behind_cast({std::move(text), true});
   if (prefix != "x") return {};
@@ -374,22 +432,21 @@ std::string SqlDump::table_name() {
 std::string SqlDump::word() {
   skip_space();
   const char first = peek();
-  if (first == '`' || first == '"') return quoted(first, false);
+  if (first == '`' || first == '"') return quoted(first, Escapes::kNone);
   std::string text;
   for (; is_word(peek()); step()) text += peek();
   return text;
 }
 
 /// Text between quotes; two of them are one in the text.
-std::string SqlDump::quoted(char quote, bool backslashes) {
+std::string SqlDump::quoted(char quote, Escapes escapes) {
   std::string text;
   step();
   while (!at_end()) {
     const char c = peek();
     step();
-    if (c == '\\' && backslashes && !at_end()) {
-      text += escaped(peek());
-      step();
+    if (c == '\\' && escapes != Escapes::kNone && !at_end()) {
+      take_escape(text, escapes);
     } else if (c != quote) {
       text += c;
     } else if (peek() == quote) {
@@ -401,6 +458,16 @@ std::string SqlDump::quoted(char quote, bool backslashes) {
   }
   cut_ = true;
   return text;
+}
+
+/// What stands behind a backslash.
+void SqlDump::take_escape(std::string& text, Escapes escapes) {
+  std::size_t length = 1;
+  if (escapes == Escapes::kMySql)
+    append_mysql_escape(text, peek());
+  else
+    length = append_postgres_escape(text, text_.substr(at_));
+  for (; length > 0; --length) step();
 }
 
 /// Behind `$TAG$ … $TAG$`, the text of a function of PostgreSQL. False when none begins here.
@@ -422,7 +489,8 @@ void SqlDump::skip_space() {
   while (!at_end()) {
     if (is_blank(peek())) {
       step();
-    } else if ((peek() == '-' && peek(1) == '-') || (peek() == '#' && backslashes_)) {
+    } else if ((peek() == '-' && peek(1) == '-') ||
+               (peek() == '#' && escapes_ == Escapes::kMySql)) {
       skip_comment_line();
     } else if (peek() == '/' && peek(1) == '*') {
       while (!at_end() && !(peek() == '*' && peek(1) == '/')) step();
@@ -446,7 +514,7 @@ void SqlDump::skip_statement() {
     skip_space();
     if (take(';')) return;
     if (const char c = peek(); c == '\'' || c == '"' || c == '`')
-      quoted(c, c == '\'' && backslashes_);
+      quoted(c, c == '\'' ? escapes_ : Escapes::kNone);
     else if (!skip_dollar_text())
       step();
   }
@@ -461,7 +529,7 @@ void SqlDump::skip_brackets() {
     if (c == '(') ++depth;
     if (c == ')') --depth;
     if (c == '\'')
-      quoted(c, backslashes_);
+      quoted(c, escapes_);
     else
       step();
   } while (!at_end() && depth > 0);

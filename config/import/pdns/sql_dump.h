@@ -50,9 +50,13 @@ class SqlDump {
   Status run(const Visit& visit);
 
   /// Whether the text looks like a dump of a database of PowerDNS.
-  [[nodiscard]] static bool is_dump(std::string_view text) noexcept;
+  [[nodiscard]] static bool is_dump(std::string_view text);
+  /// Whether it is a database of SQLite, or a dump of PostgreSQL that is no text.
+  [[nodiscard]] static bool is_binary_dump(std::string_view text) noexcept;
 
  private:
+  /// What a backslash in a string means.
+  enum class Escapes : std::uint8_t { kNone, kMySql, kPostgres };
   struct Value {
     SqlRow::Value text;
     bool is_good = false;
@@ -71,7 +75,8 @@ class SqlDump {
   Value behind_cast(Value value);
   std::string table_name();
   std::string word();
-  std::string quoted(char quote, bool backslashes);
+  std::string quoted(char quote, Escapes escapes);
+  void take_escape(std::string& text, Escapes escapes);
   void skip_space();
   void skip_comment_line();
   void skip_statement();
@@ -91,7 +96,7 @@ class SqlDump {
   std::string_view text_;
   std::size_t at_ = 0;
   int line_ = 1;
-  bool backslashes_;  ///< stand for other characters in strings, as MySQL writes them
+  Escapes escapes_;  ///< in strings without a prefix
   Tables tables_;
   bool cut_ = false;                   ///< the text ended in the middle of something
   std::string database_;               ///< of the last USE

@@ -1,6 +1,7 @@
 """Configurations of other servers as ours: what the importer writes passes the check and serves the same answers."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -124,7 +125,7 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path):
     (tmp_path / "nsd.conf").write_text(CONFIGURATIONS["nsd.conf"])
     (tmp_path / "pando.yaml").write_text("precious")
     made = pandoctl("import", tmp_path / "nsd.conf", "--to", tmp_path / "pando.yaml", "--with-secrets")
-    assert made.returncode == 1 and "File exists" in made.stderr
+    assert made.returncode == 1 and "is there already" in made.stderr
     assert (tmp_path / "pando.yaml").read_text() == "precious"
 
 
@@ -199,11 +200,11 @@ def test_a_dump_of_powerdns_is_served(tmp_path):
     database = sqlite3.connect(":memory:")
     database.executescript(SCHEMA)
     database.executemany("INSERT INTO domains (id, name, type) VALUES (?, ?, 'NATIVE')", [(1, "one.test"), (2, "two.test")])
-    rows = [("one.test", "SOA", "ns1.one.test host.one.test 7", 60, None), ("one.test", "NS", "ns1.one.test", 60, None),
+    rows = [("one.test", "SOA", "ns1.one.test host.one.test 7 1 2 3 4", 60, None), ("one.test", "NS", "ns1.one.test", 60, None),
             ("ns1.one.test", "A", "192.0.2.1", 60, None), ("one.test", "MX", "mail.one.test", 60, 10),
             ("key.one.test", "TXT", f'"{KEY}"', 60, None), ("text.one.test", "TXT", '"a; \\"b\\""', 60, None)]
     database.executemany("INSERT INTO records (domain_id, name, type, content, ttl, prio) VALUES (1, ?, ?, ?, ?, ?)", rows)
-    database.execute("INSERT INTO records (domain_id, name, type, content, ttl) VALUES (2, 'two.test', 'SOA', '. . 8', 60)")
+    database.execute("INSERT INTO records (domain_id, name, type, content, ttl) VALUES (2, 'two.test', 'SOA', '. . 8 1 2 3 4', 60)")
     database.execute("INSERT INTO cryptokeys VALUES (1, 2, 257, 1, 1, 'Private-key-format: v1.2\nAlgorithm: 13\n')")
     dump, config = tmp_path / "dump.sql", tmp_path / "made" / "imported.yaml"
     dump.write_text("\n".join(database.iterdump()) + "\n")
@@ -221,3 +222,71 @@ def test_a_dump_of_powerdns_is_served(tmp_path):
         assert server.ask("one.test", "MX").answer[0][0].preference == 10
     finally:
         server.clean()
+
+
+DUMP = f"""\
+insert into domains values (1,'one.test',NULL,NULL,'NATIVE',NULL,NULL),(2,'two.test',NULL,NULL,'NATIVE',NULL,NULL);
+insert into records values (1,1,'one.test','SOA','ns1.one.test a.b@one.test 7 1 2 3 4',60,NULL,0,NULL,1);
+insert into records values (2,1,'one.test','TXT','"{'x' * 6000}"',60,NULL,0,NULL,1);
+insert into records values (3,2,'two.test','SOA','. . 8 1 2 3 4',60,NULL,0,NULL,1);
+insert into tsigkeys values (1,'transfer','hmac-sha256','{SECRET}');
+"""
+
+
+def names_below(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_an_import_that_is_refused_leaves_no_file(tmp_path):
+    """Whichever of its files is in the way."""
+    dump, folder = tmp_path / "dump.txt", tmp_path / "to"
+    dump.write_text(DUMP)
+    for there in ("zones/two.test.zone", "zones", "transfer.key", "pando.yaml"):
+        (folder / there).parent.mkdir(parents=True)
+        (folder / there).write_text("precious")
+        before = names_below(folder)
+        done = pandoctl("import", dump, "--to", folder / "pando.yaml")
+        assert done.returncode == 1 and there in done.stderr, done.stderr
+        assert names_below(folder) == before and (folder / there).read_text() == "precious"
+        shutil.rmtree(folder)
+    folder.mkdir()
+    done = pandoctl("import", dump, "--to", folder / "pando.yaml")
+    assert done.returncode == 0 and "a.b@one.test is written as a\\.b.one.test" in done.stderr, done.stderr
+    assert names_below(folder) == ["pando.yaml", "transfer.key", "zones", "zones/one.test.zone", "zones/two.test.zone"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts are root's")
+def test_a_full_disk_leaves_nothing_of_an_import(tmp_path):
+    """One page more for each attempt, until the disk suffices."""
+    dump, small = tmp_path / "dump.txt", tmp_path / "small"
+    dump.write_text(DUMP)
+    small.mkdir()
+    refused = 0
+    for pages in range(1, 100):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={pages * 4096}", "tmpfs", str(small)], check=True)
+        try:
+            done = pandoctl("import", dump, "--to", small / "pando.yaml")
+            if done.returncode == 0:
+                assert check(small / "pando.yaml").returncode == 0
+                break
+            assert "No space left on device" in done.stderr and names_below(small) == [], done.stderr
+            refused += 1
+        finally:
+            subprocess.run(["umount", str(small)], check=True)
+    assert done.returncode == 0 and refused >= 4, "at least one for each file"
+
+
+def test_the_folder_of_zones_may_be_elsewhere(tmp_path):
+    """A link to another file system, which no file can be moved to."""
+    dump, folder = tmp_path / "dump.txt", tmp_path / "to"
+    dump.write_text(DUMP)
+    folder.mkdir()
+    elsewhere = pathlib.Path("/dev/shm") / f"pando-zones-{os.getpid()}"
+    elsewhere.mkdir()
+    try:
+        (folder / "zones").symlink_to(elsewhere)
+        assert folder.stat().st_dev != elsewhere.stat().st_dev
+        done = pandoctl("import", dump, "--to", folder / "pando.yaml")
+        assert done.returncode == 0 and names_below(elsewhere) == ["one.test.zone", "two.test.zone"], done.stderr
+    finally:
+        shutil.rmtree(elsewhere)

@@ -223,11 +223,12 @@ def test_a_zone_that_is_being_added_is_not_purged(pando, tmp_path):
 
 
 def test_the_requests_of_powerdns_admin(beside):
-    """A panel compares whole RRsets as it reads them with those of its form: one member more, and it would write all of
-    them again. It leaves the final dot of zones out, and quotes a slash in a name as URLs do."""
+    """What PowerDNS-Admin 0.6.1 sent when its pages were used. It compares whole RRsets as it reads them with those of its
+    form: one member more, and it would write all of them again. It leaves the final dot of zones out, and quotes a slash
+    in a name as URLs do."""
     server, program = beside(zones=("example.test", "0/26.2.0.192.in-addr.arpa"), section=KEYS)
     client = Client(program, ADMIN)
-    form = {"name": "panel.test.", "kind": "Native", "masters": [], "nameservers": [], "soa_edit_api": "DEFAULT", "account": ""}
+    form = {"name": "panel.test.", "kind": "native", "masters": [], "nameservers": [], "soa_edit_api": "DEFAULT", "account": ""}
     status, made = client("POST", ZONES, form)
     assert status == 201, made
     assert "panel.test." in [zone["name"] for zone in client("GET", ZONES)[1]]
@@ -249,10 +250,34 @@ def test_the_requests_of_powerdns_admin(beside):
     assert client("PUT", f"{ZONES}/panel.test/notify")[0] == 200
     for part in ("statistics", "config"):
         assert client("GET", f"/api/v1/servers/localhost/{part}")[0] == 200
-    assert client("PUT", f"{ZONES}/panel.test", {"kind": "Native", "masters": []})[0] == 204, "its form for the kind of a zone"
+    # Its pages for statistics and search: the first takes "uptime" for granted.
+    statistics = {item["name"]: item["value"] for item in client("GET", "/api/v1/servers/localhost/statistics")[1]}
+    assert int(statistics["uptime"]) >= 0
+    found = client("GET", "/api/v1/servers/localhost/search-data?object_type=all&q=www.panel.test")[1]
+    assert [(one["object_type"], one["name"], one["zone"]) for one in found] == [("record", "www.panel.test.", "panel.test.")]
+    # Its forms for the zone itself: kind, serials, account; signing is refused, and named so.
+    for change in ({"kind": "master", "masters": []}, {"soa_edit_api": "INCREASE", "kind": "Master"}, {"account": ""},
+                   {"api_rectify": True}):
+        assert client("PUT", f"{ZONES}/panel.test", change)[0] == 204, change
+    status, refused = client("POST", f"{ZONES}/panel.test/cryptokeys", {"keytype": "ksk", "active": True})
+    assert status == 405 and "none of these" in refused["error"]
+    # Records with a comment, or disabled ones, have no place.
+    for more in ({"comments": [{"content": "hi", "account": ""}]}, {"records": [{"content": "192.0.2.9", "disabled": True}]}):
+        assert client("PATCH", f"{ZONES}/panel.test", {"rrsets": [changed | more]})[0] == 422
+    # Automatic PTR records: the reverse zone comes and stays, the record goes with its address.
+    assert client("POST", ZONES, form | {"name": "2.0.192.in-addr.arpa.", "kind": "Master", "account": None})[0] == 201
+    pointer = {"name": "3.2.0.192.in-addr.arpa.", "type": "PTR", "changetype": "REPLACE", "ttl": 60, "comments": [],
+               "records": [{"content": "www.panel.test.", "disabled": False}]}
+    assert client("PATCH", f"{ZONES}/2.0.192.in-addr.arpa", {"rrsets": [pointer]})[0] == 204
+    assert server.ask("3.2.0.192.in-addr.arpa", "PTR").answer
+    pointer = {"name": "3.2.0.192.in-addr.arpa.", "type": "PTR", "changetype": "DELETE", "records": []}
+    assert client("PATCH", f"{ZONES}/2.0.192.in-addr.arpa", {"rrsets": [pointer]})[0] == 204
+    assert not server.ask("3.2.0.192.in-addr.arpa", "PTR").answer
     status, refused = client("PUT", f"{ZONES}/panel.test", {"kind": "Slave", "masters": ["192.0.2.1"]})
     assert status == 422 and "cannot become" in refused["error"]
     assert client("GET", f"{ZONES}/0%2F26.2.0.192.in-addr.arpa")[1]["name"] == "0/26.2.0.192.in-addr.arpa."
+    status, refused = client("PUT", f"{ZONES}/panel.test/axfr-retrieve")
+    assert status == 422, "its button of secondary zones"
     assert client("DELETE", f"{ZONES}/panel.test")[0] == 204
     assert client("GET", f"{ZONES}/panel.test")[0] == 404
 
@@ -320,6 +345,7 @@ def test_a_put_gives_a_secondary_zone_other_primaries(beside, pando, tmp_path):
     assert status == 422 and "no remote" in refused["error"]
     assert client("PUT", at, {"name": "moved.test.", "kind": "Slave", "masters": [there]})[0] == 204
     servers.wait_until("the zone is transferred", lambda: server.ask("www.moved.test").answer)
+    assert client("PUT", f"{ZONES}/moved.test/axfr-retrieve")[0] == 200, "PowerDNS-Admin's button"
     zone = client("GET", at)[1]
     assert zone["masters"] == [there] and any(rrset["name"] == "www.moved.test." for rrset in zone["rrsets"])
     assert client("PUT", f"{ZONES}/example.test.", {"masters": [there]})[0] == 422, "a primary zone"

@@ -103,6 +103,14 @@ TEST(KnotImport, MissingReferencesAreReported) {
   EXPECT_TRUE(result.options("a").allow_transfer.empty());
 }
 
+TEST(KnotImport, FilesAreNamedInLowerCaseAndASlashIsNoFolder) {
+  const auto result = from_knot(
+      "template:\n  - id: default\n    storage: /z\n    file: \"%s/%l[2].%c[0-1]\"\n"
+      "zone:\n  - domain: 0/25.a.Test\n  - domain: A.b.c\n");
+  EXPECT_EQ(result.file("0/25.a.test"), "/z/0_25.a.test/0_25.0_") << result.report();
+  EXPECT_EQ(result.file("a.b.c"), "/z/a.b.c/a.a.");
+}
+
 TEST(KnotImport, FaultsOfTheSyntaxHaveFileAndLine) {
   EXPECT_EQ(import_error(ImportKind::kKnot, "zones {\n example.com {\n"),
             "/x.conf:1: is not 'key: value'");

@@ -77,6 +77,15 @@ TEST(NsdImport, APatternThatIncludesItselfEnds) {
   EXPECT_THAT(result.report(), HasSubstr("patterns are too deep"));
 }
 
+TEST(NsdImport, ASlashInANameIsNoFolder) {
+  const auto result = from_nsd(
+      "pattern:\n name: p\n zonefile: \"%s/%x.%1\"\n"
+      "zone:\n name: 0/25.a.b.c\n include-pattern: p\n"
+      "zone:\n name: a.0/25.b.c\n include-pattern: p\n");
+  EXPECT_EQ(result.file("0/25.a.b.c"), "/etc/nsd/0\\04725.a.b.c/a.0") << result.report();
+  EXPECT_EQ(result.file("a.0/25.b.c"), "/etc/nsd/a.0\\04725.b.c/0\\04725.a");
+}
+
 TEST(NsdImport, FaultsOfTheSyntaxHaveFileAndLine) {
   EXPECT_EQ(import_error(ImportKind::kNsd, "server:\nnonsense\n"),
             "/x.conf:2: is not 'key: value'");

@@ -23,7 +23,7 @@ class Succession : public ::testing::Test {
     calls.settle = [this] { ++settle_; };
     calls.launch = [this](WorkerSlot& slot) { launched_.push_back(slot.number); };
     calls.drain = [this](WorkerSlot& slot) { drained_.push_back(slot.number); };
-    calls.kill = [this](const WorkerSlot& slot, auto&) { killed_.push_back(slot.number); };
+    calls.kill = [this](std::uint32_t slot, auto&) { killed_.push_back(slot); };
     calls.ended = [this](WorkerSlot& slot) { ended_.push_back(slot.number); };
     return calls;
   }

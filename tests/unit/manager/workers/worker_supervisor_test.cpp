@@ -5,6 +5,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "manager/workers/adopted_worker.h"
 #include "shm/map/locks.h"
 #include "tests/unit/manager/run_until.h"
@@ -41,8 +43,8 @@ class Supervisor : public ::testing::Test {
     calls.launch = [this](WorkerSlot& slot) { supervisor_.launch(slot); };
     calls.drain = [this](WorkerSlot& slot) { supervisor_.drain(slot); };
     calls.ended = [this](WorkerSlot& slot) { supervisor_.previous_layout_worker_ended(slot); };
-    calls.kill = [this](const WorkerSlot& slot, asio::posix::stream_descriptor& process) {
-      supervisor_.kill_process(slot, process);
+    calls.kill = [this](std::uint32_t slot, WatchedProcess& process) {
+      processes_.kill(slot, process);
     };
     return calls;
   }
@@ -58,8 +60,9 @@ class Supervisor : public ::testing::Test {
                            [this](std::uint32_t number) { supervisor_.close_slot(number); }};
   LayoutSuccession succession_{table_,     directory_.slots(),   handover_,
                                admission_, directory_.options(), succession_calls()};
+  WorkerProcesses processes_{io_, directory_.slots(), nullptr, directory_.options()};
   WorkerSupervisor supervisor_{
-      table_,    directory_.slots(), listeners_, nullptr, directory_.options(),
+      table_,    directory_.slots(), listeners_, processes_, directory_.options(),
       handover_, succession_,        calls()};
 };
 
@@ -77,15 +80,15 @@ TEST_F(Supervisor, StartsAsManyWorkersAsWantedAndOpensTheirSockets) {
 
 TEST_F(Supervisor, AWorkerThatDiesIsStartedAgainWithGrowingPauses) {
   ASSERT_TRUE(supervisor_.start(1));
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts >= 3; }));
-  EXPECT_GE(table_.at(0).backoff, std::chrono::milliseconds(400));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() >= 3; }));
+  EXPECT_GE(table_.at(0).restarts.backoff(), std::chrono::milliseconds(400));
   EXPECT_GE(pins_cleared_, 3);
 }
 
 TEST_F(Supervisor, AProgramThatCannotBeStartedIsTriedAgain) {
   directory_.options().worker_binary = "/nonexistent/pando-worker";
   ASSERT_TRUE(supervisor_.start(1));
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts >= 2; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() >= 2; }));
 }
 
 TEST_F(Supervisor, AnAddedWorkerGetsTheLowestFreeSlot) {
@@ -166,7 +169,7 @@ TEST_F(SupervisorBesideThePreviousStore, OthersAreStartedWhenItsLastReaderHasEnd
   start();
   process_.end();
   EXPECT_TRUE(
-      run_until(io_, [&] { return table_.at(0).restarts > 1 && table_.at(1).restarts > 0; }));
+      run_until(io_, [&] { return table_.at(0).restarts.count() > 1 && table_.at(1).restarts.count() > 0; }));
 }
 
 TEST_F(Supervisor, ARecordedWorkerReadsTheStoreThatItHasALockOn) {
@@ -213,7 +216,7 @@ TEST_F(Supervisor, AWorkerOfTheLastManagerThatStaysSilentIsReplaced) {
   const WorkerProcess process(directory_.path(), 0);
   directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
   ASSERT_TRUE(supervisor_.start(1));
-  ASSERT_TRUE(run_until(io_, [&] { return table_.phase.settled && table_.at(0).restarts > 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.phase.settled && table_.at(0).restarts.count() > 0; }));
   EXPECT_FALSE(table_.at(0).awaited);
 }
 
@@ -225,7 +228,7 @@ TEST_F(Supervisor, AnUnidentifiedWorkerThatEndsAtOnceIsReplaced) {
   ASSERT_TRUE(supervisor_.start(1));
   EXPECT_FALSE(table_.phase.settled);
   process.end();
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() > 0; }));
   EXPECT_TRUE(table_.phase.settled);
 }
 
@@ -233,7 +236,7 @@ TEST_F(Supervisor, AnUnidentifiedWorkerThatStaysSilentIsReplaced) {
   const WorkerProcess process(directory_.path(), 0);
   EXPECT_TRUE(succession_.has_workers());
   ASSERT_TRUE(supervisor_.start(1));
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() > 0; }));
 }
 
 TEST_F(Supervisor, AnUnidentifiedWorkerInAnUnwantedSlotLeavesNoSlot) {
@@ -242,7 +245,7 @@ TEST_F(Supervisor, AnUnidentifiedWorkerInAnUnwantedSlotLeavesNoSlot) {
   ASSERT_TRUE(supervisor_.start(1));
   process.end();
   ASSERT_TRUE(run_until(io_, [&] { return table_.find(3) == nullptr; }));
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() > 0; }));
 }
 
 TEST_F(Supervisor, APageThatNamesAForeignProcessDoesNotHoldTheSlot) {
@@ -274,7 +277,7 @@ TEST_F(Supervisor, PinsOfAnEndedWorkerDoNotCountWhoeverHasItsLock) {
   ASSERT_TRUE(supervisor_.start(1));
   EXPECT_EQ(directory_.slots().oldest_pinned(), 5U);
   process.end();
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() > 0; }));
   EXPECT_EQ(directory_.slots().oldest_pinned(), UINT64_MAX);
 }
 
@@ -283,7 +286,8 @@ TEST_F(Supervisor, AProcessThatOutlivesItsKillIsReplacedInAnotherSlot) {
   const WorkerProcess process(directory_.path(), 0);
   directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
   ASSERT_TRUE(supervisor_.start(1));
-  table_.at(0).process.emplace(io_, ::eventfd(0, EFD_CLOEXEC));  // takes no signal, never ends
+  table_.at(0).process.emplace(
+      io_, Child{table_.at(0).pid, Fd(::eventfd(0, EFD_CLOEXEC))});  // takes no signal, never ends
   ASSERT_TRUE(run_until(io_, [&] { return table_.find(1) != nullptr; }));
   EXPECT_TRUE(table_.phase.settled);
   EXPECT_TRUE(table_.at(0).lost);
@@ -300,7 +304,7 @@ TEST_F(Supervisor, AWorkerWhoseConnectionBreaksHasToComeBack) {
   supervisor_.settle_if_complete();
   table_.at(0).link.reset();
   supervisor_.connection_lost(table_.at(0));
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts > 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() > 0; }));
 }
 
 TEST_F(Supervisor, ABackOffEndsWhenTheLastServingWorkerIsRemoved) {
@@ -311,11 +315,23 @@ TEST_F(Supervisor, ABackOffEndsWhenTheLastServingWorkerIsRemoved) {
   supervisor_.worker_came(table_.at(0), connection.link);
   supervisor_.settle_if_complete();
   table_.at(0).state = State::kServing;
-  ASSERT_TRUE(run_until(io_, [&] { return table_.at(1).backoff >= milliseconds(1600); }));
+  ASSERT_TRUE(run_until(io_, [&] { return table_.at(1).restarts.backoff() >= milliseconds(1600); }));
   EXPECT_TRUE(supervisor_.remove(0, {}));
   process.end();
   ASSERT_TRUE(run_until(io_, [&] { return !table_.find(0) || !table_.at(0).process; }));
   EXPECT_LE(table_.at(1).step.expiry(), std::chrono::steady_clock::now() + milliseconds(100));
+}
+
+TEST_F(Supervisor, ATickThatWasQueuedBeforeAStopDoesNotTakeItsDeadline) {
+  const WorkerProcess process(directory_.path(), 0);
+  directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
+  asio::steady_timer before_the_tick(io_, milliseconds(0));
+  ASSERT_TRUE(supervisor_.start(1));
+  bool stopped = false;
+  before_the_tick.async_wait([&](auto) { supervisor_.stop([&] { stopped = true; }); });
+  const asio::steady_timer tick(io_, std::chrono::seconds(1));
+  while (std::chrono::steady_clock::now() <= tick.expiry()) std::this_thread::yield();
+  ASSERT_TRUE(run_until(io_, [&] { return stopped; })) << "the process ends by force alone";
 }
 
 TEST_F(Supervisor, StopIsOverWhenAllWorkersHaveEnded) {

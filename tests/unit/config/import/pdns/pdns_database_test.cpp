@@ -88,7 +88,8 @@ TEST(PdnsDatabase, OfMySqlBecomesZoneFilesSecondariesAndKeys) {
   EXPECT_THAT(report, HasSubstr("zone a.test: ALLOW-AXFR-FROM 192.0.2.0/24: write the rule into"));
   EXPECT_THAT(report, HasSubstr("zone a.test: SOA-EDIT-API DEFAULT: has no counterpart"));
   EXPECT_THAT(report, HasSubstr("zone a.test: is signed by PowerDNS"));
-  EXPECT_EQ(result.outcome.omissions.size(), 4U) << report;
+  EXPECT_THAT(report, HasSubstr(":37: a.test SOA: has 3 of 7 fields"));
+  EXPECT_EQ(result.outcome.omissions.size(), 5U) << report;
 }
 
 TEST(PdnsDatabase, OfPostgreSqlIsReadFromCopies) {
@@ -166,7 +167,7 @@ TEST(PdnsDatabase, ADumpThatEndsEarlyIsAnErrorWithItsLine) {
 /// A zone a.test with these rows behind its SOA.
 std::string with_rows(std::string_view rows) {
   return "INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
-         "INSERT INTO records VALUES (1,1,'a.test','SOA','. . 1',60,0,0,NULL,1);\n" +
+         "INSERT INTO records VALUES (1,1,'a.test','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n" +
          std::string(rows);
 }
 
@@ -239,11 +240,181 @@ TEST(PdnsDatabase, StatementsInFunctionsAndTriggersAreNoRows) {
   EXPECT_THAT(text, HasSubstr("x.a.test"));
 }
 
+TEST(PdnsDatabase, ZonesOfOneNumberAreNotMixed) {
+  for (const char* kind : {"NATIVE", "SLAVE"}) {
+    const Imported result = dumped(fmt::format(
+        "INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'{}',NULL,NULL);\n"
+        "INSERT INTO domains VALUES (1,'b.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+        "INSERT INTO domains VALUES (1,'c.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+        "INSERT INTO domains VALUES (2,'d.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+        "INSERT INTO records VALUES (1,1,'a.test','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n"
+        "INSERT INTO records VALUES (2,1,'b.test','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n"
+        "INSERT INTO records VALUES (3,2,'d.test','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n",
+        kind));
+    EXPECT_EQ(result.outcome.zones, 1U);
+    EXPECT_EQ(result.file("d.test"), "/etc/pando/zones/d.test.zone");
+    const std::string report = result.report();
+    EXPECT_THAT(report, HasSubstr(":1: zone a.test: is not taken over: another zone has its"));
+    EXPECT_THAT(report, HasSubstr(":2: zone b.test: is not taken over: zone a.test has its "
+                                  "number, 1, too"));
+    EXPECT_THAT(report, HasSubstr(":3: zone c.test: is not taken over: zone a.test has its"));
+  }
+}
+
+TEST(PdnsDatabase, AZoneThatIsThereTwiceIsTakenOnce) {
+  const Imported result = dumped(
+      with_rows("INSERT INTO domains VALUES (1,'A.test','192.0.2.1',NULL,'SLAVE',NULL,NULL);\n"
+                "INSERT INTO domains VALUES (2,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+                "INSERT INTO records VALUES (2,2,'a.test','SOA','. . 9 2 3 4 5',60,0,0,NULL,1);\n"
+                "INSERT INTO domains VALUES (NULL,'n.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+                "INSERT INTO records VALUES (3,NULL,'n.test','SOA','. . 1 2 3 4 5',60,0,0,NULL,"
+                "1);\n"));
+  EXPECT_EQ(result.outcome.zones, 1U);
+  EXPECT_THAT(file_text(result, "zones/a.test.zone"), HasSubstr(". . 1 2 3 4 5"));
+  const std::string report = result.report();
+  EXPECT_THAT(report, HasSubstr(":3: zone A.test: is there a second time: its first row counts"));
+  EXPECT_THAT(report, HasSubstr(":5: zone a.test.: a zone of this name is there already"));
+  EXPECT_THAT(report, HasSubstr(":6: zone n.test: has no number"));
+  EXPECT_THAT(report, HasSubstr(":7: records: the table domains has not their zone"));
+}
+
+TEST(PdnsDatabase, AnSoaOfAnotherNameMakesNoZone) {
+  const auto with_soa_of = [](std::string_view owner) {
+    return dumped(
+        fmt::format("INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+                    "INSERT INTO records VALUES (1,1,'{}','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n"
+                    "INSERT INTO records VALUES (2,1,'x.a.test','A','192.0.2.1',60,0,0,NULL,1);\n",
+                    owner));
+  };
+  for (const char* other : {"b.test", "test", "sub.a.test", "a..test"}) {
+    const Imported result = with_soa_of(other);
+    EXPECT_EQ(result.outcome.zones, 0U) << other;
+    EXPECT_THAT(result.report(), HasSubstr("is no SOA record of its zone, a.test")) << other;
+    EXPECT_THAT(result.report(), HasSubstr(":2: zone a.test: is not taken over: 1 of")) << other;
+  }
+  EXPECT_EQ(with_soa_of("A.TEST").report(), "");
+}
+
+TEST(PdnsDatabase, OfTwoSoaRecordsThatOfTheZoneNamesIt) {
+  for (const char* other : {"sub.a.test", "a.test"}) {
+    const Imported result = dumped(
+        fmt::format("INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+                    "INSERT INTO records VALUES (1,1,'{}','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n"
+                    "INSERT INTO records VALUES (2,1,'a.test','SOA','. . 2 2 3 4 5',60,0,0,NULL,"
+                    "1);\n",
+                    other));
+    EXPECT_EQ(result.outcome.zones, 0U);
+    EXPECT_THAT(result.report(), HasSubstr("is a second SOA record in its zone"));
+    EXPECT_THAT(result.report(), HasSubstr("zone a.test.: is not taken over: 1 of"));
+  }
+}
+
+TEST(PdnsDatabase, NoTwoZonesHaveOneFile) {
+  std::string dump;
+  int number = 0;
+  for (const char* name : {"", "root", "a/b.test", "a\\047b.test", "a\\\\047b.test", "A.test"}) {
+    dump += fmt::format("INSERT INTO domains VALUES ({},'{}',NULL,NULL,'NATIVE',NULL,NULL);\n",
+                        ++number, name);
+    dump +=
+        fmt::format("INSERT INTO records VALUES (1,{},'{}','SOA','. . 1 2 3 4 5',60,0,0,NULL,1);\n",
+                    number, name);
+  }
+  const Imported result = dumped(dump);
+  std::vector<std::string> files;
+  for (const ZoneFileText& file : result.outcome.zone_files) files.push_back(file.name);
+  EXPECT_THAT(files, ElementsAre("zones/root-zone", "zones/root.zone", "zones/a\\047b.test.zone",
+                                 "zones/a\\\\047b.test.zone", "zones/a.test.zone"));
+  EXPECT_EQ(result.file("a/b.test"), "/etc/pando/zones/a\\047b.test.zone");
+  EXPECT_EQ(result.file("."), "/etc/pando/zones/root-zone");
+  EXPECT_THAT(result.report(), HasSubstr("zone a/b.test.: a zone of this name is there already"))
+      << "it is another writing of that name";
+}
+
+/// The report and the SOA of a zone a.test with this content.
+std::pair<std::string, std::string> soa_of(std::string_view content) {
+  const Imported result =
+      dumped(fmt::format("INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+                         "INSERT INTO records VALUES (1,1,'a.test','SOA','{}',60,0,0,NULL,1);\n",
+                         content));
+  const std::string text = file_text(result, "zones/a.test.zone");
+  constexpr std::string_view kBefore = "$ORIGIN .\na.test\t60\tIN\tSOA\t";
+  return {result.report(), text.starts_with(kBefore) ? text.substr(kBefore.size()) : text};
+}
+
+TEST(PdnsDatabase, AnSoaIsCompletedAsPowerDnsDidAndReported) {
+  using ::testing::Pair;
+  EXPECT_THAT(soa_of(""), Pair(HasSubstr("a.test SOA: has 0 of 7 fields"),
+                               "a.misconfigured.dns.server.invalid hostmaster.a.test 0 10800 3600 "
+                               "604800 3600\n"));
+  EXPECT_THAT(soa_of("ns.a.test"), Pair(HasSubstr("has 1 of 7 fields"),
+                                        "ns.a.test hostmaster.a.test 0 10800 3600 604800 3600\n"));
+  EXPECT_THAT(soa_of("ns h 7 1 2 3"), Pair(HasSubstr("has 6 of 7"), "ns h 7 1 2 3 3600\n"));
+  EXPECT_THAT(soa_of("ns h 7 1 2 3 4"), Pair("", "ns h 7 1 2 3 4\n"));
+  EXPECT_THAT(soa_of("ns h 0 1 2 3 4"), Pair(HasSubstr("has the serial 0"), "ns h 0 1 2 3 4\n"));
+  EXPECT_THAT(soa_of("ns h,x;y 7 1 2 3"), Pair(HasSubstr("is not taken over"), "no file"));
+  EXPECT_THAT(soa_of("ns h 7 1 2 3 4 5"), Pair(HasSubstr("is not taken over"), "no file"));
+}
+
+TEST(PdnsDatabase, AMailboxOfAnSoaBecomesAName) {
+  using ::testing::Pair;
+  EXPECT_THAT(soa_of("ns host@a.test 7 1 2 3 4"),
+              Pair(HasSubstr("a.test SOA: host@a.test is written as host.a.test: "),
+                   "ns host.a.test 7 1 2 3 4\n"));
+  EXPECT_THAT(soa_of("ns a.b@c.a.test 7 1 2 3 4"),
+              Pair(HasSubstr("is written as a\\.b.c.a.test"), "ns a\\.b.c.a.test 7 1 2 3 4\n"));
+  for (const char* name : {"a\\.b.a.test", "a\\@b.a.test", "a\\064b.a.test", "a.b.test."})
+    EXPECT_THAT(soa_of(fmt::format("ns {} 7 1 2 3 4", name)),
+                Pair("", fmt::format("ns {} 7 1 2 3 4\n", name)));
+  EXPECT_THAT(soa_of("ns @a.test 7 1 2 3 4"), Pair(HasSubstr("is not taken over"), "no file"));
+}
+
+TEST(PdnsDatabase, EscapesAreThoseOfTheirServer) {
+  const std::string zone =
+      "COPY public.domains (id, name, type) FROM stdin;\n1\ta.test\tNATIVE\n\\.\n"
+      "COPY public.records (domain_id, name, type, content, ttl) FROM stdin;\n"
+      "1\ta.test\tSOA\t. . 1 2 3 4 5\t60\n";
+  const Imported copied =
+      dumped(zone + "1\ta.test\tTXT\t\"\\v\\f\\b\\x7C\\x4g\\1012\\60\\\\\\\\\"\t60\n\\.\n");
+  EXPECT_THAT(file_text(copied, "zones/a.test.zone"), HasSubstr("TXT\t\"\v\f\b|\x04gA20\\\\\"\n"));
+  const Imported prefixed = dumped(with_rows(
+      "INSERT INTO records VALUES (2,1,'a.test','TXT',E'\"\\x41\\102\\'\"',60,0,0,NULL,1);\n"));
+  EXPECT_THAT(file_text(prefixed, "zones/a.test.zone"), HasSubstr("TXT\t\"AB'\"\n"));
+  const Imported mysql = dumped(
+      "-- MySQL dump\n" +
+      with_rows("insert into records values (2,1,'a.test','TXT','\"\\%\\_\\x41\\'\"',60,0,0,NULL,"
+                "1);\n"));
+  EXPECT_THAT(file_text(mysql, "zones/a.test.zone"), HasSubstr("TXT\t\"\\%\\_x41'\"\n"));
+  const Imported lower = dumped(
+      "replace into `domains` values (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
+      "replace into `records` values (1,1,'a.test','SOA','. . 1 2 3 4 5',60,0,0,NULL,1),"
+      "(2,1,'a.test','TXT','\\\"it\\'s\\\"',60,0,0,NULL,1);\n");
+  EXPECT_THAT(file_text(lower, "zones/a.test.zone"), HasSubstr("TXT\t\"it's\"\n"));
+}
+
 TEST(PdnsDatabase, ADumpIsRecognisedByItsText) {
   EXPECT_EQ(guess_import_kind("/x/backup.sql", kMySql), ImportKind::kPdnsDump);
-  EXPECT_EQ(guess_import_kind("/x/pdns.sql", "COPY public.records (id) FROM stdin;\n\\.\n"),
-            ImportKind::kPdnsDump);
   EXPECT_EQ(guess_import_kind("/x/pdns.conf", "launch=gmysql\n"), ImportKind::kPdns);
+  for (const char* text :
+       {"COPY public.records (id) FROM stdin;\n\\.\n", "REPLACE INTO `records` VALUES (1);",
+        "-- x\ninsert into domains values (1);", "BEGIN; Insert Ignore Into pdns.\"domains\"\n(id)",
+        "INSERT INTO `pdns`.`records` VALUES (1);", "INSERT OR REPLACE INTO domains VALUES (1);",
+        "CREATE TABLE IF NOT EXISTS domains (id int);", "  create table public.records (id int);",
+        "copy domains from stdin;", "PGDMP\x01", "SQLite format 3"})
+    EXPECT_EQ(guess_import_kind("/x/pdns.txt", text), ImportKind::kPdnsDump) << text;
+  EXPECT_EQ(guess_import_kind("/x/pdns.sql", ""), ImportKind::kPdnsDump);
+  for (const char* text :
+       {"INSERT INTO recordsets VALUES (1);", "select * from records;", "# copy records\n",
+        "zone { insert records }", "create index i on records (id);", "copy of records"})
+    EXPECT_NE(guess_import_kind("/x/x.txt", text), ImportKind::kPdnsDump) << text;
+  const auto unknown =
+      import_text("hello\n", "/x/x.txt", {.kind = std::nullopt, .with_includes = false});
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_THAT(unknown.error().text, HasSubstr("--from pdns-dump"));
+}
+
+TEST(PdnsDatabase, ADumpThatIsNoTextNamesTheProgramThatMakesOne) {
+  EXPECT_THAT(import_error(ImportKind::kPdnsDump, "PGDMP\x01"), HasSubstr("pg_restore -f FILE"));
+  EXPECT_THAT(import_error(ImportKind::kPdnsDump, "SQLite format 3"), HasSubstr(".dump"));
 }
 
 }  // namespace pdns_database_test

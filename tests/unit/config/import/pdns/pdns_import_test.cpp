@@ -25,8 +25,8 @@ TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   EXPECT_EQ(outcome->kind, ImportKind::kPdns);
   const Imported result = load_imported(std::move(*outcome));
   EXPECT_EQ(result.file("a"), "/zones/a.zone");
-  EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1@54"),
-                                                         *Endpoint::from_text("::1@5300")));
+  EXPECT_THAT(result.settings.server.listen,
+              ElementsAre(*Endpoint::from_text("192.0.2.1@54"), *Endpoint::from_text("::1@5300")));
   EXPECT_THAT(rule_words(result.options("a").allow_transfer),
               ElementsAre("allow 192.0.2.0/24", "allow 198.51.100.0/24"));
   EXPECT_THAT(result.options("a").notify, ElementsAre("192.0.2.7@55"));
@@ -77,12 +77,11 @@ TEST(Import, RefusesAFileThatIncludesItself) {
 }
 
 TEST(Import, KeyFilesHaveSafeNames) {
-  const auto result = imported(
-      ImportKind::kBind,
-      "key \"../../etc/x\" { algorithm hmac-sha256; secret \"MTIz\"; };\n"
-      "key \"A.b\" { algorithm hmac-sha256; secret \"MTIz\"; };\n"
-      "key \"bad\" { algorithm nonsense; secret \"MTIz\"; };\n",
-      false);
+  const auto result = imported(ImportKind::kBind,
+                               "key \"../../etc/x\" { algorithm hmac-sha256; secret \"MTIz\"; };\n"
+                               "key \"A.b\" { algorithm hmac-sha256; secret \"MTIz\"; };\n"
+                               "key \"bad\" { algorithm nonsense; secret \"MTIz\"; };\n",
+                               false);
   for (const SecretFile& file : result.outcome.secrets) {
     EXPECT_EQ(file.name.find('/'), std::string::npos);
     EXPECT_NE(file.name.front(), '.');

@@ -51,11 +51,10 @@ TEST(PdnsListing, OfAZoneBecomesItsFile) {
 }
 
 TEST(PdnsListing, OfSeveralZonesBecomesAFileForEach) {
-  const Imported result = listed(
-      "a.test\nb.a.test\nempty.test\nAll zonecount: 3\n" +
-      with_zone("x.a.test\t1\tIN\tA\t::1\r\n") +
-      std::string(kOrigin) + "b.a.test\t1\tIN\tSOA\t. . 1 2 3 4 5\n\n" +
-      "b.a.test\t1\tIN\tNS\tns.b.a.test.\n");
+  const Imported result =
+      listed("a.test\nb.a.test\nempty.test\nAll zonecount: 3\n" +
+             with_zone("x.a.test\t1\tIN\tA\t::1\r\n") + std::string(kOrigin) +
+             "b.a.test\t1\tIN\tSOA\t. . 1 2 3 4 5\n\n" + "b.a.test\t1\tIN\tNS\tns.b.a.test.\n");
   EXPECT_THAT(names_of(result), ElementsAre("zones/b.a.test.zone"));
   EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:7: x.a.test?1?IN?A?::1: "));
   EXPECT_THAT(result.report(),
@@ -66,9 +65,10 @@ TEST(PdnsListing, OfSeveralZonesBecomesAFileForEach) {
 }
 
 TEST(PdnsListing, TypesOfPowerDnsAloneAreLeftOutAndReported) {
-  const Imported result = listed(with_zone("a.test\t60\tIN\tALIAS\twww.b.test.\n"
-                                           "l.a.test\t60\tIN\tLUA\tA \"return 1\"\n"
-                                           "w.a.test\t60\tIN\tA\t192.0.2.9\n"));
+  const Imported result =
+      listed(with_zone("a.test\t60\tIN\tALIAS\twww.b.test.\n"
+                       "l.a.test\t60\tIN\tLUA\tA \"return 1\"\n"
+                       "w.a.test\t60\tIN\tA\t192.0.2.9\n"));
   ASSERT_EQ(result.outcome.zone_files.size(), 1U);
   EXPECT_EQ(records_of(result.outcome.zone_files.front(), "a.test"), 2U);
   EXPECT_THAT(result.report(), HasSubstr(":3: a.test?60?IN?ALIAS?www.b.test.: no other server has "
@@ -86,11 +86,10 @@ TEST(PdnsListing, RecordsOutsideOfTheZoneAreLeftOutAndReported) {
 TEST(PdnsListing, AZoneWithABadLineIsNotTakenAndEachBadLineIsReported) {
   for (const char* bad :
        {"w.a.test\t60\tIN\tA\t192.0.2.999", "w.a.test 60 IN A 192.0.2.9",
-        "w.a.test\t60\tCH\tA\t192.0.2.9", "w.a.test\tx\tIN\tA\t192.0.2.9",
-        "\t60\tIN\tA\t192.0.2.9", "w..a.test\t60\tIN\tA\t192.0.2.9", "w.a.test\t60\tIN\tA",
-        "w.a.test\t60\tIN\tTXT\t\"open", "w.a.test\t60\tIN\tTXT\t( a", "$INCLUDE /etc/passwd",
-        "$INCLUDE\t60\tIN\tA\t/etc/passwd", "$GENERATE 1-9 x A 192.0.2.1", "hello world",
-        "a.test\t60\tIN\tSOA\tns. h. 1 2 3 4 5"}) {
+        "w.a.test\t60\tCH\tA\t192.0.2.9", "w.a.test\tx\tIN\tA\t192.0.2.9", "\t60\tIN\tA\t192.0.2.9",
+        "w..a.test\t60\tIN\tA\t192.0.2.9", "w.a.test\t60\tIN\tA", "w.a.test\t60\tIN\tTXT\t\"open",
+        "w.a.test\t60\tIN\tTXT\t( a", "$INCLUDE /etc/passwd", "$INCLUDE\t60\tIN\tA\t/etc/passwd",
+        "$GENERATE 1-9 x A 192.0.2.1", "hello world", "a.test\t60\tIN\tSOA\tns. h. 1 2 3 4 5"}) {
     const Imported result = listed(with_zone(std::string(bad) + "\n"));
     EXPECT_TRUE(result.outcome.zone_files.empty()) << bad;
     EXPECT_EQ(result.outcome.zones, 0U) << bad;
@@ -118,8 +117,12 @@ TEST(PdnsListing, NoNameOfAZoneLeavesTheFolder) {
       "$ORIGIN .\n0/25.2.0.192.in-addr.arpa\t1\tIN\tSOA\t. . 1 2 3 4 5\n"
       "$ORIGIN .\nUpper.\\032\\000.test\t1\tIN\tSOA\t. . 1 2 3 4 5\n"
       "$ORIGIN .\n.\t1\tIN\tSOA\t. . 1 2 3 4 5\n");
-  EXPECT_THAT(names_of(result), ElementsAre("zones/upper.\\032\\000.test.zone", "zones/root.zone"));
-  EXPECT_THAT(result.report(), HasSubstr("no file can have its name"));
+  EXPECT_THAT(names_of(result), ElementsAre("zones/0\\04725.2.0.192.in-addr.arpa.zone",
+                                            "zones/upper.\\032\\000.test.zone", "zones/root-zone"));
+  const std::string label = std::string(60, 'x') + ".";
+  const Imported too_long =
+      listed(fmt::format("$ORIGIN .\n{0}{0}{0}{0}\t1\tIN\tSOA\t. . 1 2 3 4 5\n", label));
+  EXPECT_THAT(too_long.report(), HasSubstr("no file can have its name"));
 }
 
 TEST(PdnsListing, IsKnownByItsLook) {

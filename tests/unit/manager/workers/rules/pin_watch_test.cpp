@@ -1,4 +1,4 @@
-#include "manager/workers/pin_watch.h"
+#include "manager/workers/rules/pin_watch.h"
 
 #include <gtest/gtest.h>
 

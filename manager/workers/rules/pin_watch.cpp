@@ -1,4 +1,4 @@
-#include "manager/workers/pin_watch.h"
+#include "manager/workers/rules/pin_watch.h"
 
 #include <algorithm>
 
@@ -23,9 +23,8 @@ Clock::duration HoldHistory::note(std::uint64_t version, Clock::time_point now,
   constexpr int kEntries = 1024;
   // Only the newest of the entries beyond the limit is of use.
   while (seen_.size() > 1 && now - seen_[1].since > limit) seen_.erase(seen_.begin());
-  const auto held = std::find_if(seen_.begin(), seen_.end(), [version](const Seen& seen) {
-    return seen.version >= version;
-  });
+  const auto held = std::find_if(seen_.begin(), seen_.end(),
+                                 [version](const Seen& seen) { return seen.version >= version; });
   if (held != seen_.end()) return now - held->since;
   if (!seen_.empty() && now - seen_.back().since < Clock::duration(limit) / kEntries)
     seen_.back().version = version;
