@@ -38,8 +38,8 @@ Progress::Scope::Scope(Progress* progress) noexcept
 Progress::Scope::~Scope() { progress_here = before_; }
 
 std::string_view to_text(Progress::Phase phase) noexcept {
-  constexpr std::array<std::string_view, 7> kWords = {
-      "preparing", "reading", "sorting", "building", "comparing", "checking", "putting"};
+  constexpr std::array<std::string_view, 8> kWords = {
+      "preparing", "reading", "sorting", "building", "comparing", "checking", "judging", "putting"};
   return kWords[static_cast<std::size_t>(phase)];
 }
 

@@ -21,6 +21,7 @@ class Progress {
     kBuilding,
     kComparing,
     kChecking,
+    kJudging,  ///< a program of the operator has the word
     kPutting,  ///< puts the zone into the store's next version
   };
   struct Seen {

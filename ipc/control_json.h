@@ -14,19 +14,20 @@ namespace pando::ipc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CatalogRow, zone, role, problem)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(XdpQueueRow, queue, slot, zero_copy)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(XdpRow, interface, mode, problem, queues, served)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, program, pid,
-                                                started, configuration, configured, zone_lists, problem, restart_needed, worker_mode,
-                                                worker_isolation, workers_wanted, workers_running,
-                                                addresses, xdp, zones, zones_loaded, catalogs,
-                                                store_version, store, journal, image, image_not_used,
-                                                image_quarantined, counters)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, program, pid, started,
+                                                configuration, configured, zone_lists, problem,
+                                                restart_needed, worker_mode, worker_isolation,
+                                                workers_wanted, workers_running, addresses, xdp,
+                                                zones, zones_loaded, catalogs, store_version, store,
+                                                journal, image, image_not_used, image_quarantined,
+                                                counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
                                                 history, added, frozen, catalog, catalog_role,
                                                 catalog_members, file, primaries, notified,
                                                 refresh_at, expires_at, last_ok, signatures_end,
-                                                signature_faults, problem,
-                                                load_phase, load_done, load_total, removed_at,
-                                                kept_until, updates_kept)
+                                                signature_faults, problem, load_phase, load_done,
+                                                load_total, judged_by, judged_since, judged_until,
+                                                removed_at, kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
                                                 leases, counters, opcodes, rcodes, types,
@@ -36,7 +37,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneQueriesRow, slot, zone, quer
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneQueriesResult, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ReloadResult, zones_added, zones_removed,
                                                 zones_kept, zones_changed, restart_needed, warnings,
-                                                zones_failed, problems)
+                                                zones_failed, problems, zones_being_judged)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExportResult, zone, serial, records, file, written)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DumpResult, zones, records, changesets, bytes,
                                                 position)

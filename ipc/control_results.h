@@ -31,8 +31,8 @@ struct XdpQueueRow {
 /// An interface of `server.xdp`.
 struct XdpRow {
   std::string interface{};
-  std::string mode{};       ///< "native" or "generic"; empty: no program is attached
-  std::string problem{};    ///< why sockets answer instead
+  std::string mode{};        ///< "native" or "generic"; empty: no program is attached
+  std::string problem{};     ///< why sockets answer instead
   std::uint32_t queues = 0;  ///< receive queues that workers are to serve
   std::vector<XdpQueueRow> served{};
   bool operator==(const XdpRow&) const = default;
@@ -50,7 +50,7 @@ struct StatusResult {
   std::string problem{};         ///< why zone lists are not read, or updates refused
   /// Keys of the configuration in force whose change waits for a restart of the manager.
   std::vector<std::string> restart_needed{};
-  std::string worker_mode{};     ///< "managed" or "external"
+  std::string worker_mode{};  ///< "managed" or "external"
   /// "user": workers run as a user of their own; "none": as the manager's
   std::string worker_isolation{};
   std::uint32_t workers_wanted = 0;
@@ -80,11 +80,11 @@ struct ZoneRow {
   std::uint64_t records = 0;
   // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t names = 0;
-  std::uint64_t history = 0;  ///< bytes of the changesets kept for IXFR
-  bool added = false;         ///< by `pandoctl zone add`, not by configuration or catalog
-  bool frozen = false;        ///< neither updates nor transfers change it
-  std::string catalog{};      ///< the catalog zone of which it is a member
-  std::string catalog_role{};  ///< of a catalog zone: "producer" or "consumer"
+  std::uint64_t history = 0;          ///< bytes of the changesets kept for IXFR
+  bool added = false;                 ///< by `pandoctl zone add`, not by configuration or catalog
+  bool frozen = false;                ///< neither updates nor transfers change it
+  std::string catalog{};              ///< the catalog zone of which it is a member
+  std::string catalog_role{};         ///< of a catalog zone: "producer" or "consumer"
   std::uint64_t catalog_members = 0;  ///< of a catalog zone: number of its members here
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
@@ -92,19 +92,23 @@ struct ZoneRow {
   std::map<std::string, std::string> notified{};
   std::uint64_t refresh_at = 0;
   std::uint64_t expires_at = 0;
-  std::uint64_t last_ok = 0;  ///< last successful check with a primary
-  std::uint64_t signatures_end = 0;     ///< end of a signed zone's first signature; 0 = unknown
-  std::uint64_t signature_faults = 0;   ///< found when the zone was verified last
-  std::string problem{};      ///< why the last load, transfer or export failed
+  std::uint64_t last_ok = 0;           ///< last successful check with a primary
+  std::uint64_t signatures_end = 0;    ///< end of a signed zone's first signature; 0 = unknown
+  std::uint64_t signature_faults = 0;  ///< found when the zone was verified last
+  std::string problem{};               ///< why the last load, transfer or export failed
   /// While a large file is loaded: "preparing", "reading" (counts bytes), "sorting", "building"
-  /// (records), "comparing" (names), "checking", "putting".
+  /// (records), "comparing" (names), "checking", "judging", "putting".
   std::string load_phase{};
   std::uint64_t load_done = 0;   ///< amount done in that phase
   std::uint64_t load_total = 0;  ///< 0 = not known
+  /// Path of the program that judges a new version, or is to; empty: none.
+  std::string judged_by{};
+  std::uint64_t judged_since = 0;  ///< 0: the program has not begun
+  std::uint64_t judged_until = 0;  ///< without a verdict by then the version is refused
   // Of a zone that left the configuration:
   std::uint64_t removed_at = 0;
-  std::uint64_t kept_until = 0;   ///< 0 = until it is purged
-  std::string updates_kept{};     ///< records that updates made unlike the file, or "unknown"
+  std::uint64_t kept_until = 0;  ///< 0 = until it is purged
+  std::string updates_kept{};    ///< records that updates made unlike the file, or "unknown"
   bool operator==(const ZoneRow&) const = default;
 };
 
@@ -159,7 +163,8 @@ struct ReloadResult {
   std::vector<std::string> restart_needed{};  ///< keys whose change waits for a restart
   std::vector<std::string> warnings{};
   std::uint64_t zones_failed = 0;  ///< zones whose file failed; their previous data is still served
-  std::vector<std::string> problems{};  ///< "zone: reason" of the first failed zones
+  std::vector<std::string> problems{};   ///< "zone: reason" of the first failed zones
+  std::uint64_t zones_being_judged = 0;  ///< zones whose programs have no verdict yet
   bool operator==(const ReloadResult&) const = default;
 };
 
@@ -273,9 +278,9 @@ struct ExplainResult {
 /// The open transaction of a zone.
 struct TransactionRow {
   std::string zone{};
-  std::uint32_t serial = 0;       ///< that is served
-  std::uint64_t changes = 0;      ///< records to set or unset
-  std::uint64_t expires_at = 0;   ///< time at which it is aborted, unless it is used before
+  std::uint32_t serial = 0;      ///< that is served
+  std::uint64_t changes = 0;     ///< records to set or unset
+  std::uint64_t expires_at = 0;  ///< time at which it is aborted, unless it is used before
   bool operator==(const TransactionRow&) const = default;
 };
 

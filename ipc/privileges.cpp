@@ -114,9 +114,18 @@ Result<std::uint32_t> group_id(const std::string& user) {
   return found->gid;
 }
 
-bool may_become_another_user() {
-  return has_capability(CAP_SETUID) && has_capability(CAP_SETGID);
+Result<std::vector<std::uint32_t>> groups_of(const std::string& user) {
+  auto found = find_user(user);
+  if (!found) return pass(found);
+  if (found->name.empty()) return std::vector<std::uint32_t>{found->gid};
+  std::vector<gid_t> groups(NGROUPS_MAX);
+  int count = static_cast<int>(groups.size());
+  if (::getgrouplist(found->name.c_str(), found->gid, groups.data(), &count) < 0)
+    return fail(Errc::kFull, "user '{}' has too many groups", user);
+  return std::vector<std::uint32_t>(groups.begin(), groups.begin() + count);
 }
+
+bool may_become_another_user() { return has_capability(CAP_SETUID) && has_capability(CAP_SETGID); }
 
 Status become_user(const std::string& user, Keep keep,
                    const std::vector<std::uint32_t>& extra_groups) {

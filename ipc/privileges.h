@@ -14,6 +14,9 @@ Result<std::uint32_t> user_id(const std::string& user);
 /// The user's primary group. A number without a user name gives the same number.
 Result<std::uint32_t> group_id(const std::string& user);
 
+/// All groups that the user has at login, the primary one among them.
+Result<std::vector<std::uint32_t>> groups_of(const std::string& user);
+
 enum class Keep : std::uint8_t {
   kNothing,
   kBindService,  ///< CAP_NET_BIND_SERVICE alone: sockets of workers added later bind port 53

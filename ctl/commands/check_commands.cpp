@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -16,10 +17,11 @@
 #include "base/unix_time.h"
 #include "config/files.h"
 #include "config/load.h"
+#include "ctl/commands/program_rights.h"
+#include "ctl/commands/zone_lint.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/progress_bar.h"
-#include "ctl/commands/zone_lint.h"
 #include "dns/zonefile/zone_scanner.h"
 #include "ipc/privileges.h"
 #include "shm/store.h"
@@ -96,9 +98,7 @@ void print_lines(const std::vector<std::string>& lines, std::string_view prefix,
   for (const std::string& line : lines) out << prefix << line << '\n';
 }
 
-void print_json(const json& value, std::ostream& out) {
-  out << json_text(value) << '\n';
-}
+void print_json(const json& value, std::ostream& out) { out << json_text(value) << '\n'; }
 
 int report(const dns::Name& name, dns::ScanReport scan, const ZoneFacts& facts, Output output) {
   scan.warnings.insert(scan.warnings.end(), facts.doubts.begin(), facts.doubts.end());
@@ -117,9 +117,9 @@ int report(const dns::Name& name, dns::ScanReport scan, const ZoneFacts& facts, 
     print_lines(scan.errors, "", output.err);
     print_lines(scan.warnings, "warning: ", output.err);
     if (scan.ok())
-      output.out << fmt::format("{}: ok, serial {}, {} at {}{}\n", dns::to_text(name),
-                                facts.serial, counted(facts.records, "record"),
-                                counted(facts.names, "name"), signed_text(facts.verified));
+      output.out << fmt::format("{}: ok, serial {}, {} at {}{}\n", dns::to_text(name), facts.serial,
+                                counted(facts.records, "record"), counted(facts.names, "name"),
+                                signed_text(facts.verified));
   }
   return scan.ok() ? kDone : kFailed;
 }
@@ -192,8 +192,8 @@ void check_addresses(const config::Settings& settings, std::vector<std::string>&
   Problems problems(warnings);
   for (const Endpoint& local : settings.server.listen)
     if (!is_any(local.address) && !own.contains(to_text(local.address)))
-      problems.add(fmt::format("server.listen: {} is no address of this host now",
-                               to_text(local.address)));
+      problems.add(
+          fmt::format("server.listen: {} is no address of this host now", to_text(local.address)));
 }
 
 template <class Visit>
@@ -217,9 +217,24 @@ void check_files(const config::Settings& settings, std::vector<std::string>& war
   });
 }
 
-/// Without its program a zone gets no new version.
-void check_programs(const config::Settings& settings, std::vector<std::string>& errors) {
+/// The user as whom programs run: the workers', or the manager's where there is no such user.
+/// Nullopt: this host knows neither.
+std::optional<FileUser> user_of_programs(const config::Server& server) {
+  for (const std::string& name : {server.worker_user, server.user}) {
+    const auto user = ipc::user_id(name);
+    auto groups = ipc::groups_of(name);
+    if (user && groups) return FileUser{*user, std::move(*groups)};
+  }
+  return std::nullopt;
+}
+
+/// Without its program a zone gets no new version. A manager without the right to change users may
+/// have programs run as itself, so the rights of the workers' user are a warning.
+void check_programs(const config::Settings& settings, std::vector<std::string>& errors,
+                    std::vector<std::string>& warnings) {
   Problems problems(errors);
+  Problems doubts(warnings);
+  const auto runner = user_of_programs(settings.server);
   const auto user = ipc::user_id(settings.server.user);
   std::set<std::string> checked;
   for (const config::ZoneOptions& options : settings.zones.options()) {
@@ -229,11 +244,14 @@ void check_programs(const config::Settings& settings, std::vector<std::string>& 
     if (const auto problem = config::program_problem(program, user ? *user : ::geteuid());
         !problem.empty())
       problems.add(fmt::format("verify-command: {}", problem));
+    else if (const std::string doubt = runner ? rights_problem(program, *runner) : std::string();
+             !doubt.empty())
+      doubts.add(fmt::format("verify-command: {} (user {})", doubt, runner->user));
   }
 }
 
 void check_all_zones(const config::Settings& settings, const Output& output,
-                       std::vector<std::string>& errors) {
+                     std::vector<std::string>& errors) {
   Problems problems(errors);
   for_each_primary_file(settings, [&](const dns::Name& name, const std::string& path) {
     auto store = scratch_store();
@@ -251,7 +269,7 @@ int check_config(const std::string& path, Output output, bool zones) {
   const config::ZoneTable& table = result.settings.zones;
   if (result.ok()) {
     check_addresses(result.settings, result.warnings);
-    check_programs(result.settings, result.errors);
+    check_programs(result.settings, result.errors, result.warnings);
     if (zones)
       check_all_zones(result.settings, output, result.errors);
     else

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "base/whole_number.h"
+#include "ctl/commands/store_commands.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/status_view.h"
-#include "ctl/commands/store_commands.h"
 #include "dns/name.h"
 #include "ipc/control_json.h"
 
@@ -50,6 +50,12 @@ std::string progress_text(const ipc::ZoneRow& zone) {
                              : fmt::format("{}, {}", zone.load_phase, amount(zone.load_done));
 }
 
+std::string judgement_text(const ipc::ZoneRow& zone) {
+  if (zone.judged_since == 0) return zone.judged_by + ", not begun";
+  return fmt::format("{} since {}, at most until {}", zone.judged_by, time_text(zone.judged_since),
+                     time_text(zone.judged_until));
+}
+
 void print(const ipc::ZoneRow& zone, std::ostream& out) {
   const bool secondary = zone.kind == "secondary";
   Facts facts;
@@ -57,6 +63,7 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("kind", zone.kind);
   facts.add("state", zone.frozen ? zone.state + ", frozen" : zone.state);
   if (!zone.load_phase.empty()) facts.add("loading", progress_text(zone));
+  if (!zone.judged_by.empty()) facts.add("judged by", judgement_text(zone));
   facts.add("serial", number(zone.serial));
   if (zone.state == "removed") {
     facts.add("removed", time_text(zone.removed_at));
@@ -69,8 +76,8 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("history", number(zone.history) + " bytes");
   facts.add("added by", zone.added ? "pandoctl zone add" : "");
   if (!zone.catalog_role.empty())
-    facts.add("catalog", fmt::format("{}, {}", zone.catalog_role,
-                                     counted(zone.catalog_members, "member")));
+    facts.add("catalog",
+              fmt::format("{}, {}", zone.catalog_role, counted(zone.catalog_members, "member")));
   facts.add("member of", zone.catalog);
   facts.add("file", zone.file);
   facts.add("primaries", joined(zone.primaries));
@@ -122,6 +129,7 @@ void print(const ipc::ReloadResult& reload, std::ostream& out) {
   if (reload.zones_failed > reload.problems.size())
     out << fmt::format("error: {} in all could not be loaded\n",
                        counted(reload.zones_failed, "zone"));
+  if (reload.zones_being_judged > 0) out << judged_text(reload.zones_being_judged);
   for (const std::string& key : reload.restart_needed)
     out << key << " was changed and waits for a restart of the manager\n";
   for (const std::string& warning : reload.warnings) out << "warning: " << warning << '\n';
@@ -252,7 +260,8 @@ Result<ServerCounts> Session::server_counts() {
   counts.status = std::move(*status);
   // A manager of an earlier version does not know the verb.
   if (auto asked = exchange(request_for(ipc::verb::kZoneQueries)))
-    if (auto zones = ipc::read_json<ipc::ZoneQueriesResult>(*asked)) counts.zones = std::move(*zones);
+    if (auto zones = ipc::read_json<ipc::ZoneQueriesResult>(*asked))
+      counts.zones = std::move(*zones);
   return counts;
 }
 

@@ -92,6 +92,7 @@ void add_to(ipc::ReloadResult& sum, const ipc::ReloadResult& one) {
   sum.zones_kept += one.zones_kept;
   sum.zones_changed += one.zones_changed;
   sum.zones_failed += one.zones_failed;
+  sum.zones_being_judged += one.zones_being_judged;
   sum.problems.insert(sum.problems.end(), one.problems.begin(), one.problems.end());
 }
 
@@ -102,10 +103,10 @@ void print_sum(const ipc::ReloadResult& sum, std::ostream& out, std::ostream& er
   if (sum.zones_kept > 0)
     out << fmt::format("{} removed with updates, which are kept: see pandoctl zone list\n",
                        counted(sum.zones_kept, "zone"));
+  if (sum.zones_being_judged > 0) out << judged_text(sum.zones_being_judged);
   for (const std::string& problem : sum.problems) err << "error: " << problem << '\n';
   if (sum.zones_failed > sum.problems.size())
-    err << fmt::format("error: {} in all could not be loaded\n",
-                       counted(sum.zones_failed, "zone"));
+    err << fmt::format("error: {} in all could not be loaded\n", counted(sum.zones_failed, "zone"));
 }
 
 }  // namespace
@@ -148,8 +149,8 @@ int ZoneCommands::add_from(std::istream& input) {
   for (const json& zone : zones) {
     std::string one = json_text(zone);
     if (one.size() > kMostBytes)
-      return finish(fail(Errc::kInvalid, "a zone of {} bytes: {}...", one.size(),
-                         one.substr(0, 100)));
+      return finish(
+          fail(Errc::kInvalid, "a zone of {} bytes: {}...", one.size(), one.substr(0, 100)));
     if (!request.zones.empty() && bytes + one.size() > kMostBytes) {
       if (auto sent = send(request); !sent) return finish(sent);
       request.zones.clear();

@@ -101,4 +101,9 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string judged_text(std::uint64_t zones) {
+  return fmt::format("{} still judged by programs: see pandoctl zone status NAME\n",
+                     counted(zones, "zone"));
+}
+
 }  // namespace pando::ctl

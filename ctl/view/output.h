@@ -75,5 +75,7 @@ class Facts {
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// "1 zone", "2 zones".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+/// A line about zones whose programs have no verdict yet.
+[[nodiscard]] std::string judged_text(std::uint64_t zones);
 
 }  // namespace pando::ctl

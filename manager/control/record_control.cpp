@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/unix_time.h"
+#include "config/schema.h"
 #include "dns/rdata/rdata.h"
 #include "ipc/control_json.h"
 #include "manager/commit/rollback.h"
@@ -111,6 +112,13 @@ Result<Target> target_of(const ipc::ControlRequest& request) {
   return target;
 }
 
+/// Whether a word is a key of zones in the configuration. Owners may have such names, too.
+bool is_setting(std::string_view word) {
+  const std::string path = fmt::format("zones[].{}", word);
+  return std::ranges::any_of(config::schema(),
+                             [&](const config::KeyInfo& key) { return key.path == path; });
+}
+
 Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
   auto name = dns::Name::from_text(request.name);
   if (!name) return pass(name);
@@ -145,15 +153,14 @@ RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Part
     : io_(io),
       pool_(pool),
       parts_(parts),
-      transactions_(
-          io, *parts.services.committer, *parts.services.changes,
-          [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
-            auto options = primary_zone(parts_.configuration.runtime->settings, zone);
-            if (!options) return pass(options);
-            if (auto thawed = parts_.frozen.check(zone); !thawed) return pass(thawed);
-            return (*options)->serial_policy;
-          },
-          {}) {}
+      transactions_(io, *parts.services.committer, *parts.services.changes,
+                    [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
+                      auto options = primary_zone(parts_.configuration.runtime->settings, zone);
+                      if (!options) return pass(options);
+                      if (auto thawed = parts_.frozen.check(zone); !thawed) return pass(thawed);
+                      return (*options)->serial_policy;
+                    },
+                    {}) {}
 
 void RecordControl::add_to(CommandTable& table) {
   namespace verb = ipc::verb;
@@ -178,8 +185,7 @@ void RecordControl::add_to(CommandTable& table) {
 void RecordControl::work_in_pool(Work work, const Reply& reply) {
   const shm::VersionInfo version = parts_.data.store->current();
   const shm::Window window = parts_.data.store->window();
-  auto pin =
-      std::make_shared<shm::SlotTable::OwnPin>(parts_.data.slots->pin_own(version.number));
+  auto pin = std::make_shared<shm::SlotTable::OwnPin>(parts_.data.slots->pin_own(version.number));
   asio::post(pool_, [this, window, version, work = std::move(work), pin, reply]() mutable {
     Result<json> result = work(zone::StoreView(window, version.root, version.number));
     asio::post(io_, [pin = std::move(pin), reply, result = std::move(result)]() mutable {
@@ -228,8 +234,8 @@ void RecordControl::diff(const Request& request, const Reply& reply) {
   if (request.serials.empty()) return reply(diff_of_transaction(request, *zone));
   read_in_pool(
       *zone,
-      [serials = request.serials, after = request.after](
-          const zone::ZoneView& found) -> Result<json> {
+      [serials = request.serials,
+       after = request.after](const zone::ZoneView& found) -> Result<json> {
         const PageLimits limits;
         const dns::Serial from{serials[0]};
         const dns::Serial to = serials.size() == 2 ? dns::Serial{serials[1]} : found.serial();
@@ -265,12 +271,9 @@ void RecordControl::history(const Request& request, const Reply& reply) {
 }
 
 void RecordControl::queries(const Reply& reply) {
-  work_in_pool(
-      [this, notes = BusyZoneNames::read(*parts_.data.slots)](
-          const zone::StoreView& view) -> Result<json> {
-        return json(busy_.with_names(notes, view));
-      },
-      reply);
+  work_in_pool([this, notes = BusyZoneNames::read(*parts_.data.slots)](const zone::StoreView& view)
+                   -> Result<json> { return json(busy_.with_names(notes, view)); },
+               reply);
 }
 
 void RecordControl::explain_answer(const Request& request, const Reply& reply) {
@@ -301,22 +304,31 @@ Result<json> RecordControl::begin(const Request& request) {
 }
 
 Result<json> RecordControl::set(const Request& request) {
+  auto done = set_record(request);
+  if (done || !is_setting(request.owner)) return done;
+  const auto zone = dns::Name::from_text(request.name);
+  if (!zone || transactions_.find(*zone)) return done;
+  return fail(done.error().code, "{}; the setting {} is changed by: zone configure {} {} VALUE",
+              done.error().text, request.owner, request.name, request.owner);
+}
+
+Result<json> RecordControl::set_record(const Request& request) {
   auto target = target_of(request);
   if (!target) return pass(target);
   auto ttl = ttl_of(request);
   if (!ttl) return pass(ttl);
   if (!target->type || !target->rdata)
     return fail(Errc::kInvalid, "a record to set has a type and data");
-  return as_json(transactions_.set(target->zone, target->owner, *target->type, *ttl,
-                                   *target->rdata, request.session));
+  return as_json(transactions_.set(target->zone, target->owner, *target->type, *ttl, *target->rdata,
+                                   request.session));
 }
 
 Result<json> RecordControl::unset(const Request& request) {
   auto target = target_of(request);
   if (!target) return pass(target);
   const auto rdata = target->rdata ? std::optional<ByteView>(*target->rdata) : std::nullopt;
-  return as_json(transactions_.unset(target->zone, target->owner, target->type, rdata,
-                                     request.session));
+  return as_json(
+      transactions_.unset(target->zone, target->owner, target->type, rdata, request.session));
 }
 
 void RecordControl::commit(const Request& request, const Reply& reply) {

@@ -51,6 +51,7 @@ class RecordControl {
                                                            const dns::Name& zone) const;
   Result<nlohmann::json> begin(const Request& request);
   Result<nlohmann::json> set(const Request& request);
+  Result<nlohmann::json> set_record(const Request& request);
   Result<nlohmann::json> unset(const Request& request);
   void commit(const Request& request, const Reply& reply);
   Result<nlohmann::json> abort(const Request& request);

@@ -28,9 +28,8 @@ std::string role_of(const config::Catalog& catalog) {
 }
 
 const config::Catalog* find_catalog(const config::Settings& settings, dns::NameView zone) {
-  const auto found = std::ranges::find(settings.catalogs, zone, [](const config::Catalog& catalog) {
-    return catalog.zone.view();
-  });
+  const auto found = std::ranges::find(
+      settings.catalogs, zone, [](const config::Catalog& catalog) { return catalog.zone.view(); });
   return found == settings.catalogs.end() ? nullptr : &*found;
 }
 
@@ -57,6 +56,12 @@ bool ZoneReport::is_secondary_zone(const zone::ZoneView& zone) const {
   return index ? zones[*index].options->is_secondary() : is_secondary(zone);
 }
 
+bool ZoneReport::is_loading(const zone::ZoneView& zone) const {
+  const ZoneLoader& loader = *parts_.zones.loader;
+  if (loader.judges(zone.apex())) return true;
+  return !loader.idle() && !parts_.zones.loads->has_problem(zone);
+}
+
 /// The fields that both answers have.
 ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
   const ZoneServices& zones = parts_.zones;
@@ -67,7 +72,7 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
   const std::uint64_t expires = expiry(shm::known_side(parts_.store.window(), zone.side_index()));
   const bool expired = expires != 0 && expires <= unix_seconds();
   if (!zone.loaded())
-    row.state = !zones.loader->idle() && !zones.loads->has_problem(zone) ? "loading" : "not-loaded";
+    row.state = is_loading(zone) ? "loading" : "not-loaded";
   else
     row.state = expired ? "expired" : "ok";
   row.serial = zone.loaded() ? zone.serial().value : 0;
@@ -92,6 +97,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
     result.load_done = seen.done;
     result.load_total = seen.total;
   }
+  add_judgement(zone.apex(), result);
   result.names = zone.name_count();
   result.signature_faults = parts_.zones.signatures->faults(zone.apex());
   result.history = zone.history_bytes();
@@ -111,6 +117,17 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
   if (refresh) result.refresh_at = refresh->next_refresh;
   if (result.frozen) result.refresh_at = 0;
   return result;
+}
+
+/// The program that judges a new version of the zone, from its file or its primary.
+void ZoneReport::add_judgement(dns::NameView zone, ipc::ZoneRow& row) const {
+  if (const auto program = parts_.zones.verifiers->under_way(zone)) {
+    row.judged_by = program->program;
+    row.judged_since = program->since;
+    row.judged_until = program->until;
+  } else {
+    row.judged_by = parts_.zones.loader->judge_of(zone);
+  }
 }
 
 /// The file and the primaries that the configuration names.
@@ -218,8 +235,7 @@ Result<json> ZoneReport::list(const ipc::ControlRequest& request) const {
   };
   for (zone::ZoneView zone = walk.next(); result.next.empty();) {
     const bool is_removed =
-        next != removed.end() &&
-        (!zone || dns::compare_canonical(next->first, zone.apex()) < 0);
+        next != removed.end() && (!zone || dns::compare_canonical(next->first, zone.apex()) < 0);
     if (!zone && !is_removed) break;
     if (!add([&] { return is_removed ? removed_row(*next) : short_row(zone); })) break;
     if (is_removed)

@@ -69,6 +69,8 @@ class RefreshCycle {
   bool put_off(Wish wish);
   /// The next cycle takes any serial, by AXFR.
   void replace_next() noexcept { replace_ = true; }
+  /// This cycle takes any serial, or the next one.
+  [[nodiscard]] bool is_replacing() const noexcept { return replace_ || replacing_; }
   /// A NOTIFY with a newer serial, or without one. Nullopt: the cycle under way will deal with it.
   std::optional<Wish> on_notify(const NotifyRequest& request);
 

@@ -40,6 +40,8 @@ bool is_news(const Committer& committer, const PersistentTimers& timers, const d
 
 /// All programs share one limit.
 constexpr Endpoint kPrograms{};
+/// Leaves threads to files, however many programs of transfers hang.
+constexpr std::uint32_t kMostPrograms = ProgramPlaces::kThreads / 2;
 
 /// Null: no program.
 bool are_alike(const ZoneVerifierPtr& a, const ZoneVerifierPtr& b) {
@@ -96,13 +98,16 @@ void Refresher::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   const config::Limits& limits = runtime->settings.limits;
   places_.primaries.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
-  places_.programs.set_limits({limits.transfers_in, limits.transfers_in});
+  const std::uint32_t programs = std::min(limits.transfers_in, kMostPrograms);
+  places_.programs.set_limits({programs, programs});
   timers_.set_range(limits.refresh);
   for (const auto& attempt : places_.judged) {
     if (!wanted(*attempt) || are_alike(attempt->program, hooks_.verifier_of(attempt->zone)))
       continue;
     const auto at = zones_.find(attempt->zone);
+    const bool takes_any = at->second.cycle.is_replacing();
     begin_anew(at, at->second.cycle.primaries(), unix_seconds());
+    if (takes_any) at->second.cycle.replace_next();
   }
 }
 

@@ -16,6 +16,12 @@ namespace pando::manager {
 
 namespace {
 
+/// A program that hangs must not keep the server from being ready.
+std::string loaded_text(std::uint64_t being_judged) {
+  if (being_judged == 0) return "all zones loaded";
+  return fmt::format("all zones loaded but {} that programs judge", being_judged);
+}
+
 /// Whether a zone is still to be loaded, of which another store may have the data.
 bool lacks_data(const OpenedData& data, const zone::StoreView& view) {
   if (!data.serves_first && !data.restored) return true;
@@ -160,7 +166,7 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
                        zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});
                        if (counts.is_first) zones_.notifier->tell_all();
                        if (counts.is_first) services_.journal_upkeep->examine();
-                       readiness_.announce("all zones loaded");
+                       readiness_.announce(loaded_text(counts.being_judged));
                      });
   control_.reloader->allow();
 }

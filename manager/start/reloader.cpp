@@ -281,6 +281,7 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   result.zones_changed += files.changed;
   result.zones_failed = files.failed;
   result.problems = files.problems;
+  result.zones_being_judged = files.being_judged;
   if (reload->only) reload->files = files;
   if (!reload->problem && files.failed > 0)
     reload->problem =
@@ -336,7 +337,7 @@ void Reloader::tell(const Reload& reload, const Status& status) {
   }
   log::info("reload_finished", "added", reload.result.zones_added, "removed",
             reload.result.zones_removed, "changed", reload.result.zones_changed, "failed",
-            reload.result.zones_failed);
+            reload.result.zones_failed, "being_judged", reload.result.zones_being_judged);
   reload.done(reload.result);
 }
 

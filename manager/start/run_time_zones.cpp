@@ -236,7 +236,7 @@ ipc::ReloadResult RunTimeZones::own_result(const Pending& pending, const ipc::Re
   own.zones_changed = pending.change.set ? 1 : 0;
   if (own.zones_removed > 0) own.zones_kept = std::min(all.zones_kept, own.zones_removed);
   const bool rereads = !pending.change.reread.empty();
-  if (files.failures.empty() && !rereads) return own;
+  if (files.failures.empty() && files.judged_zones.empty() && !rereads) return own;
   std::set<std::string> keys;
   for (const dns::Name& zone : pending.zones) keys.insert(dns::folded_key(zone));
   for (const auto& [zone, reason] : files.failures) {
@@ -245,10 +245,12 @@ ipc::ReloadResult RunTimeZones::own_result(const Pending& pending, const ipc::Re
     if (own.problems.size() < ZoneFileLoads::kMostProblems)
       own.problems.push_back(fmt::format("{}: {}", to_text(zone), reason));
   }
-  if (rereads)
-    own.zones_changed = static_cast<std::uint64_t>(
-        std::count_if(files.changed_zones.begin(), files.changed_zones.end(),
-                      [&](const dns::Name& zone) { return keys.contains(dns::folded_key(zone)); }));
+  const auto count_own = [&](const std::vector<dns::Name>& zones) {
+    return static_cast<std::uint64_t>(std::ranges::count_if(
+        zones, [&](const dns::Name& zone) { return keys.contains(dns::folded_key(zone)); }));
+  };
+  if (rereads) own.zones_changed = count_own(files.changed_zones);
+  own.zones_being_judged = count_own(files.judged_zones);
   return own;
 }
 

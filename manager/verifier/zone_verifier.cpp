@@ -48,17 +48,27 @@ ZoneVerifier::ZoneVerifier(ZoneVerifiers& owner, std::vector<std::string> words,
                            std::chrono::milliseconds most_time)
     : owner_(owner), words_(std::move(words)), most_time_(most_time) {}
 
+bool ZoneVerifier::is_slow(dns::NameView zone) const {
+  return owner_.places_.is_slow(zone, ProgramPlaces::Clock::now());
+}
+
 asio::thread_pool& ZoneVerifier::pool() const { return owner_.threads_->pool(); }
 
 std::optional<std::string> ZoneVerifier::refusal(const zone::ZoneView& zone) const {
   const auto refused = [&](std::string_view reason) {
     return fmt::format("refused by {}: {}", words_.front(), reason);
   };
-  const Progress* work = Progress::here();
-  if (work != nullptr && work->is_given_up()) return refused(kGivenUp);
+  const auto is_over = [this, work = Progress::here()] {
+    return owner_.stopped_.load(std::memory_order_relaxed) ||
+           (work != nullptr && work->is_given_up());
+  };
+  if (is_over()) return refused(kGivenUp);
   if (const std::string problem = config::program_problem(words_.front(), ::geteuid());
       !problem.empty())
     return refused(problem);
+  const auto place = owner_.places_.wait(zone.apex(), words_.front(), most_time_, is_over);
+  if (!place) return refused(kGivenUp);
+  if (Progress* const work = Progress::here()) work->begin(Progress::Phase::kJudging, 0);
   const VerifierCommand command{owner_.rights_.user, words_, environment_for(zone)};
   auto run = ProgramRun::start(command, owner_.rights_.launcher, most_time_, &owner_.stopped_);
   if (!run) return refused(run.error().text);
@@ -72,7 +82,7 @@ std::optional<std::string> ZoneVerifier::refusal(const zone::ZoneView& zone) con
 
 ZoneVerifierPtr ZoneVerifiers::of(const config::ZoneOptions& options) {
   if (options.verify_command.empty()) return nullptr;
-  if (!threads_) threads_.emplace(kAtOnce);
+  if (!threads_) threads_.emplace(ProgramPlaces::kThreads);
   auto known = last_.lock();
   if (known && last_words_ == options.verify_command && last_time_ == options.verify_time)
     return known;

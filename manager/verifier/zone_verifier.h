@@ -11,6 +11,7 @@
 
 #include "config/settings/zone_table.h"
 #include "manager/support/background_threads.h"
+#include "manager/verifier/program_places.h"
 #include "manager/workers/launcher.h"
 #include "zone/read/store_view.h"
 
@@ -32,7 +33,11 @@ class ZoneVerifier {
   [[nodiscard]] bool is_like(const ZoneVerifier& other) const noexcept {
     return words_ == other.words_ && most_time_ == other.most_time_;
   }
-  /// Threads that may wait for programs; their number bounds that of the programs.
+  /// Its path.
+  [[nodiscard]] const std::string& program() const noexcept { return words_.front(); }
+  /// Whether the zone's program has left its place to another one (ProgramPlaces).
+  [[nodiscard]] bool is_slow(dns::NameView zone) const;
+  /// Threads that may wait for programs.
   [[nodiscard]] asio::thread_pool& pool() const;
 
  private:
@@ -45,9 +50,6 @@ using ZoneVerifierPtr = std::shared_ptr<const ZoneVerifier>;
 /// Starts the programs of all zones, and ends them with the manager. On the commit thread.
 class ZoneVerifiers {
  public:
-  /// Programs at once: one that hangs must not keep other zones waiting.
-  static constexpr std::size_t kAtOnce = 4;
-
   struct Rights {
     const Launcher* launcher = nullptr;  ///< starts programs as the workers' user
     std::string user{};                  ///< without a launcher: the programs' user; may be empty
@@ -60,6 +62,10 @@ class ZoneVerifiers {
 
   /// The zone's program; null if it has none.
   [[nodiscard]] ZoneVerifierPtr of(const config::ZoneOptions& options);
+  /// The program that judges the zone right now; nullopt: none.
+  [[nodiscard]] std::optional<ProgramUnderWay> under_way(dns::NameView zone) const {
+    return places_.find(zone);
+  }
   /// Kills all programs and waits for the threads. No zone is accepted any more.
   void stop();
 
@@ -67,6 +73,7 @@ class ZoneVerifiers {
   friend class ZoneVerifier;
 
   Rights rights_;
+  ProgramPlaces places_;
   std::atomic<bool> stopped_{false};  // relaxed: guards no other memory
   // Programs of one configuration mostly are the same one.
   std::weak_ptr<const ZoneVerifier> last_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dns/folded_key.h"
+
 namespace pando::manager {
 
 namespace {
@@ -24,6 +26,7 @@ void LoadBatch::check(shm::Store& store) {
   const auto end = std::chrono::steady_clock::now() + kMostTime;
   transaction_.emplace(store.begin_private());
   for (const auto& task : tasks_) {
+    if (task->outcome) continue;
     const auto found = task->check_simple(store, *transaction_);
     task->is_alone = found != ZoneFileCheck::Simple::kFound;
     is_invalid_ = found == ZoneFileCheck::Simple::kFailed;
@@ -66,20 +69,29 @@ std::array<LoadKind, 3> LoadQueue::kinds() const noexcept {
 }
 
 bool LoadQueue::has_free_thread(LoadKind kind) {
-  if (kind == LoadKind::kJudged) return of(kind).busy < ZoneVerifiers::kAtOnce;
+  if (kind == LoadKind::kJudged) {
+    const auto slow = std::ranges::count_if(running_, [](const auto& task) {
+      return task->job.verifier && task->job.verifier->is_slow(task->job.apex);
+    });
+    const std::size_t busy = running_.size();
+    return busy < kMostJudged && busy - static_cast<std::size_t>(slow) < ProgramPlaces::kAtOnce;
+  }
   return kinds_[0].busy + kinds_[1].busy < threads_ || of(kind).busy == 0;
 }
 
 LoadTasks LoadQueue::next(LoadKind kind) {
   if (!has_free_thread(kind)) return {};
+  if (kind == LoadKind::kJudged) return next_judged();
   LoadTasks tasks = next_tasks(of(kind));
   if (!tasks.empty()) ++of(kind).busy;
   return tasks;
 }
 
-/// A single request has each zone only once.
+/// A single request has each zone only once. Before a program judges the zone, a look at its file
+/// finds out whether it has to; such a look puts nothing, and is in nobody's way.
 bool LoadQueue::is_blocked(const LoadTask& task) const {
-  return request_count() > 1 && is_loading_(task.job.apex);
+  if (task.job.verifier && task.kind != LoadKind::kJudged) return false;
+  return (request_count() > 1 || !running_.empty()) && is_loading_(task.job.apex);
 }
 
 LoadTasks LoadQueue::next_tasks(OfKind& queue) const {
@@ -123,14 +135,76 @@ void LoadQueue::take_new(OfKind& queue, const std::shared_ptr<QueuedRequest>& re
     auto task = std::make_shared<LoadTask>();
     task->job = std::move(*job);
     task->request = request;
+    task->kind = request->kind;
     task->history = request->history;
     (is_blocked(*task) ? queue.blocked.emplace_back() : tasks.emplace_back()) = std::move(task);
   }
 }
 
 void LoadQueue::check_again(std::shared_ptr<LoadTask> task) {
-  auto& again = of(task->request->kind).again;
+  auto& again = of(task->kind).again;
   again.push_back(std::move(task));
+}
+
+// Tasks whose programs judge
+// -----------------------------------------------------------------------------------------
+
+void LoadQueue::judge(const std::shared_ptr<LoadTask>& task) {
+  task->kind = LoadKind::kJudged;
+  --task->request->unfinished;
+  judged_.insert_or_assign(dns::folded_key(task->job.apex), task);
+  if (task->is_first) ++first_judged_;
+  of(LoadKind::kJudged).again.push_back(task);
+}
+
+/// The first task whose zone is free: the task before it may still be on its way out.
+LoadTasks LoadQueue::next_judged() {
+  auto& waiting = of(LoadKind::kJudged).again;
+  const auto is_gone = [this](const auto& task) { return judged(task->job.apex) != task; };
+  while (!waiting.empty() && is_gone(waiting.front())) waiting.pop_front();
+  // Those that were taken away meanwhile, once they are the most.
+  if (waiting.size() > 2 * judged_.size()) std::erase_if(waiting, is_gone);
+  const auto free = std::ranges::find_if(
+      waiting, [&](const auto& task) { return !is_gone(task) && !is_blocked(*task); });
+  if (free == waiting.end()) return {};
+  LoadTasks tasks{std::move(*free)};
+  waiting.erase(free);
+  running_.push_back(tasks.front());
+  return tasks;
+}
+
+std::shared_ptr<LoadTask> LoadQueue::judged(dns::NameView zone) const {
+  if (judged_.empty()) return nullptr;
+  const auto found = judged_.find(dns::folded_key(zone));
+  return found == judged_.end() ? nullptr : found->second;
+}
+
+void LoadQueue::forget_judged(std::map<std::string, std::shared_ptr<LoadTask>>::iterator at) {
+  if (at->second->is_first) --first_judged_;
+  judged_.erase(at);
+}
+
+std::shared_ptr<LoadTask> LoadQueue::take_judged(dns::NameView zone) {
+  if (judged_.empty()) return nullptr;
+  const auto found = judged_.find(dns::folded_key(zone));
+  if (found == judged_.end()) return nullptr;
+  std::shared_ptr<LoadTask> task = found->second;
+  forget_judged(found);
+  return task;
+}
+
+bool LoadQueue::judge_again(const std::shared_ptr<LoadTask>& task) {
+  const auto [at, is_new] = judged_.try_emplace(dns::folded_key(task->job.apex), task);
+  if (is_new && task->is_first) ++first_judged_;
+  return at->second == task;
+}
+
+void LoadQueue::release_judged(const LoadTask& task) {
+  std::erase_if(running_, [&](const auto& one) { return one.get() == &task; });
+}
+
+void LoadQueue::for_each_judged(const std::function<void(const LoadTask&)>& visit) const {
+  for (const auto& [key, task] : judged_) visit(*task);
 }
 
 std::shared_ptr<QueuedRequest> LoadQueue::take_ended(LoadKind kind) {

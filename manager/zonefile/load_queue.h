@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "manager/commit/committer.h"
@@ -18,8 +20,9 @@
 namespace pando::manager {
 
 /// Copies of secondaries, whose primaries are asked after the check, and all other files. Each kind
-/// may always use one thread, so that large zones of the other kind do not block it. Files that a
-/// program judges have threads of their own, in which they wait for it.
+/// may always use one thread, so that large zones of the other kind do not block it. kJudged is no
+/// kind of requests: a changed file that a program has to judge becomes of this kind, and has a
+/// thread that waits for the program.
 enum class LoadKind : std::uint8_t { kCopies, kFiles, kJudged };
 
 /// A request to bring many zones in line with their files.
@@ -31,15 +34,18 @@ struct LoadRequest {
   std::shared_ptr<HistorySource> history;  ///< for zones without data or with a changed file
   /// For each job; may be empty.
   std::function<void(const LoadJob&, const LoadOutcome&)> on_outcome{};
-  std::function<void()> on_end{};  ///< after the last outcome; may be empty
+  std::function<void()> on_end{};  ///< after the last outcome without a program; may be empty
   /// The zones waited for the journal; zones that go on waiting are not logged again.
   bool is_retry = false;
+  /// For each job whose program has to judge a new version; may be empty. No later request waits
+  /// for such a job, and neither does on_end: its outcome may come after it.
+  std::function<void(const LoadJob&)> on_judging{};
 };
 
 /// A request in the queue.
 struct QueuedRequest : LoadRequest {
   bool is_drained = false;     ///< `next_job` has no more
-  std::size_t unfinished = 0;  ///< jobs taken from `next_job` and unfinished
+  std::size_t unfinished = 0;  ///< jobs taken from `next_job`, unfinished, and not of kJudged
   std::uint64_t finished = 0;
   std::uint64_t failed = 0;
   LogLimit loaded{};
@@ -52,11 +58,14 @@ struct QueuedRequest : LoadRequest {
 /// the commit thread.
 struct LoadTask : ZoneFileCheck {
   std::shared_ptr<QueuedRequest> request;
+  LoadKind kind = LoadKind::kFiles;  ///< of the threads that it uses
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int tries = 0;
   shm::SlotTable::OwnPin pin;    ///< pins the version during the check in the pool
   bool is_alone = false;         ///< must be checked alone, not in a batch
   bool journal_pending = false;  ///< the journal failed, so records are added as pending ones
+  bool is_superseded = false;    ///< of kJudged: the verdict does not matter any more
+  bool is_first = false;         ///< of kJudged: the zone had no data
 
   /// Sets the version and the journal position that the file is compared with.
   void use_current(const Committer& committer) {
@@ -102,10 +111,13 @@ class LoadQueue {
  public:
   /// Number of tasks in a batch.
   static constexpr std::size_t kBatchTasks = 64;
+  /// Leaves threads to transfers, however many programs of files hang.
+  static constexpr std::size_t kMostJudged = ProgramPlaces::kThreads / 2;
   using IsLoading = std::function<bool(dns::NameView zone)>;
 
   /// At most `threads` threads are busy at once, and one more if its kind has none busy. Those of
-  /// kJudged do not count; they are ZoneVerifiers::kAtOnce at most.
+  /// kJudged do not count. They are ProgramPlaces::kAtOnce, without those whose program is slow,
+  /// and kMostJudged in all.
   /// `is_loading`: whether a task that was taken from the queue loads the zone alone.
   LoadQueue(std::size_t threads, IsLoading is_loading)
       : threads_(std::max<std::size_t>(threads, 1)), is_loading_(std::move(is_loading)) {}
@@ -122,6 +134,22 @@ class LoadQueue {
   /// Queues a task again, before new jobs.
   void check_again(std::shared_ptr<LoadTask> task);
   void release(LoadKind kind) noexcept { --of(kind).busy; }
+
+  /// Makes the task one of kJudged. No other task of its zone may be (take_judged()).
+  void judge(const std::shared_ptr<LoadTask>& task);
+  /// The task of the zone whose program has to judge, or judges; null: none.
+  [[nodiscard]] std::shared_ptr<LoadTask> judged(dns::NameView zone) const;
+  /// Returns that task and forgets it: it has its verdict, or needs none. Without a thread yet it
+  /// gets none.
+  std::shared_ptr<LoadTask> take_judged(dns::NameView zone);
+  /// A task of kJudged is to be checked once more. False: another one has taken its place.
+  [[nodiscard]] bool judge_again(const std::shared_ptr<LoadTask>& task);
+  /// The thread of a task of kJudged is free.
+  void release_judged(const LoadTask& task);
+  /// Calls for each task of judged().
+  void for_each_judged(const std::function<void(const LoadTask&)>& visit) const;
+  /// Number of zones without data among them.
+  [[nodiscard]] std::size_t first_judged() const noexcept { return first_judged_; }
   /// Removes and returns the oldest request of the kind if its last job is finished; else null.
   [[nodiscard]] std::shared_ptr<QueuedRequest> take_ended(LoadKind kind);
   [[nodiscard]] bool is_empty() const noexcept { return request_count() == 0; }
@@ -146,10 +174,15 @@ class LoadQueue {
   [[nodiscard]] static LoadTasks take_again(std::deque<std::shared_ptr<LoadTask>>& again);
   void take_new(OfKind& queue, const std::shared_ptr<QueuedRequest>& request,
                 LoadTasks& tasks) const;
+  [[nodiscard]] LoadTasks next_judged();
+  void forget_judged(std::map<std::string, std::shared_ptr<LoadTask>>::iterator at);
 
   std::size_t threads_;
   IsLoading is_loading_;
   std::array<OfKind, 3> kinds_;
+  std::map<std::string, std::shared_ptr<LoadTask>> judged_;  // by folded name
+  LoadTasks running_;                                        // of kJudged, with a thread
+  std::size_t first_judged_ = 0;
 };
 
 }  // namespace pando::manager

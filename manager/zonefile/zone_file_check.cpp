@@ -66,6 +66,10 @@ ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Store& store, shm::Transa
     unchanged();
     return Simple::kFound;
   }
+  if (is_judged_already()) {
+    outcome = LoadOutcome{LoadOutcome::Kind::kJudging, {}, 0, {}};
+    return Simple::kFound;
+  }
   dns::FileSource file;
   // A batch does not wait for a program.
   if (served || job.verifier || !opens_small_new_file(file)) return Simple::kNot;
@@ -112,6 +116,13 @@ bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
+bool ZoneFileCheck::is_judged_already() const {
+  const auto judged = judging.before ? judging.before->source() : std::nullopt;
+  if (!judged) return false;
+  const FileCheck check = check_file(job.path, *judged, kSimpleBytes);
+  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
+}
+
 void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
   const auto journal = history->any(position);
   if (auto why = journal->unreadable(job.apex, may_have_updates(live())); !why.empty())
@@ -152,7 +163,12 @@ std::vector<std::string> ZoneFileCheck::faults_of_built(shm::Store& store) {
   std::vector<std::string> faults;
   if (refuses_faults()) faults = faults_of_signatures(*view);
   if (!faults.empty() || !job.verifier) return faults;
+  // A zone that changes again and again would have the same file judged for ever.
+  const std::uint64_t hash = zone->source.hash;
+  if (hash != 0 && hash == judging.accepted) return faults;
+  if (judging.file) judging.file->set(zone->source);
   if (auto refusal = job.verifier->refusal(*view)) faults.push_back(about_source(*refusal));
+  if (faults.empty()) judging.accepted = hash;
   return faults;
 }
 
@@ -174,9 +190,10 @@ std::vector<std::string> ZoneFileCheck::faults_of_signatures(const zone::ZoneVie
 /// Without the zone's records its file would be older than acknowledged updates, and the journal
 /// would be told that nothing else is there.
 void ZoneFileCheck::wait_for_journal(const std::string& why) {
-  fail_with({fmt::format("the zone waits, as it may have updates in the journal, which cannot be "
-                         "read: {}",
-                         why)});
+  fail_with(
+      {fmt::format("the zone waits, as it may have updates in the journal, which cannot be "
+                   "read: {}",
+                   why)});
   outcome->waits_for_journal = true;
 }
 
@@ -239,6 +256,12 @@ void ZoneFileCheck::compare_built(shm::Store& store) {
   auto built = build_alone(store, job.path, nullptr);
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
+  // Nobody has asked for a file that came after the verdict: perhaps it is being written.
+  if (judging.accepted != 0 && zone->source.hash != judging.accepted) {
+    zone.reset();
+    outcome = LoadOutcome{LoadOutcome::Kind::kSuperseded, {}, 0, {}};
+    return;
+  }
   if (auto faults = faults_of_built(store); !faults.empty()) return fail_with(std::move(faults));
   const BuiltView built_view(store, job.apex, *zone->built);
   const auto view = built_view.zone();

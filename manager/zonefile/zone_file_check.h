@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct LoadOutcome {
     kUnchanged,
     kAbsent,
     kFailed,
+    kJudging,     ///< the program judges this file already, for an earlier job
+    kSuperseded,  ///< a later job has taken the place of this one
   };
   Kind kind = Kind::kFailed;
   dns::Serial serial;
@@ -44,6 +47,30 @@ struct LoadOutcome {
   std::vector<std::string> problems;  ///< with kFailed: `file:line: reason`
   /// With kFailed: the zone may have updates in a part of the journal that cannot be read for now.
   bool waits_for_journal = false;
+
+  /// False: another job has the zone's outcome.
+  [[nodiscard]] bool is_final() const noexcept {
+    return kind != Kind::kJudging && kind != Kind::kSuperseded;
+  }
+};
+
+/// The file that a program is given. Written by the thread that waits for the program, and read by
+/// others.
+class JudgedFile {
+ public:
+  void set(const zone::ZoneFileInfo& source) {
+    const std::lock_guard lock(mutex_);
+    source_ = source;
+  }
+  /// Nullopt: the file is still being read.
+  [[nodiscard]] std::optional<zone::ZoneFileInfo> source() const {
+    const std::lock_guard lock(mutex_);
+    return source_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<zone::ZoneFileInfo> source_;
 };
 
 /// Checks a zone's file in a pool thread: compares the file with the merge base and prepares the
@@ -57,6 +84,14 @@ class ZoneFileCheck {
     zone::ZoneFileInfo now;
   };
 
+  /// What a program judges.
+  struct Judging {
+    std::shared_ptr<JudgedFile> file;  ///< of run()
+    /// For check_simple(): that of an earlier check whose program judges; null: none.
+    std::shared_ptr<const JudgedFile> before;
+    std::uint64_t accepted = 0;  ///< hash of the file that the program has accepted; 0: none
+  };
+
   // Input.
   LoadJob job;
   std::shared_ptr<HistorySource> history;
@@ -64,6 +99,7 @@ class ZoneFileCheck {
   std::uint64_t position = 0;  ///< journal position of `version`
   bool may_ask_again = false;  ///< the check may ask for a newer version by setting `moved`
   std::shared_ptr<LoadProgress> progress;  ///< for run()
+  Judging judging;                         ///< with a program
 
   // Findings, exactly one of: `outcome` (nothing to put), `moved`, `zone` (to put whole), or `plan`
   // (to merge). A `zone` that replaces served data also has a `plan`.
@@ -99,6 +135,7 @@ class ZoneFileCheck {
   /// True if the file is the merge base, so that no scan, build or comparison is needed. A file
   /// above `most_bytes` is not read to find out.
   bool is_merged(std::uint64_t most_bytes = UINT64_MAX);
+  [[nodiscard]] bool is_judged_already() const;
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void unchanged() {
     outcome =

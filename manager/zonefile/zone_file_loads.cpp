@@ -1,7 +1,9 @@
 #include "manager/zonefile/zone_file_loads.h"
 
 #include <algorithm>
+#include <asio/steady_timer.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/crash_point.h"
@@ -35,27 +37,10 @@ ZoneIndexes others_of(const RuntimePtr& runtime) {
 }
 
 ZoneIndexes list_of(std::vector<std::size_t> zones) {
-  return [zones = std::move(zones),
-          next = std::size_t{0}]() mutable -> std::optional<std::size_t> {
+  return [zones = std::move(zones), next = std::size_t{0}]() mutable -> std::optional<std::size_t> {
     if (next == zones.size()) return std::nullopt;
     return zones[next++];
   };
-}
-
-/// Those of the zones that a program judges, or the others.
-ZoneIndexes only(const RuntimePtr& runtime, bool judged, ZoneIndexes zones) {
-  return [runtime, judged, zones = std::move(zones)]() -> std::optional<std::size_t> {
-    const config::ZoneTable& table = runtime->settings.zones;
-    auto index = zones();
-    while (index && table[*index].options->verify_command.empty() == judged) index = zones();
-    return index;
-  };
-}
-
-bool has_programs(const RuntimePtr& runtime) {
-  const std::vector<config::ZoneOptions>& options = runtime->settings.zones.options();
-  return std::any_of(options.begin(), options.end(),
-                     [](const config::ZoneOptions& one) { return !one.verify_command.empty(); });
 }
 
 }  // namespace
@@ -63,10 +48,17 @@ bool has_programs(const RuntimePtr& runtime) {
 /// The load of one configuration.
 struct ZoneFileLoads::Load {
   Counts counts;
-  int requests_left = 3;
+  int requests_left = 2;
   Done done;
   bool is_partial = false;
+  std::set<std::string> judging;  // zones whose programs have no verdict yet, by folded name
+  std::optional<asio::steady_timer> verdict_timer;
+  bool is_ready = false;  // to end, after loads that began earlier
 
+  void add_judged(dns::NameView zone) {
+    ++counts.being_judged;
+    if (is_partial) counts.judged_zones.emplace_back(zone);
+  }
   void add_failure(const LoadJob& job, const LoadOutcome& outcome) {
     ++counts.failed;
     if (is_partial)
@@ -86,46 +78,39 @@ ZoneFileLoads::ZoneFileLoads(ZoneLoader& loader, ZoneCopies& copies, const Commi
 
 void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
                          Done done) {
-  auto load = std::make_shared<Load>();
+  const LoadPtr load = loads_.emplace_back(std::make_shared<Load>());
   load->done = std::move(done);
   waiting_.clear();  // each zone is checked anew
+  loader_.supersede_unless([&](const LoadJob& job) { return is_wanted(runtime->settings, job); });
   const auto ended = [this, load] {
-    if (--load->requests_left == 0) end(*load);
+    --load->requests_left;
+    end_unless_judging(load);
   };
   run_copies(runtime, secondaries_of(runtime), history, load, ended);
-  run_files(LoadKind::kFiles, runtime, only(runtime, false, others_of(runtime)), history, load,
-            ended);
-  // Most configurations have no such zone: no second walk over a million others.
-  run_files(LoadKind::kJudged, runtime,
-            has_programs(runtime) ? only(runtime, true, others_of(runtime)) : list_of({}), history,
-            load, ended);
+  run_files(runtime, others_of(runtime), history, load, ended);
 }
 
 void ZoneFileLoads::load_some(const RuntimePtr& runtime, const std::vector<dns::Name>& zones,
                               const std::shared_ptr<HistorySource>& history, Done done) {
-  auto load = std::make_shared<Load>();
+  const LoadPtr load = loads_.emplace_back(std::make_shared<Load>());
   load->done = std::move(done);
   load->is_partial = true;
   std::vector<std::size_t> copies;
   std::vector<std::size_t> files;
-  std::vector<std::size_t> judged;
   const config::ZoneTable& table = runtime->settings.zones;
   for (const dns::Name& zone : zones) {
     waiting_.erase(dns::folded_key(zone));
+    loader_.supersede_unless(zone, [](const LoadJob&) { return false; });
     const auto index = table.find(zone);
     if (!index) continue;
-    const config::ZoneOptions& options = *table[*index].options;
-    if (options.is_secondary())
-      copies.push_back(*index);
-    else
-      (options.verify_command.empty() ? files : judged).push_back(*index);
+    (table[*index].options->is_secondary() ? copies : files).push_back(*index);
   }
   const auto ended = [this, load] {
-    if (--load->requests_left == 0) end(*load);
+    --load->requests_left;
+    end_unless_judging(load);
   };
   run_copies(runtime, list_of(std::move(copies)), history, load, ended);
-  run_files(LoadKind::kFiles, runtime, list_of(std::move(files)), history, load, ended);
-  run_files(LoadKind::kJudged, runtime, list_of(std::move(judged)), history, load, ended);
+  run_files(runtime, list_of(std::move(files)), history, load, ended);
 }
 
 void ZoneFileLoads::load_copies(const RuntimePtr& runtime,
@@ -155,33 +140,80 @@ void ZoneFileLoads::run_copies(const RuntimePtr& runtime, NextZone next,
       {LoadKind::kCopies, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
 }
 
-void ZoneFileLoads::run_files(LoadKind kind, const RuntimePtr& runtime, NextZone next,
+LoadJob ZoneFileLoads::file_job(const RuntimePtr& runtime, std::size_t index) const {
+  const config::ZoneTable& zones = runtime->settings.zones;
+  const config::ZoneOptions& options = *zones[index].options;
+  return LoadJob{dns::Name(zones[index].name),
+                 zones.path(index),
+                 false,
+                 options.serial_policy,
+                 options.verify,
+                 verifier_of_ ? verifier_of_(options) : nullptr};
+}
+
+/// Whether a verdict on this job still matters with these settings.
+bool ZoneFileLoads::is_wanted(const config::Settings& settings, const LoadJob& job) const {
+  const auto index = settings.zones.find(job.apex);
+  if (!index) return false;
+  const config::ZoneOptions& options = *settings.zones[*index].options;
+  if (options.is_secondary() || settings.zones.path(*index) != job.path) return false;
+  const ZoneVerifierPtr verifier = verifier_of_(options);
+  return verifier && verifier->is_like(*job.verifier) && options.verify == job.verify &&
+         options.serial_policy == job.serial_policy;
+}
+
+void ZoneFileLoads::run_files(const RuntimePtr& runtime, NextZone next,
                               const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                               std::function<void()> on_end) {
-  auto next_job = [this, runtime, next = std::move(next)]() -> std::optional<LoadJob> {
+  LoadRequest request;
+  request.next_job = [this, runtime, next = std::move(next)]() -> std::optional<LoadJob> {
     const auto index = next();
-    if (!index) return std::nullopt;
-    const config::ZoneTable& zones = runtime->settings.zones;
-    return LoadJob{dns::Name(zones[*index].name),
-                   zones.path(*index),
-                   false,
-                   zones[*index].options->serial_policy,
-                   zones[*index].options->verify,
-                   verifier_of_ ? verifier_of_(*zones[*index].options) : nullptr};
+    return index ? std::optional(file_job(runtime, *index)) : std::nullopt;
   };
-  auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
+  request.history = history;
+  request.on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
     count(*load, job, outcome);
+    if (load->judging.erase(dns::folded_key(job.apex)) > 0) end_unless_judging(load);
   };
-  loader_.load({kind, std::move(next_job), history, std::move(on_outcome), std::move(on_end)});
+  request.on_judging = [load](const LoadJob& job) {
+    load->judging.insert(dns::folded_key(job.apex));
+  };
+  request.on_end = std::move(on_end);
+  loader_.load(std::move(request));
+}
+
+/// Ends the load after its last zone. Programs without a verdict have some more time.
+void ZoneFileLoads::end_unless_judging(const LoadPtr& load) {
+  if (load->requests_left > 0 || load->is_ready) return;
+  if (load->judging.empty()) return set_ready(*load);
+  if (load->verdict_timer) return;
+  load->verdict_timer.emplace(loader_.io(), verdict_time_);
+  load->verdict_timer->async_wait([this, load](const asio::error_code& error) {
+    if (!error && !loader_.is_stopped()) set_ready(*load);
+  });
+}
+
+void ZoneFileLoads::set_ready(Load& load) {
+  load.is_ready = true;
+  if (load.verdict_timer) load.verdict_timer->cancel();
+  while (!loads_.empty() && loads_.front()->is_ready) {
+    const LoadPtr next = std::move(loads_.front());
+    loads_.pop_front();
+    end(*next);
+  }
 }
 
 void ZoneFileLoads::end(Load& load) {
+  for (const std::string& key : std::exchange(load.judging, {}))
+    load.add_judged(dns::name_of_key(key));
   if (!load.is_partial) load.counts.is_first = !std::exchange(settled_, true);
   load.done(load.counts);
 }
 
 void ZoneFileLoads::count(Load& load, const LoadJob& job, const LoadOutcome& outcome) {
   using Kind = LoadOutcome::Kind;
+  if (outcome.kind == Kind::kJudging) load.add_judged(job.apex);
+  if (!outcome.is_final()) return;
   if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
       outcome.kind == Kind::kReplaced) {
     ++load.counts.changed;
@@ -219,7 +251,7 @@ void ZoneFileLoads::retry_waiting(
   };
   loader_.load({LoadKind::kFiles, std::move(next_job), make_history(),
                 [this](const LoadJob& job, const LoadOutcome& outcome) {
-                  zone_loaded(job, outcome);
+                  if (outcome.is_final()) zone_loaded(job, outcome);
                 },
                 [this, before = jobs->size()] {
                   if (waiting_.size() < before)

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,12 +32,17 @@ class ZoneFileLoads {
   struct Counts {
     std::uint64_t changed = 0;  ///< zones with new or first data
     std::uint64_t failed = 0;
-    std::vector<std::string> problems;  ///< for the first kMostProblems failures
-    Failures failures;                  ///< all of them; of load_some() alone
+    std::vector<std::string> problems;     ///< for the first kMostProblems failures
+    Failures failures;                     ///< all of them; of load_some() alone
     std::vector<dns::Name> changed_zones;  ///< of load_some() alone
-    bool is_first = false;              ///< this was the first configuration
+    std::uint64_t being_judged = 0;        ///< zones whose programs have no verdict yet
+    std::vector<dns::Name> judged_zones;   ///< of load_some() alone
+    bool is_first = false;                 ///< this was the first configuration
   };
   static constexpr std::size_t kMostProblems = 20;
+  /// Time for the verdicts of programs once all else is done. Most need less, and one that hangs
+  /// must hold up its own zone alone.
+  static constexpr std::chrono::seconds kVerdictTime{5};
   using Done = std::function<void(const Counts&)>;
   using CopyChecked = std::function<void(const dns::Name& secondary)>;
 
@@ -54,13 +60,18 @@ class ZoneFileLoads {
   /// `verifier_of` gives the program that judges a zone's file.
   using VerifierOf = std::function<ZoneVerifierPtr(const config::ZoneOptions& options)>;
   void judge_by(VerifierOf verifier_of) { verifier_of_ = std::move(verifier_of); }
+  /// Instead of kVerdictTime.
+  void set_verdict_time(std::chrono::milliseconds time) noexcept { verdict_time_ = time; }
   /// Sets the number of zones with data after a recount: the store's list of zones may have been
   /// replaced.
   void recounted(std::uint64_t count) noexcept { loaded_ = count; }
   /// Brings all zones of `runtime` in line with their files. `done` is called after the last zone,
-  /// and after the ends of loads that began earlier. `history`: see LoadRequest.
+  /// and after the ends of loads that began earlier. Zones whose programs have no verdict then are
+  /// served when they have it, unless a later load finds another file or program. `history`: see
+  /// LoadRequest.
   void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done);
-  /// The same for some zones of `runtime`, and for zones that it lacks by now.
+  /// The same for some zones of `runtime`, and for zones that it lacks by now. Programs that judge
+  /// any of them begin anew.
   void load_some(const RuntimePtr& runtime, const std::vector<dns::Name>& zones,
                  const std::shared_ptr<HistorySource>& history, Done done);
   /// Loads only the secondaries' copies once more; the end is not reported.
@@ -78,10 +89,12 @@ class ZoneFileLoads {
   void hold_copies() noexcept { holds_copies_ = true; }
   void release_copies();
 
-  /// True once every zone of a configuration was checked.
+  /// True once every zone of a configuration was checked, but for those that programs judge.
   [[nodiscard]] bool settled() const noexcept { return settled_; }
   /// True while a zone is unchecked or is being checked again.
-  [[nodiscard]] bool under_way() const noexcept { return !settled_ || !loader_.idle(); }
+  [[nodiscard]] bool under_way() const noexcept {
+    return !settled_ || !loader_.idle() || loader_.judges_first_data();
+  }
   /// Number of zones with data.
   [[nodiscard]] std::uint64_t loaded() const noexcept { return loaded_; }
   /// True if the zone's file could not be loaded. The zone may still have older data.
@@ -102,9 +115,13 @@ class ZoneFileLoads {
   void run_copies(const RuntimePtr& runtime, NextZone next,
                   const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                   std::function<void()> on_end);
-  void run_files(LoadKind kind, const RuntimePtr& runtime, NextZone next,
+  void run_files(const RuntimePtr& runtime, NextZone next,
                  const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                  std::function<void()> on_end);
+  [[nodiscard]] LoadJob file_job(const RuntimePtr& runtime, std::size_t index) const;
+  [[nodiscard]] bool is_wanted(const config::Settings& settings, const LoadJob& job) const;
+  void end_unless_judging(const LoadPtr& load);
+  void set_ready(Load& load);
   void end(Load& load);
   void set_waiting(const LoadJob& job, const LoadOutcome& outcome);
   void count(Load& load, const LoadJob& job, const LoadOutcome& outcome);
@@ -119,10 +136,12 @@ class ZoneFileLoads {
   std::function<void(const dns::Name& zone)> on_served_;
   VerifierOf verifier_of_;
   LoadProblems problems_;
+  std::deque<LoadPtr> loads_;               // whose ends are to be reported, in order
   std::map<std::string, LoadJob> waiting_;  // for the journal; by folded name
   std::string waiting_why_;                 // of the last one
   std::chrono::steady_clock::time_point next_retry_{};
   std::uint64_t loaded_ = 0;
+  std::chrono::milliseconds verdict_time_ = kVerdictTime;
   bool settled_ = false;
   bool holds_copies_ = false;
   std::vector<LoadJob> held_copies_;

@@ -101,7 +101,9 @@ void ZoneLoader::schedule() {
 }
 
 void ZoneLoader::start(LoadTasks tasks) {
-  if (tasks.size() == 1) return check(tasks.front());
+  const LoadTask& first = *tasks.front();
+  const bool needs_look = first.job.verifier && first.kind != LoadKind::kJudged;
+  if (tasks.size() == 1 && !needs_look) return check(tasks.front());
   check_batch(std::make_shared<LoadBatch>(std::move(tasks)));
 }
 
@@ -110,6 +112,7 @@ void ZoneLoader::start(LoadTasks tasks) {
 
 void ZoneLoader::check_batch(const Batch& batch) {
   batch->pin(committer_, slots_);
+  for (const Task& task : batch->tasks()) look_for_judgement(*task);
   asio::post(pool_, [this, batch] {
     batch->check(store_);
     asio::post(io_, [this, batch] { commit_batch(batch); });
@@ -133,12 +136,18 @@ void ZoneLoader::commit_batch(const Batch& batch) {
 /// Reports the finished tasks and queues the others again.
 void ZoneLoader::finish_batch(LoadBatch& batch) {
   const zone::StoreView now = committer_.current();
-  const LoadKind kind = batch.tasks().front()->request->kind;
+  const LoadKind kind = batch.tasks().front()->kind;
   for (const Task& task : batch.tasks()) {
     if (!task->zone && !task->outcome) {
-      queue_.check_again(task);
+      if (task->is_alone && task->job.verifier)
+        judge(task);
+      else
+        queue_.check_again(task);
       continue;
     }
+    // The file is the one that is served again, so the version that is judged was withdrawn.
+    if (task->job.verifier && task->outcome && task->outcome->kind == Kind::kUnchanged)
+      supersede(task->job.apex);
     if (!task->outcome) {
       const zone::ZoneView zone = now.zone_at(task->job.apex);
       log_loaded(*task, zone);
@@ -152,6 +161,55 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
   schedule();
 }
 
+// Zones whose programs judge
+// -----------------------------------------------------------------------------------------
+
+/// A program that judges this very file goes on: a verdict that takes longer than the time from one
+/// reload to the next would never come.
+void ZoneLoader::look_for_judgement(LoadTask& task) const {
+  if (!task.job.verifier) return;
+  const Task before = queue_.judged(task.job.apex);
+  if (!before) return;
+  // The one before reads the file only now.
+  if (before->tries == 0) task.outcome = LoadOutcome{Kind::kJudging, {}, 0, {}};
+  task.judging.before = before->judging.file;
+}
+
+void ZoneLoader::judge(const Task& task) {
+  supersede(task->job.apex);
+  task->is_first = !task->served;
+  task->judging.file = std::make_shared<JudgedFile>();
+  queue_.judge(task);
+  if (task->request->on_judging) task->request->on_judging(task->job);
+}
+
+std::string ZoneLoader::judge_of(dns::NameView zone) const {
+  const Task task = queue_.judged(zone);
+  return task ? task->job.verifier->program() : std::string();
+}
+
+void ZoneLoader::supersede(dns::NameView zone) {
+  const Task task = queue_.take_judged(zone);
+  if (!task) return;
+  task->is_superseded = true;
+  if (task->progress) return task->progress->give_up();  // its thread ends the task
+  report(task, {Kind::kSuperseded, {}, 0, {}});
+}
+
+void ZoneLoader::supersede_unless(dns::NameView zone,
+                                  const std::function<bool(const LoadJob& job)>& stays) {
+  const Task task = queue_.judged(zone);
+  if (task && !stays(task->job)) supersede(zone);
+}
+
+void ZoneLoader::supersede_unless(const std::function<bool(const LoadJob& job)>& stays) {
+  std::vector<dns::Name> others;
+  queue_.for_each_judged([&](const LoadTask& task) {
+    if (!stays(task.job)) others.push_back(task.job.apex);
+  });
+  for (const dns::Name& zone : others) supersede(zone);
+}
+
 // One zone
 // -----------------------------------------------------------------------------------------
 
@@ -161,13 +219,15 @@ void ZoneLoader::check(const Task& task) {
   // caller is iterating the queue.
   if (!committer_.current().zone_at(task->job.apex))
     return asio::post(io_, [this, task] { finish(task, {Kind::kAbsent, {}, 0, {}}); });
+  if (task->kind == LoadKind::kJudged && !queue_.judge_again(task))
+    return asio::post(io_, [this, task] { finish(task, {Kind::kSuperseded, {}, 0, {}}); });
   ++task->tries;
   if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
   task->use_current(committer_);
   task->may_ask_again = task->tries == 1;
   task->pin = slots_.pin_own(task->version.version());
   // Programs of the operator may take their time; other work in the pool does not wait for them.
-  asio::thread_pool& pool = task->job.verifier ? task->job.verifier->pool() : pool_;
+  asio::thread_pool& pool = task->kind == LoadKind::kJudged ? task->job.verifier->pool() : pool_;
   asio::post(pool, [this, task] {
     task->run(store_);
     asio::post(io_, [this, task] { commit(task); });
@@ -178,7 +238,10 @@ void ZoneLoader::check(const Task& task) {
 void ZoneLoader::commit(const Task& task) {
   if (stopped_) return;
   task->pin = {};
+  if (task->is_superseded) return finish(task, {Kind::kSuperseded, {}, 0, {}});
   if (task->moved) return check(task);
+  // From here on a later job waits for this one.
+  if (task->kind == LoadKind::kJudged) queue_.take_judged(task->job.apex);
   const zone::ZoneView now = committer_.current().zone_at(task->job.apex);
   if (auto outcome = task->stale_outcome(now)) return finish(task, std::move(*outcome));
   if (task->outcome) return finish(task, std::move(*task->outcome));
@@ -292,19 +355,24 @@ void ZoneLoader::record_merge_base(const LoadTask& task) {
 
 void ZoneLoader::finish(const Task& task, LoadOutcome outcome) {
   task->progress.reset();
+  const bool is_judged = task->kind == LoadKind::kJudged;
+  if (is_judged && queue_.judged(task->job.apex) == task) queue_.take_judged(task->job.apex);
   report(task, outcome);
   // Freed in the pool, since freeing the file's zone and the plan may take a while.
   asio::post(pool_, [zone = std::move(task->zone), plan = std::move(task->plan),
                      built_in = std::move(task->transaction)] {});
-  queue_.release(task->request->kind);
+  if (is_judged)
+    queue_.release_judged(*task);
+  else
+    queue_.release(task->kind);
   schedule();
 }
 
 void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
   if (stopped_) return;
   QueuedRequest& request = *task->request;
-  log_warnings(*task, task->warnings);
-  if (task->zone) log_warnings(*task, task->zone->warnings);
+  if (outcome.is_final()) log_warnings(*task, task->warnings);
+  if (outcome.is_final() && task->zone) log_warnings(*task, task->zone->warnings);
   const bool is_logged = !request.is_retry || !outcome.waits_for_journal;
   for (const std::string& line : is_logged ? outcome.problems : std::vector<std::string>{})
     log::detail::event(request.problems.level_of_next(log::Level::kError), "zone_not_loaded",
@@ -312,16 +380,17 @@ void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
   if (outcome.kind == Kind::kFailed) ++request.failed;
   counters_.hashed += task->hashed;
   counters_.built += task->scanned;
-  if (task->touched) {
+  if (task->touched && outcome.is_final()) {
     ++counters_.renewed;
     record_merge_base(*task);
   }
-  --request.unfinished;
+  if (task->kind != LoadKind::kJudged) --request.unfinished;
   ++request.finished;
   if (request.on_outcome) request.on_outcome(task->job, outcome);
 }
 
 void ZoneLoader::log_progress(LoadProgress::Clock::time_point now) {
+  schedule();  // a program that has become slow leaves its place to another one
   for (const auto& load : loads_.due(now)) log_load(*load, now);
   for (const auto& request : queue_.due(now))
     log::info("zones_loading", "finished", request->finished, "under_way", request->unfinished);

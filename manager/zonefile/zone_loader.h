@@ -2,7 +2,9 @@
 
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "manager/commit/committer.h"
 #include "manager/commit/large_changesets.h"
@@ -18,6 +20,8 @@ namespace pando::manager {
 ///     LoadQueue ─▶ check: read, compare, plan ─▶ stale? ─┬─▶ replace ─▶ commit ─▶ finish
 ///                  (ZoneFileCheck, pool thread)          └─▶ merge ───▶ commit ─▶ finish
 ///
+/// A changed file that a program has to judge goes back to the queue after the first look, and is
+/// checked by a thread that waits for the program. No other zone and no request waits for it.
 /// A zone without data is put whole, with its updates from the journal (ZoneReplacement). A served
 /// zone is compared with its file, and the edit is merged with the dynamic changes (zone_merge.h).
 /// Acknowledged updates are kept, unchanged data is shared, and secondaries get an IXFR. Many small
@@ -44,7 +48,20 @@ class ZoneLoader {
   /// For the end of the process: nothing is put and no callback is called any more, and pool
   /// threads give up their loads.
   void stop();
+  /// True while no request is under way. Programs may judge files all the same.
   [[nodiscard]] bool idle() const noexcept { return queue_.is_empty(); }
+  /// Whether the first data of any zone have to be judged by a program, or are being judged.
+  [[nodiscard]] bool judges_first_data() const noexcept { return queue_.first_judged() > 0; }
+  /// Whether a version of the zone is being judged, or waits for that.
+  [[nodiscard]] bool judges(dns::NameView zone) const { return queue_.judged(zone) != nullptr; }
+  /// The path of its program; empty: judges() is false.
+  [[nodiscard]] std::string judge_of(dns::NameView zone) const;
+  /// Gives up all such versions but those of which `stays` is true.
+  void supersede_unless(const std::function<bool(const LoadJob& job)>& stays);
+  /// The same for one zone.
+  void supersede_unless(dns::NameView zone, const std::function<bool(const LoadJob& job)>& stays);
+  [[nodiscard]] asio::io_context& io() const noexcept { return io_; }
+  [[nodiscard]] bool is_stopped() const noexcept { return stopped_; }
   /// Sums over all finished jobs.
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// Null if the zone's file is not being read, or is a small file.
@@ -65,6 +82,10 @@ class ZoneLoader {
   void check_batch(const Batch& batch);
   void commit_batch(const Batch& batch);
   void finish_batch(LoadBatch& batch);
+
+  void look_for_judgement(LoadTask& task) const;
+  void judge(const Task& task);
+  void supersede(dns::NameView zone);
 
   void check(const Task& task);
   void commit(const Task& task);

@@ -153,6 +153,18 @@ def test_updates_go_on_and_a_serial_can_be_required(server):
     server.control("zone", "abort", ZONE)
 
 
+@pytest.mark.parametrize("words", [("verify", "refuse"), ("verify-time", "30s"), ("notify", "A", "192.0.2.1"),
+                                   ("allow-query", '["192.0.2.1"]')])
+def test_a_setting_in_place_of_a_record_names_the_other_verb(server, words):
+    refused(server, f"the setting {words[0]} is changed by: zone configure {ZONE}. {words[0]} VALUE",
+            "set", ZONE, *words)
+    server.control("zone", "begin", ZONE)
+    code, _, err = ctl(server, "zone", "set", ZONE, *words)
+    assert "zone configure" not in err and (code == 0) == (words[0] == "notify")
+    refused(server, "has no open transaction", "set", OTHER, "www", "A", "192.0.2.1")
+    assert "zone configure" not in ctl(server, "zone", "set", OTHER, "www", "A", "192.0.2.1")[2]
+
+
 def test_a_client_that_dies_leaves_a_transaction_that_can_be_aborted(server):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
         client.connect(str(server.folder / "run/control.sock"))

@@ -74,7 +74,8 @@ TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
   const json row = json(ZoneRow{.name = "a."});
   for (const char* key :
        {"name", "kind", "state", "serial", "records", "names", "history", "file", "primaries",
-        "refresh_at", "expires_at", "last_ok", "problem", "load_phase", "load_done", "load_total"})
+        "refresh_at", "expires_at", "last_ok", "problem", "load_phase", "load_done", "load_total",
+        "judged_by", "judged_since", "judged_until"})
     EXPECT_TRUE(row.contains(key)) << key;
   EXPECT_EQ(row["serial"], 0);
   EXPECT_EQ(json(WorkerRow{})["restarts"], 0);

@@ -104,6 +104,21 @@ TEST_F(Checks, ProgramsThatCannotJudgeZonesAreErrors) {
   EXPECT_THAT(err_.str(), HasSubstr("belongs to neither root nor the manager's user"));
 }
 
+TEST_F(Checks, ProgramsThatTheWorkersUserMayNotRunAreWarnings) {
+  write("f", kZone);
+  const auto program = write("check", "#!/bin/sh\n");
+  ::chmod(program.c_str(), 0700);
+  const auto path = write("p.yaml", fmt::format("server: {{user: '{}', worker-user: '4711'}}\n"
+                                                "zones:\n- {{name: a, file: f, "
+                                                "verify-command: [{}, -v]}}\n",
+                                                ::geteuid(), program));
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
+  EXPECT_THAT(err_.str(),
+              HasSubstr(fmt::format("warning: verify-command: {} cannot be run: its user may not ",
+                                    program)));
+  EXPECT_THAT(err_.str(), HasSubstr("(user 4711)\n"));
+}
+
 TEST_F(Checks, AllZoneFilesAreReadIfAskedFor) {
   write("good", kZone);
   write("bad", "$TTL 3600\n@ SOA ns hostmaster 7 3600 900 604800 300\n@ A nonsense\n");

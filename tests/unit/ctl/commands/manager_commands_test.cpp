@@ -388,6 +388,17 @@ TEST(ReloadCommand, FailsWhenAFileCouldNotBeLoaded) {
             "error: 2 zones in all could not be loaded\n");
 }
 
+TEST(ReloadCommand, CountsZonesThatAreStillJudged) {
+  ipc::ReloadResult result;
+  result.zones_being_judged = 2;
+  const Outcome outcome =
+      run(always(json(result)), [](Session& session) { return session.reload(); });
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_EQ(outcome.out,
+            "reloaded: 0 zones added, 0 removed, 0 changed\n"
+            "2 zones still judged by programs: see pandoctl zone status NAME\n");
+}
+
 TEST(ZoneExportCommand, SaysWhereTheZoneIs) {
   const auto command = [](Session& session) { return session.zone_export("A", "/x/../a.zone"); };
   for (const bool written : {true, false}) {
@@ -507,6 +518,22 @@ TEST(ZoneStatusCommand, TellsHowFarALoadIs) {
   EXPECT_THAT(told("reading", 4 << 20, 0), HasSubstr("reading, " + bytes_text(4 << 20)));
   EXPECT_THAT(told("sorting", 3, 4), HasSubstr("sorting, 75% of 4\n"));
   EXPECT_THAT(told("putting", 0, 0), HasSubstr("putting\n"));
+}
+
+TEST(ZoneStatusCommand, TellsOfTheProgramThatJudges) {
+  const auto told = [](const std::string& program, std::uint64_t since, std::uint64_t until) {
+    ipc::ZoneRow zone = row(7);
+    zone.judged_by = program;
+    zone.judged_since = since;
+    zone.judged_until = until;
+    return run(always(json(zone)),
+               [](Session& session) { return session.zone_status("Z000007.example"); })
+        .out;
+  };
+  EXPECT_THAT(told("", 0, 0), Not(HasSubstr("judged")));
+  EXPECT_THAT(told("/judge", 0, 0), HasSubstr("/judge, not begun\n"));
+  EXPECT_THAT(told("/judge", 60, 90),
+              HasSubstr("/judge since 1970-01-01T00:01:00Z, at most until 1970-01-01T00:01:30Z\n"));
 }
 
 }  // namespace manager_commands_test

@@ -88,10 +88,10 @@ TEST_F(ZoneCommandsTest, AddRefusesWordsBeforeItAsks) {
   EXPECT_EQ(run(done, [](ZoneCommands& zones) { return zones.add({"a..b"}); }), kFailed);
   EXPECT_THAT(err_, HasSubstr("a..b"));
   for (const char* word : {"colour", "=blue"}) {
-    EXPECT_EQ(run(done, [&](ZoneCommands& zones) {
-                return zones.add({.name = "a", .settings = {word}});
-              }),
-              kFailed);
+    EXPECT_EQ(
+        run(done,
+            [&](ZoneCommands& zones) { return zones.add({.name = "a", .settings = {word}}); }),
+        kFailed);
     EXPECT_THAT(err_, HasSubstr("is not KEY=VALUE"));
   }
   EXPECT_TRUE(requests_.empty());
@@ -170,6 +170,18 @@ TEST_F(ZoneCommandsTest, FilesThatFailAreErrors) {
   EXPECT_EQ(run(answer, [](ZoneCommands& zones) { return zones.add({"a"}); }), kFailed);
   EXPECT_EQ(out_, "1 zone added\n");
   EXPECT_EQ(err_, "error: a.: no file\n");
+}
+
+TEST_F(ZoneCommandsTest, FilesThatAreStillJudgedAreNoErrors) {
+  const auto answer = [](const ControlRequest&) -> Result<json> {
+    ipc::ReloadResult result;
+    result.zones_being_judged = 1;
+    return json(result);
+  };
+  EXPECT_EQ(run(answer, [](ZoneCommands& zones) { return zones.reload({"a"}); }), kDone);
+  EXPECT_EQ(out_,
+            "1 zone file read again, 0 changed\n"
+            "1 zone still judged by programs: see pandoctl zone status NAME\n");
 }
 
 TEST_F(ZoneCommandsTest, ConfigureSendsJsonOrText) {

@@ -88,6 +88,21 @@ TEST(RefreshCycle, AnOrderToReplaceTheZoneWaitsForTheNextCycle) {
   EXPECT_FALSE(cycle.begin_attempt().any_serial);
 }
 
+TEST(RefreshCycle, TellsOfAnOrderToReplaceTheZoneUntilItsCycleHasEnded) {
+  RefreshCycle cycle(kTwo);
+  EXPECT_FALSE(cycle.is_replacing());
+  cycle.begin_attempt();
+  cycle.replace_next();
+  EXPECT_TRUE(cycle.is_replacing()) << "the next one";
+  cycle.end_attempt();
+  cycle.end(false);
+  cycle.begin_attempt();
+  EXPECT_TRUE(cycle.is_replacing()) << "this one";
+  cycle.end_attempt();
+  cycle.end(false);
+  EXPECT_FALSE(cycle.is_replacing());
+}
+
 TEST(RefreshCycle, ANotifyPutsItsPrimaryFirstAndItsSerialIsUsedOnce) {
   RefreshCycle cycle(kTwo);
   const auto wish = cycle.on_notify(notify_from("192.0.2.2", Serial{11}, name("key")));

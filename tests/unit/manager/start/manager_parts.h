@@ -143,6 +143,7 @@ class ManagerParts {
   void make_zone_services() {
     const std::string& journal = configuration.runtime->settings.store.journal;
     zone_services.frozen = std::make_unique<FrozenZones>(io, pool, native_files(), journal);
+    zone_services.verifiers = std::make_unique<ZoneVerifiers>(ZoneVerifiers::Rights{});
     zone_services.signatures = std::make_unique<SignatureWatch>(
         io, *data->store, *data->slots, *services.committer,
         [](const dns::Name&) { return config::SignaturePolicy{}; },

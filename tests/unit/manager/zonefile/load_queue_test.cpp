@@ -38,7 +38,7 @@ class Queue : public ::testing::Test {
   }
   void finish(const LoadTasks& tasks) {
     for (const auto& task : tasks) --task->request->unfinished;
-    queue_.release(tasks.front()->request->kind);
+    queue_.release(tasks.front()->kind);
   }
   LoadTasks next_file() { return queue_.next(LoadKind::kFiles); }
 
@@ -70,14 +70,55 @@ TEST_F(Queue, HasAThreadForEachKindWhateverTheOtherDoes) {
 }
 
 TEST_F(Queue, FilesThatProgramsJudgeTakeNoThreadsOfOthers) {
-  add(LoadKind::kJudged, 1000, 2000);
   add(LoadKind::kFiles, 0, 1000);
-  for (std::size_t i = 0; i < ZoneVerifiers::kAtOnce; ++i)
-    EXPECT_THAT(queue_.next(LoadKind::kJudged), SizeIs(LoadQueue::kBatchTasks));
+  const LoadTasks first = next_file();
+  for (const auto& task : first) queue_.judge(task);
+  queue_.release(LoadKind::kFiles);
+  for (std::size_t i = 0; i < ProgramPlaces::kAtOnce; ++i)
+    EXPECT_THAT(queue_.next(LoadKind::kJudged), SizeIs(1));
   EXPECT_THAT(queue_.next(LoadKind::kJudged), IsEmpty());
   EXPECT_THAT(next_file(), SizeIs(LoadQueue::kBatchTasks));
   EXPECT_THAT(next_file(), SizeIs(LoadQueue::kBatchTasks));
   EXPECT_THAT(next_file(), IsEmpty());
+  queue_.release_judged(*first.front());
+  EXPECT_THAT(queue_.next(LoadKind::kJudged), SizeIs(1));
+}
+
+TEST_F(Queue, NoRequestWaitsForProgramsThatJudge) {
+  add(LoadKind::kFiles, 0, 1);
+  const LoadTasks first = next_file();
+  first.front()->is_first = true;
+  queue_.judge(first.front());
+  queue_.release(LoadKind::kFiles);
+  EXPECT_THAT(next_file(), IsEmpty());
+  EXPECT_NE(queue_.take_ended(LoadKind::kFiles), nullptr);
+  EXPECT_TRUE(queue_.is_empty());
+  EXPECT_EQ(queue_.first_judged(), 1U);
+  EXPECT_EQ(queue_.judged(zone(0)), first.front());
+  EXPECT_EQ(queue_.judged(zone(1)), nullptr);
+  EXPECT_EQ(queue_.take_judged(zone(0)), first.front());
+  EXPECT_EQ(queue_.take_judged(zone(0)), nullptr);
+  EXPECT_EQ(queue_.first_judged(), 0U);
+  EXPECT_THAT(queue_.next(LoadKind::kJudged), IsEmpty()) << "it needs no verdict any more";
+}
+
+TEST_F(Queue, AnotherVersionIsJudgedOnceTheOneBeforeHasLeft) {
+  add(LoadKind::kFiles, 0, 1);
+  const auto first = next_file().front();
+  queue_.judge(first);
+  queue_.release(LoadKind::kFiles);
+  ASSERT_THAT(queue_.next(LoadKind::kJudged), SizeIs(1));
+  add(LoadKind::kFiles, 0, 1);
+  const auto second = next_file().front();
+  loading_.insert("z0.test.");
+  EXPECT_EQ(queue_.take_judged(zone(0)), first);
+  queue_.judge(second);
+  EXPECT_FALSE(queue_.judge_again(first)) << "another one is judged in its place";
+  EXPECT_TRUE(queue_.judge_again(second));
+  EXPECT_THAT(queue_.next(LoadKind::kJudged), IsEmpty());
+  loading_.clear();
+  queue_.release_judged(*first);
+  EXPECT_THAT(queue_.next(LoadKind::kJudged), ElementsAre(second));
 }
 
 TEST_F(Queue, EndsRequestsInOrderWhenTheirLastJobIsFinished) {
