@@ -7,7 +7,9 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/large_changesets.h"
 #include "manager/support/load_progress.h"
+#include "manager/support/loop_mailbox.h"
 #include "manager/zonefile/load_queue.h"
+#include "manager/zonefile/load_threads.h"
 #include "manager/zonefile/zone_replacement.h"
 #include "shm/slots.h"
 
@@ -16,7 +18,7 @@ namespace pando::manager {
 /// Loads zone files into the store. A zone takes these steps, in order:
 ///
 ///     LoadQueue ─▶ check: read, compare, plan ─▶ stale? ─┬─▶ replace ─▶ commit ─▶ finish
-///                  (ZoneFileCheck, pool thread)          └─▶ merge ───▶ commit ─▶ finish
+///                  (ZoneFileCheck, LoadThreads)          └─▶ merge ───▶ commit ─▶ finish
 ///
 /// A zone without data is put whole, with its updates from the journal (ZoneReplacement). A served
 /// zone is compared with its file, and the edit is merged with the dynamic changes (zone_merge.h).
@@ -30,8 +32,8 @@ class ZoneLoader {
     std::uint64_t renewed = 0;  ///< unchanged files with another time or stamp
   };
 
-  /// `threads`: see LoadQueue; the pool should have as many. References outlive the loader, and the
-  /// pool is joined before the loader's destruction. All methods belong to the commit thread.
+  /// `threads`: see LoadQueue. `pool` frees what was loaded. References outlive the loader. All
+  /// methods belong to the commit thread.
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
              shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
              zone::DataLimits limits);
@@ -41,9 +43,11 @@ class ZoneLoader {
   void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
   /// Queues a request; no callback is called before the return.
   void load(LoadRequest request);
-  /// For the end of the process: nothing is put and no callback is called any more, and pool
-  /// threads give up their loads.
+  /// For the end of the process: nothing is put and no callback is called any more, and the threads
+  /// give up their loads.
   void stop();
+  /// After the last task of the event loop: waits for the threads.
+  void join() { threads_.join(); }
   [[nodiscard]] bool idle() const noexcept { return queue_.is_empty(); }
   /// Sums over all finished jobs.
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
@@ -61,6 +65,8 @@ class ZoneLoader {
 
   void schedule();
   void start(LoadTasks tasks);
+  template <class Work, class Then>
+  void run(const LoadTask& task, Work work, Then then);
 
   void check_batch(const Batch& batch);
   void commit_batch(const Batch& batch);
@@ -78,6 +84,7 @@ class ZoneLoader {
   void record_merge_base(const LoadTask& task);
 
   asio::io_context& io_;
+  LoopMailbox& mailbox_;
   asio::thread_pool& pool_;
   shm::Store& store_;
   shm::SlotTable& slots_;
@@ -88,6 +95,7 @@ class ZoneLoader {
   LoadQueue queue_;
   Counters counters_;
   bool stopped_ = false;
+  LoadThreads threads_;  // ends first: uses the others
 };
 
 }  // namespace pando::manager
