@@ -44,6 +44,7 @@ struct Committer::Group {
 Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
                      JournalThread& journal_thread, Options options)
     : io_(io),
+      mailbox_(LoopMailbox::of(io)),
       store_(store),
       journal_(journal),
       journal_thread_(journal_thread),
@@ -184,7 +185,7 @@ Result<std::uint64_t> Committer::append(Group& group) {
 void Committer::write_journal(std::shared_ptr<Group> group) {
   journal_thread_.post([this, group = std::move(group)] {
     auto position = append(*group);
-    asio::post(io_, [this, group, position = std::move(position)]() mutable {
+    mailbox_.post([this, group, position = std::move(position)]() mutable {
       journalled(group, std::move(position));
     });
   });
@@ -202,7 +203,7 @@ void Committer::journalled(const GroupPtr& group, Result<std::uint64_t> position
 void Committer::abandon(const GroupPtr& group, const Error& error) {
   journal_thread_.post([this, group, error] {
     journal_.abandon(group->first_position);
-    asio::post(io_, [this, group, error] {
+    mailbox_.post([this, group, error] {
       fail_group(*group, error);
       schedule();
     });
@@ -248,7 +249,7 @@ void Committer::secure_journal() {
   securing_ = true;
   journal_thread_.post([this] {
     const bool secured = journal_.append({}).has_value();
-    asio::post(io_, [this, secured] {
+    mailbox_.post([this, secured] {
       securing_ = false;
       if (!secured) return;
       log::info("journal_durable_again");

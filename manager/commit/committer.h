@@ -15,6 +15,7 @@
 #include "manager/commit/pending_records.h"
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_thread.h"
+#include "manager/support/loop_mailbox.h"
 #include "shm/store.h"
 #include "zone/build/draft.h"
 
@@ -148,6 +149,7 @@ class Committer {
   void journal_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
+  LoopMailbox& mailbox_;
   shm::Store& store_;
   Journal& journal_;
   JournalThread& journal_thread_;

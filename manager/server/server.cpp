@@ -24,7 +24,8 @@ int Server::run() {
   begin_serving();
   tick_later();  // the upkeep, huge pages most of all, is no part of a start
   io_.run();
-  // Pool threads may still post results; nobody runs them any more.
+  // Other threads may still post results; nobody runs them any more.
+  zones_.loader->join();
   background_.pool().join();
   control_.commands->join();
   journal_thread_.join();

@@ -44,7 +44,7 @@ Server::Server(Options options, RuntimePtr runtime, Host host)
     : configuration_{std::move(options.config_path), std::move(runtime), options.configuration,
                      unix_seconds()},
       host_(std::move(host)),
-      background_(usable_processors() + 1) {  // the loader asks for one more than processors
+      background_(usable_processors()) {
   workers_.binary = std::move(options.worker_binary);
 }
 

@@ -54,8 +54,8 @@ struct QueuedRequest : LoadRequest {
   LoadProgress::Clock::time_point logged_at = LoadProgress::Clock::now();  ///< last progress line
 };
 
-/// One zone being loaded. One thread at a time uses a task: a pool thread during the check, else
-/// the commit thread.
+/// One zone being loaded. One thread at a time uses a task: a thread of LoadThreads during the
+/// check, else the commit thread.
 struct LoadTask : ZoneFileCheck {
   std::shared_ptr<QueuedRequest> request;
   LoadKind kind = LoadKind::kFiles;  ///< of the threads that it uses
@@ -75,20 +75,21 @@ struct LoadTask : ZoneFileCheck {
 };
 using LoadTasks = std::vector<std::shared_ptr<LoadTask>>;
 
-/// Tasks that one pool thread checks one by one, and whose new zones are put in one version. A
+/// Tasks that one thread checks one by one, and whose new zones are put in one version. A
 /// thread and a version for each zone would cost more than a small zone does.
 class LoadBatch {
  public:
-  /// Limit of the time of a batch's check. Tasks left over are queued again.
-  static constexpr std::chrono::milliseconds kMostTime{10};
+  /// Limit of the time of a batch's check: some 100 small new zones, which become one version.
+  /// Tasks left over are queued again.
+  static constexpr std::chrono::milliseconds kMostTime{4};
 
   explicit LoadBatch(LoadTasks tasks) : tasks_(std::move(tasks)) {}
 
   /// Pins the version that all tasks are compared with.
   void pin(const Committer& committer, shm::SlotTable& slots);
   void unpin() { pin_ = {}; }
-  /// Checks the tasks for a zone without change or a small new zone, in a pool thread. Other zones
-  /// get LoadTask::is_alone.
+  /// Checks the tasks for a zone without change or a small new zone, beside the commit thread.
+  /// Other zones get LoadTask::is_alone.
   void check(shm::Store& store);
   /// Whether there are zones for take_new_zones().
   [[nodiscard]] bool has_new_zones() const noexcept;
@@ -109,8 +110,9 @@ class LoadBatch {
 /// thread is free for the job. Lives on the commit thread.
 class LoadQueue {
  public:
-  /// Number of tasks in a batch.
-  static constexpr std::size_t kBatchTasks = 64;
+  /// Number of tasks in a batch. The commit thread takes a millisecond for the jobs and outcomes of
+  /// so many unchanged zones, so it turns to updates in time.
+  static constexpr std::size_t kBatchTasks = 512;
   /// Leaves threads to transfers, however many programs of files hang.
   static constexpr std::size_t kMostJudged = ProgramPlaces::kThreads / 2;
   using IsLoading = std::function<bool(dns::NameView zone)>;

@@ -1,5 +1,6 @@
 #include "manager/zonefile/zone_loader.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <chrono>
 #include <utility>
@@ -69,13 +70,15 @@ ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_
                        shm::Store& store, shm::SlotTable& slots, Committer& committer,
                        LargeChangesets& changes, zone::DataLimits limits)
     : io_(io),
+      mailbox_(LoopMailbox::of(io)),
       pool_(pool),
       store_(store),
       slots_(slots),
       committer_(committer),
       changes_(changes),
       limits_(limits),
-      queue_(threads, [this](dns::NameView zone) { return loads_.find(zone) != nullptr; }) {}
+      queue_(threads, [this](dns::NameView zone) { return loads_.find(zone) != nullptr; }),
+      threads_(mailbox_, std::max<std::size_t>(threads, 1) + 1) {}
 
 void ZoneLoader::load(LoadRequest request) {
   queue_.add(std::move(request));
@@ -107,16 +110,26 @@ void ZoneLoader::start(LoadTasks tasks) {
   check_batch(std::make_shared<LoadBatch>(std::move(tasks)));
 }
 
+/// Runs `work` for `task` beside the commit thread, and then `then` in it.
+template <class Work, class Then>
+void ZoneLoader::run(const LoadTask& task, Work work, Then then) {
+  if (task.kind != LoadKind::kJudged) return threads_.run(std::move(work), std::move(then));
+  // Programs of the operator may take their time; no other work waits for them.
+  asio::post(task.job.verifier->pool(), [this, work = std::move(work), then = std::move(then)] {
+    work();
+    mailbox_.post(then);
+  });
+}
+
 // A batch of zones
 // -----------------------------------------------------------------------------------------
 
 void ZoneLoader::check_batch(const Batch& batch) {
   batch->pin(committer_, slots_);
   for (const Task& task : batch->tasks()) look_for_judgement(*task);
-  asio::post(pool_, [this, batch] {
-    batch->check(store_);
-    asio::post(io_, [this, batch] { commit_batch(batch); });
-  });
+  run(
+      *batch->tasks().front(), [this, batch] { batch->check(store_); },
+      [this, batch] { commit_batch(batch); });
 }
 
 void ZoneLoader::commit_batch(const Batch& batch) {
@@ -157,7 +170,7 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
   }
   queue_.release(kind);
   // Freed in the pool, since freeing built zones takes time.
-  asio::post(pool_, [tasks = std::move(batch.tasks())] {});
+  if (batch.has_new_zones()) asio::post(pool_, [tasks = std::move(batch.tasks())] {});
   schedule();
 }
 
@@ -226,12 +239,7 @@ void ZoneLoader::check(const Task& task) {
   task->use_current(committer_);
   task->may_ask_again = task->tries == 1;
   task->pin = slots_.pin_own(task->version.version());
-  // Programs of the operator may take their time; other work in the pool does not wait for them.
-  asio::thread_pool& pool = task->kind == LoadKind::kJudged ? task->job.verifier->pool() : pool_;
-  asio::post(pool, [this, task] {
-    task->run(store_);
-    asio::post(io_, [this, task] { commit(task); });
-  });
+  run(*task, [this, task] { task->run(store_); }, [this, task] { commit(task); });
 }
 
 /// Follows up the findings of a check.

@@ -9,7 +9,9 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/large_changesets.h"
 #include "manager/support/load_progress.h"
+#include "manager/support/loop_mailbox.h"
 #include "manager/zonefile/load_queue.h"
+#include "manager/zonefile/load_threads.h"
 #include "manager/zonefile/zone_replacement.h"
 #include "shm/slots.h"
 
@@ -18,7 +20,7 @@ namespace pando::manager {
 /// Loads zone files into the store. A zone takes these steps, in order:
 ///
 ///     LoadQueue ─▶ check: read, compare, plan ─▶ stale? ─┬─▶ replace ─▶ commit ─▶ finish
-///                  (ZoneFileCheck, pool thread)          └─▶ merge ───▶ commit ─▶ finish
+///                  (ZoneFileCheck, LoadThreads)          └─▶ merge ───▶ commit ─▶ finish
 ///
 /// A changed file that a program has to judge goes back to the queue after the first look, and is
 /// checked by a thread that waits for the program. No other zone and no request waits for it.
@@ -34,8 +36,8 @@ class ZoneLoader {
     std::uint64_t renewed = 0;  ///< unchanged files with another time or stamp
   };
 
-  /// `threads`: see LoadQueue; the pool should have as many. References outlive the loader, and the
-  /// pool is joined before the loader's destruction. All methods belong to the commit thread.
+  /// `threads`: see LoadQueue. `pool` frees what was loaded. References outlive the loader. All
+  /// methods belong to the commit thread.
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
              shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
              zone::DataLimits limits);
@@ -45,9 +47,11 @@ class ZoneLoader {
   void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
   /// Queues a request; no callback is called before the return.
   void load(LoadRequest request);
-  /// For the end of the process: nothing is put and no callback is called any more, and pool
-  /// threads give up their loads.
+  /// For the end of the process: nothing is put and no callback is called any more, and the threads
+  /// give up their loads.
   void stop();
+  /// After the last task of the event loop: waits for the threads.
+  void join() { threads_.join(); }
   /// True while no request is under way. Programs may judge files all the same.
   [[nodiscard]] bool idle() const noexcept { return queue_.is_empty(); }
   /// Whether the first data of any zone have to be judged by a program, or are being judged.
@@ -78,6 +82,8 @@ class ZoneLoader {
 
   void schedule();
   void start(LoadTasks tasks);
+  template <class Work, class Then>
+  void run(const LoadTask& task, Work work, Then then);
 
   void check_batch(const Batch& batch);
   void commit_batch(const Batch& batch);
@@ -99,6 +105,7 @@ class ZoneLoader {
   void record_merge_base(const LoadTask& task);
 
   asio::io_context& io_;
+  LoopMailbox& mailbox_;
   asio::thread_pool& pool_;
   shm::Store& store_;
   shm::SlotTable& slots_;
@@ -109,6 +116,7 @@ class ZoneLoader {
   LoadQueue queue_;
   Counters counters_;
   bool stopped_ = false;
+  LoadThreads threads_;  // ends first: uses the others
 };
 
 }  // namespace pando::manager

@@ -1,6 +1,3 @@
-#include <sched.h>
-#include <sys/mount.h>
-
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -112,18 +109,6 @@ TEST(Memory, RunsAboveTheLimitAreRefused) {
   must(transaction.allocate(3 * kMiB));
 }
 
-/// Runs `body(path)` in a child that has a tmpfs of `bytes` of its own at `path`.
-template <class Body>
-int with_small_tmpfs(const Folder& folder, const char* size, Body&& body) {
-  return in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 ||
-        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, size) != 0)
-      return 77;
-    return body();
-  });
-}
-
 TEST(Memory, FullMachineIsAnErrorAndNeverABusError) {
   const Folder folder;
   const int status = with_small_tmpfs(folder, "size=4m", [&] {
@@ -135,7 +120,7 @@ TEST(Memory, FullMachineIsAnErrorAndNeverABusError) {
     if (!store.check()) return 3;
     return delete_all(store, blocks) && store.check() ? 0 : 4;
   });
-  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  if (status == kNoMount) GTEST_SKIP() << "needs a mount namespace (root)";
   EXPECT_EQ(status, 0);
 }
 
@@ -163,7 +148,7 @@ TEST(Memory, FullMachineIsAFullStore) {
     store.look_at_machine();
     return fill_up(store, reason).size() >= 10 && store.check() ? 0 : 5;
   });
-  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  if (status == kNoMount) GTEST_SKIP() << "needs a mount namespace (root)";
   EXPECT_EQ(status, 0);
 }
 
@@ -184,7 +169,7 @@ TEST(Memory, TheLimitFollowsTheRoomOfTheFileSystem) {
     if (store.stats().limit_bytes + kChunkBytes < before || store.stats().memory_refused) return 2;
     return fill_up(store, reason).size() > 80 ? 0 : 3;
   });
-  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  if (status == kNoMount) GTEST_SKIP() << "needs a mount namespace (root)";
   EXPECT_EQ(status, 0);
 }
 
@@ -196,7 +181,7 @@ TEST(Memory, FullMachineRefusesSideEntries) {
     while (store.side(index) != nullptr) index += kSidePerGranule;
     return index > 0 && index < 64 * kSidePerGranule ? 0 : 1;
   });
-  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  if (status == kNoMount) GTEST_SKIP() << "needs a mount namespace (root)";
   EXPECT_EQ(status, 0);
 }
 
@@ -206,7 +191,7 @@ TEST(Memory, FullMachineRefusesANewStore) {
     const auto store = Store::create(options(folder));
     return !store && store.error().code == Errc::kFull ? 0 : 1;
   });
-  if (status == 77) GTEST_SKIP() << "needs a mount namespace (root)";
+  if (status == kNoMount) GTEST_SKIP() << "needs a mount namespace (root)";
   EXPECT_EQ(status, 0);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -93,6 +95,21 @@ inline int end_of(pid_t child) {
 template <class Body>
 int in_child(Body&& body) {
   return end_of(start_child(std::forward<Body>(body)));
+}
+
+/// Exit status of a child that may not mount.
+inline constexpr int kNoMount = 77;
+
+/// Runs `body` in a child that has a tmpfs of its own at the folder. `size`: its mount option.
+template <class Body>
+int with_small_tmpfs(const Folder& folder, const char* size, Body&& body) {
+  return in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, size) != 0)
+      return kNoMount;
+    return body();
+  });
 }
 
 /// A block filled with one byte value.

@@ -65,16 +65,21 @@ class PoolDirectory {
   WorkerPoolOptions options_;
 };
 
-/// A stopped process that looks like the worker of a slot, and ends with this object.
+/// A stopped process that looks like the worker of a slot, and ends with this object. A SIGCONT
+/// does not end it: others of the host may have been paused all together, and this one with them.
 class WorkerProcess {
  public:
   WorkerProcess(const std::string& run_directory, std::uint32_t slot) {
     const std::string program = run_directory + "/pando-worker";
     std::error_code exists;
     std::filesystem::create_symlink("/bin/sh", program, exists);
-    std::vector<std::string> words{
-        program,           "-c",         "kill -STOP $$", "--slot", std::to_string(slot),
-        "--run-directory", run_directory};
+    std::vector<std::string> words{program,
+                                   "-c",
+                                   "while :; do kill -STOP $$; done",
+                                   "--slot",
+                                   std::to_string(slot),
+                                   "--run-directory",
+                                   run_directory};
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
