@@ -11,7 +11,7 @@
 #include "manager/support/load_progress.h"
 #include "manager/support/loop_mailbox.h"
 #include "manager/zonefile/load_queue.h"
-#include "manager/zonefile/load_threads.h"
+#include "manager/support/load_threads.h"
 #include "manager/zonefile/zone_replacement.h"
 #include "shm/slots.h"
 

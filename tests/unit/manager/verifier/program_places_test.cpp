@@ -17,7 +17,7 @@ dns::Name zone(int number) {
 }
 
 /// Places, at a time that the test sets.
-class Places : public ::testing::Test {
+class PlacesOfPrograms : public ::testing::Test {
  protected:
   std::optional<ProgramPlaces::Taken> take(int number) {
     return places_.try_take(zone(number), "/judge", milliseconds(1500), now_);
@@ -28,7 +28,7 @@ class Places : public ::testing::Test {
 
 constexpr int kAtOnce = ProgramPlaces::kAtOnce;
 
-TEST_F(Places, AreAsManyAsProgramsMayComputeAtOnce) {
+TEST_F(PlacesOfPrograms, AreAsManyAsProgramsMayComputeAtOnce) {
   std::vector<ProgramPlaces::Taken> taken;
   for (int i = 0; i < kAtOnce; ++i) taken.push_back(take(i).value());
   EXPECT_FALSE(take(kAtOnce));
@@ -37,7 +37,7 @@ TEST_F(Places, AreAsManyAsProgramsMayComputeAtOnce) {
   EXPECT_FALSE(take(kAtOnce + 1));
 }
 
-TEST_F(Places, OfSlowProgramsGoToOthers) {
+TEST_F(PlacesOfPrograms, OfSlowProgramsGoToOthers) {
   for (int i = 0; i < kAtOnce; ++i) ASSERT_TRUE(take(i));
   now_ += ProgramPlaces::kSlow - milliseconds(1);
   EXPECT_FALSE(take(kAtOnce));
@@ -49,7 +49,7 @@ TEST_F(Places, OfSlowProgramsGoToOthers) {
   EXPECT_FALSE(places_.is_slow(zone(kAtOnce), now_));
 }
 
-TEST_F(Places, TellWhichProgramJudgesAZone) {
+TEST_F(PlacesOfPrograms, TellWhichProgramJudgesAZone) {
   EXPECT_FALSE(places_.find(zone(1)));
   const auto taken = take(1).value();
   const auto found = places_.find(zone(1));
@@ -62,7 +62,7 @@ TEST_F(Places, TellWhichProgramJudgesAZone) {
   EXPECT_FALSE(places_.find(zone(1)));
 }
 
-TEST_F(Places, AreWaitedForUntilOneIsFreeOrTheWorkIsGivenUp) {
+TEST_F(PlacesOfPrograms, AreWaitedForUntilOneIsFreeOrTheWorkIsGivenUp) {
   const auto never = [] { return false; };
   std::vector<std::unique_ptr<ProgramPlaces::Place>> held;
   for (int i = 0; i < kAtOnce; ++i)

@@ -1,4 +1,4 @@
-#include "manager/zonefile/load_threads.h"
+#include "manager/support/load_threads.h"
 
 #include <gtest/gtest.h>
 
