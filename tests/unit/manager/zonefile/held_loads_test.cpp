@@ -76,6 +76,7 @@ class HeldLoads : public Loader {
   void expect_end_of(std::unique_ptr<ZoneLoader> loader) {
     loader->stop();
     let_go();
+    loader->join();
     parts_.pool.join();
     parts_.io.restart();
     parts_.io.poll();
