@@ -18,5 +18,8 @@ int main(int argc, char** argv) {
   add_import_verb(line);
   add_compare_verb(line);
   add_completion_verb(line);
-  return line.run(argc, argv);
+  const int code = line.run(argc, argv);
+  if (std::cout.flush()) return code;
+  std::cerr << "pandoctl: the output cannot be written\n";
+  return code != 0 ? code : 1;
 }

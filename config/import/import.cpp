@@ -115,7 +115,8 @@ std::string_view to_text(ImportKind kind) noexcept {
 }
 
 std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_view text) {
-  if (text.starts_with(PdnsListing::kHeader) || text.find("\n$ORIGIN .\n") != text.npos)
+  if (text.starts_with(PdnsListing::kHeader) || text.find("\n$ORIGIN .\n") != text.npos ||
+      text.find("\n$ORIGIN .\r\n") != text.npos)
     return ImportKind::kPdnsListing;
   if (SqlDump::is_dump(text)) return ImportKind::kPdnsDump;
   const std::string name = lower_case(path.substr(path.find_last_of('/') + 1));

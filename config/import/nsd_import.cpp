@@ -34,7 +34,7 @@ std::vector<std::string> labels_of(const dns::Name& name) {
   return labels;
 }
 
-/// NSD has it in place of slashes, which would name folders.
+/// NSD writes `\047` for a slash, which would name a folder.
 std::string without_slashes(std::string text) {
   for (auto at = text.find('/'); at != std::string::npos; at = text.find('/', at))
     text.replace(at, 1, "\\047");

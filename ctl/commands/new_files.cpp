@@ -1,9 +1,11 @@
 #include "ctl/commands/new_files.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -20,6 +22,23 @@ bool is_there(const fs::path& path) {
   std::error_code none;
   return fs::symlink_status(path, none).type() != fs::file_type::not_found;
 }
+
+/// Ctrl-C and its like wait while an object of this class lives.
+class SignalsWait {
+ public:
+  SignalsWait() noexcept {
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
+    ::pthread_sigmask(SIG_BLOCK, &ending, &before_);
+  }
+  ~SignalsWait() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 /// A new file with this text, or none.
 Status write_file(const fs::path& path, std::string_view text, ::mode_t mode) {
@@ -45,6 +64,7 @@ void NewFiles::add(std::string name, std::string_view text, ::mode_t mode) {
 }
 
 Status NewFiles::create() {
+  const SignalsWait signals_wait;
   if (auto free = check_places(); !free) return free;
   std::string pattern = (folder_ / ".pando-import-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr)
@@ -58,10 +78,15 @@ Status NewFiles::create() {
 }
 
 Status NewFiles::check_places() const {
-  for (const File& file : files_)
-    if (is_there(folder_ / file.name))
-      return fail(Errc::kExists, "cannot create {}: it is there already",
-                  (folder_ / file.name).string());
+  for (const File& file : files_) {
+    const fs::path path = folder_ / file.name;
+    std::error_code error;
+    const fs::file_type type = fs::symlink_status(path, error).type();
+    if (type == fs::file_type::not_found) continue;
+    const std::string reason =
+        type == fs::file_type::none ? error.message() : "it is there already";
+    return fail(Errc::kExists, "cannot create {}: {}", path.string(), reason);
+  }
   return {};
 }
 

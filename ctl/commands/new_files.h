@@ -14,7 +14,8 @@ namespace pando::ctl {
 /// Files that come together or not at all. None may be there yet.
 ///
 /// They are written into a folder of their own beside their places, and get their names once all
-/// are written. A full disk thus leaves nothing, and a kill nothing but that folder.
+/// are written, the last one last. A full disk thus leaves nothing. Signals that end the process
+/// wait until all is done. A kill leaves that folder, and the files that have their names already.
 class NewFiles {
  public:
   /// `folder` has to be there; the names of files are relative to it.

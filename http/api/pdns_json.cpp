@@ -111,7 +111,7 @@ std::uint64_t uptime_of(const Observed& observed) {
   const auto now = static_cast<std::uint64_t>(std::time(nullptr));
   std::uint64_t first = now;  // no later start counts: the clock may have been put back
   for (const shm::SlotCopy& slot : observed.slots)
-    if (slot.alive) first = std::min(first, slot.started);
+    if (slot.alive && slot.started != 0) first = std::min(first, slot.started);
   return now - first;
 }
 

@@ -172,7 +172,7 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
 }
 
 /// Ready is the server once: when the live store is served again, or when each zone of a new store
-/// is served or has failed.
+/// is served, has failed, or is judged by a program.
 systemd::Readiness::Hooks Server::readiness_hooks() {
   systemd::Readiness::Hooks hooks;
   hooks.closed = [this]() -> std::optional<systemd::Readiness::Closed> {

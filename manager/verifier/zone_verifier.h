@@ -29,11 +29,11 @@ class ZoneVerifier {
   /// the zone is accepted. Else the reason in one line; a verdict that cannot be had is a refusal.
   /// A given-up Progress::here() ends the wait.
   [[nodiscard]] std::optional<std::string> refusal(const zone::ZoneView& zone) const;
-  /// Whether both are the same program with the same arguments and time.
+  /// Whether the other one has the same program, arguments and time.
   [[nodiscard]] bool is_like(const ZoneVerifier& other) const noexcept {
     return words_ == other.words_ && most_time_ == other.most_time_;
   }
-  /// Its path.
+  /// The program's path.
   [[nodiscard]] const std::string& program() const noexcept { return words_.front(); }
   /// Whether the zone's program has left its place to another one (ProgramPlaces).
   [[nodiscard]] bool is_slow(dns::NameView zone) const;

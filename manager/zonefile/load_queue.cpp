@@ -162,7 +162,7 @@ LoadTasks LoadQueue::next_judged() {
   auto& waiting = of(LoadKind::kJudged).again;
   const auto is_gone = [this](const auto& task) { return judged(task->job.apex) != task; };
   while (!waiting.empty() && is_gone(waiting.front())) waiting.pop_front();
-  // Those that were taken away meanwhile, once they are the most.
+  // Superseded tasks are removed once they are the majority.
   if (waiting.size() > 2 * judged_.size()) std::erase_if(waiting, is_gone);
   const auto free = std::ranges::find_if(
       waiting, [&](const auto& task) { return !is_gone(task) && !is_blocked(*task); });

@@ -54,14 +54,14 @@ struct QueuedRequest : LoadRequest {
   LoadProgress::Clock::time_point logged_at = LoadProgress::Clock::now();  ///< last progress line
 };
 
-/// One zone being loaded. One thread at a time uses a task: a thread of LoadThreads during the
-/// check, else the commit thread.
+/// One zone being loaded. One thread at a time uses a task: during the check a thread of
+/// LoadThreads, or of the verifiers for kJudged; else the commit thread.
 struct LoadTask : ZoneFileCheck {
   std::shared_ptr<QueuedRequest> request;
   LoadKind kind = LoadKind::kFiles;  ///< of the threads that it uses
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int tries = 0;
-  shm::SlotTable::OwnPin pin;    ///< pins the version during the check in the pool
+  shm::SlotTable::OwnPin pin;    ///< pins the version during the check
   bool is_alone = false;         ///< must be checked alone, not in a batch
   bool journal_pending = false;  ///< the journal failed, so records are added as pending ones
   bool is_superseded = false;    ///< of kJudged: the verdict does not matter any more
@@ -117,10 +117,10 @@ class LoadQueue {
   static constexpr std::size_t kMostJudged = ProgramPlaces::kThreads / 2;
   using IsLoading = std::function<bool(dns::NameView zone)>;
 
-  /// At most `threads` threads are busy at once, and one more if its kind has none busy. Those of
-  /// kJudged do not count. They are ProgramPlaces::kAtOnce, without those whose program is slow,
-  /// and kMostJudged in all.
-  /// `is_loading`: whether a task that was taken from the queue loads the zone alone.
+  /// At most `threads` threads are busy at once, and one more if its kind has none busy. Tasks of
+  /// kJudged have limits of their own: ProgramPlaces::kAtOnce without slow programs, and
+  /// kMostJudged in all. `is_loading`: whether a task that was taken from the queue loads the zone
+  /// alone.
   LoadQueue(std::size_t threads, IsLoading is_loading)
       : threads_(std::max<std::size_t>(threads, 1)), is_loading_(std::move(is_loading)) {}
 

@@ -183,7 +183,7 @@ void ZoneLoader::look_for_judgement(LoadTask& task) const {
   if (!task.job.verifier) return;
   const Task before = queue_.judged(task.job.apex);
   if (!before) return;
-  // The one before reads the file only now.
+  // The earlier task has not read the file yet.
   if (before->tries == 0) task.outcome = LoadOutcome{Kind::kJudging, {}, 0, {}};
   task.judging.before = before->judging.file;
 }

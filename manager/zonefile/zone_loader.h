@@ -60,7 +60,7 @@ class ZoneLoader {
   [[nodiscard]] bool judges(dns::NameView zone) const { return queue_.judged(zone) != nullptr; }
   /// The path of its program; empty: judges() is false.
   [[nodiscard]] std::string judge_of(dns::NameView zone) const;
-  /// Gives up all such versions but those of which `stays` is true.
+  /// Gives up all versions that are being judged, except where `stays` is true.
   void supersede_unless(const std::function<bool(const LoadJob& job)>& stays);
   /// The same for one zone.
   void supersede_unless(dns::NameView zone, const std::function<bool(const LoadJob& job)>& stays);

@@ -214,9 +214,9 @@ std::string PdnsDatabase::soa_rdata(const SqlRow& row) {
                 fmt::format("has {} of 7 fields: the others are PowerDNS's defaults", given));
   }
   if (std::string name = mailbox_name(fields[1]); !name.empty()) {
-    report_.add(
-        row.at(), statement,
-        fmt::format("{} is written as {}: PowerDNS 4.6 and later serve the '@'", fields[1], name));
+    report_.add(row.at(), statement,
+                fmt::format("{} is written as {}: recent versions of PowerDNS serve the '@'",
+                            fields[1], name));
     fields[1] = std::move(name);
   }
   if (fields[2] == "0")

@@ -48,7 +48,8 @@ Result<dns::Name> absolute_name(std::string_view text) {
   return dns::Name::from_text(text, dns::NameView());
 }
 
-/// The file of a zone; empty when none can be named after it. No other zone's lacks the dot.
+/// The file of a zone; empty when none can be named after it. Every other
+/// file ends in `.zone`, so `root-zone` is free.
 std::string file_of(dns::NameView zone) {
   if (zone.is_root()) return fmt::format("{}root-zone", kFolder);
   const auto name = zone_file_name(zone);
@@ -65,7 +66,9 @@ std::string reason_of(const std::string& error, std::string_view label) {
 }  // namespace
 
 void PdnsListing::run(const ImportText& text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of UTF-8
   std::string_view rest = text.text;
+  if (rest.starts_with(kMark)) rest.remove_prefix(kMark.size());
   for (int line = 1; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     take_line({text.name, line}, without_end(rest.substr(0, end)));

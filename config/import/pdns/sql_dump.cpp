@@ -120,6 +120,18 @@ SqlRow::Value copied_value(std::string_view field) {
   return text;
 }
 
+/// True for a dump without the last line that its program writes. Statements may be missing then.
+/// Dumps without such lines tell nothing.
+bool lacks_its_end(std::string_view text) {
+  constexpr std::size_t kHead = 512;
+  const std::string_view head = text.substr(0, kHead);
+  const auto has_head = [&](std::string_view line) { return head.find(line) != head.npos; };
+  const auto has = [&](std::string_view line) { return text.find(line) != text.npos; };
+  if (has_head("-- MySQL dump") || has_head("-- MariaDB dump")) return !has("-- Dump completed");
+  if (has_head("-- PostgreSQL database dump")) return !has("-- PostgreSQL database dump complete");
+  return has_head("BEGIN TRANSACTION;") && !has("\nCOMMIT;");
+}
+
 /// True for the words that begin an element of CREATE TABLE which is no column.
 bool begins_constraint(std::string_view word) {
   constexpr std::array<std::string_view, 10> kWords{"primary", "unique",  "key",   "constraint",
@@ -157,6 +169,8 @@ SqlDump::SqlDump(const ImportText& text, Tables tables)
 bool SqlDump::is_dump(std::string_view text) {
   if (is_binary_dump(text)) return true;
   while (true) {
+    // Blank lines are passed over once, not by each look.
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     if (fills_a_table(text)) return true;
     const std::size_t end = text.find_first_of(";\n");
     if (end == std::string_view::npos) return false;
@@ -171,7 +185,11 @@ bool SqlDump::is_binary_dump(std::string_view text) noexcept {
 Status SqlDump::run(const Visit& visit) {
   for (skip_space(); !at_end(); skip_space())
     if (auto done = statement(visit); !done) return done;
-  return cut_ ? cut_off() : Status();
+  if (cut_) return cut_off();
+  if (lacks_its_end(text_))
+    return fail(Errc::kInvalid, "{}:{}: the dump ends early: its last line is not there", *name_,
+                line_);
+  return {};
 }
 
 Status SqlDump::statement(const Visit& visit) {
@@ -354,7 +372,8 @@ bool SqlDump::values(std::vector<SqlRow::Value>& row) {
 
 /// A string, a number or NULL, which is absent. `E'…'`, `N'…'`, `_utf8 '…'`, `X'…'` and `0x…` are
 /// strings, and so is what SQLite writes for a text with line ends: `replace('…','\n',char(10))`.
-SqlDump::Value SqlDump::value() {
+/// `depth`: how many of those this value is in.
+SqlDump::Value SqlDump::value(int depth) {
   skip_space();
   const char first = peek();
   if (first == '\'' || (first == '"' && escapes_ == Escapes::kMySql))
@@ -371,7 +390,7 @@ SqlDump::Value SqlDump::value() {
   }
   skip_space();
   if (peek() == '\'') return prefixed_text(lower);
-  if (lower == "replace" && peek() == '(') return replaced();
+  if (lower == "replace" && peek() == '(') return replaced(depth);
   if (lower == "null") return {std::nullopt, true};
   if (lower == "true" || lower == "false" || is_number(text)) return {std::move(text), true};
   return {};
@@ -388,9 +407,11 @@ SqlDump::Value SqlDump::prefixed_text(std::string_view prefix) {
 }
 
 /// `(TEXT, TEXT, char(NUMBER))`: the first text with the character in place of the second.
-SqlDump::Value SqlDump::replaced() {
+SqlDump::Value SqlDump::replaced(int depth) {
+  constexpr int kDeepest = 4;  // SQLite has one for each of two characters
+  if (depth == kDeepest) return {};
   take('(');
-  Value text = value();
+  Value text = value(depth + 1);
   if (!text.is_good || !text.text || !take(',')) return {};
   const Value mark = value();
   if (!mark.is_good || !mark.text || mark.text->empty() || !take(',')) return {};
@@ -399,10 +420,13 @@ SqlDump::Value SqlDump::replaced() {
   unsigned octet = 0;
   if (!number.is_good || !number.text || !take(')') || !take(')')) return {};
   std::from_chars(number.text->data(), number.text->data() + number.text->size(), octet);
-  const std::string instead(1, static_cast<char>(octet));
-  for (std::size_t at = text.text->find(*mark.text); at != std::string::npos;
-       at = text.text->find(*mark.text, at + 1))
-    text.text->replace(at, mark.text->size(), instead);
+  std::string result;
+  std::string_view rest = *text.text;
+  for (std::size_t at = rest.find(*mark.text); at != rest.npos; at = rest.find(*mark.text)) {
+    result.append(rest.substr(0, at)).push_back(static_cast<char>(octet));
+    rest.remove_prefix(at + mark.text->size());
+  }
+  text.text = result.append(rest);
   return text;
 }
 
@@ -460,7 +484,7 @@ std::string SqlDump::quoted(char quote, Escapes escapes) {
   return text;
 }
 
-/// What stands behind a backslash.
+/// Takes the character behind a backslash.
 void SqlDump::take_escape(std::string& text, Escapes escapes) {
   std::size_t length = 1;
   if (escapes == Escapes::kMySql)

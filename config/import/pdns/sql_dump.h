@@ -45,8 +45,8 @@ class SqlDump {
   SqlDump(const ImportText& text, Tables tables);
 
   /// Calls `visit` for each row of a wanted table, in the order of the dump. kInvalid
-  /// (`file:line: reason`) where the text ends in the middle of a statement, a row of these tables
-  /// cannot be read, or another database's rows follow.
+  /// (`file:line: reason`) where the text ends early, a row of these tables cannot be read, or
+  /// another database's rows follow.
   Status run(const Visit& visit);
 
   /// Whether the text looks like a dump of a database of PowerDNS.
@@ -55,7 +55,7 @@ class SqlDump {
   [[nodiscard]] static bool is_binary_dump(std::string_view text) noexcept;
 
  private:
-  /// What a backslash in a string means.
+  /// The meaning of a backslash in a string.
   enum class Escapes : std::uint8_t { kNone, kMySql, kPostgres };
   struct Value {
     SqlRow::Value text;
@@ -69,9 +69,9 @@ class SqlDump {
   void define_columns(std::vector<std::string>& columns);
   std::vector<std::string> column_names();
   bool values(std::vector<SqlRow::Value>& row);
-  Value value();
+  Value value(int depth = 0);
   Value prefixed_text(std::string_view prefix);
-  Value replaced();
+  Value replaced(int depth);
   Value behind_cast(Value value);
   std::string table_name();
   std::string word();

@@ -64,6 +64,7 @@ INSERT INTO `records` VALUES
 INSERT INTO `tsigkeys` VALUES (1,'transfer','hmac-sha256','c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0');
 INSERT INTO `domainmetadata` VALUES (1,1,'ALLOW-AXFR-FROM','192.0.2.0/24'),(2,1,'SOA-EDIT-API','DEFAULT');
 INSERT INTO `cryptokeys` VALUES (1,1,257,1,1,'Private-key-format: v1.2\nAlgorithm: 13\n');
+-- Dump completed on 2026-11-26 12:00:00
 )";
 
 TEST(PdnsDatabase, OfMySqlBecomesZoneFilesSecondariesAndKeys) {
@@ -162,6 +163,29 @@ TEST(PdnsDatabase, ADumpThatEndsEarlyIsAnErrorWithItsLine) {
     EXPECT_THAT(import_error(ImportKind::kPdnsDump, text),
                 ::testing::MatchesRegex("/x.conf:[0-9]+: the dump ends in the middle.*"))
         << text;
+}
+
+TEST(PdnsDatabase, ADumpThatEndsBehindAStatementIsAnErrorWhereItsProgramEndsWithALine) {
+  const std::string row = "INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n";
+  const std::pair<const char*, const char*> ends[] = {
+      {"-- MySQL dump 10.13\n", "-- Dump completed on 2026-11-26\n"},
+      {"/*M!999999 enable the sandbox mode */\n-- MariaDB dump 10.19\n", "-- Dump completed\n"},
+      {"--\n-- PostgreSQL database dump\n--\n", "--\n-- PostgreSQL database dump complete\n--\n"},
+      {"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", "COMMIT;\n"},
+  };
+  for (const auto& [first, last] : ends) {
+    EXPECT_THAT(import_error(ImportKind::kPdnsDump, first + row),
+                ::testing::HasSubstr("the dump ends early"))
+        << first;
+    EXPECT_THAT(dumped(first + row + last).report(), HasSubstr("zone a.test"));
+  }
+}
+
+TEST(PdnsDatabase, ReplacesInEachOtherAreBounded) {
+  std::string text = "INSERT INTO domains (id,name) VALUES (1,";
+  for (int depth = 0; depth < 100'000; ++depth) text += "replace(";
+  EXPECT_THAT(import_error(ImportKind::kPdnsDump, text + "'a.test'"),
+              ::testing::HasSubstr("/x.conf:1:"));
 }
 
 /// A zone a.test with these rows behind its SOA.
@@ -382,7 +406,7 @@ TEST(PdnsDatabase, EscapesAreThoseOfTheirServer) {
   const Imported mysql = dumped(
       "-- MySQL dump\n" +
       with_rows("insert into records values (2,1,'a.test','TXT','\"\\%\\_\\x41\\'\"',60,0,0,NULL,"
-                "1);\n"));
+                "1);\n-- Dump completed\n"));
   EXPECT_THAT(file_text(mysql, "zones/a.test.zone"), HasSubstr("TXT\t\"\\%\\_x41'\"\n"));
   const Imported lower = dumped(
       "replace into `domains` values (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
