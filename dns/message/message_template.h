@@ -56,7 +56,7 @@ class MessageTemplate {
     return {reinterpret_cast<const std::uint16_t*>(block_.data() + end_count_ * sizeof(RRsetEnd)),
             pointer_count_};
   }
-  /// What stands behind the question.
+  /// The authority and additional sections.
   [[nodiscard]] ByteView body() const noexcept {
     return ByteView(block_).subspan(end_count_ * sizeof(RRsetEnd) +
                                     pointer_count_ * sizeof(std::uint16_t));

@@ -7,7 +7,7 @@
 
 #include "http/serve/http_message.h"
 
-/// What the header of a request says, and which headers are refused. No connection is touched.
+/// Reading a request's header, and refusing a malformed or oversized one, without a connection.
 namespace pando::http {
 
 using Message = boost::beast::http::request<boost::beast::http::string_body>;

@@ -84,7 +84,7 @@ class ZoneFileCheck {
     zone::ZoneFileInfo now;
   };
 
-  /// What a program judges.
+  /// The state of a file that a program of the operator judges.
   struct Judging {
     std::shared_ptr<JudgedFile> file;  ///< of run()
     /// For check_simple(): that of an earlier check whose program judges; null: none.

@@ -46,7 +46,7 @@ void Responder::read(std::span<const Arrival> arrivals) {
   PANDO_ASSERT(arrivals.size() <= kTogether);
   const bool repeats = 2 * queries_.take_repeated() > arrivals_.size();
   arrivals_ = arrivals;
-  // What is asked again and again is answered without a lookup.
+  // Kept answers serve questions that repeat, without a lookup.
   are_parsed_ = !repeats && arrivals.size() > 1 && batch_.view.octets() > read_ahead_above_;
   if (!are_parsed_) return;
   for (std::size_t i = 0; i < arrivals.size(); ++i)

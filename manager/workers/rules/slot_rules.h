@@ -30,7 +30,7 @@ struct SlotFacts {
   [[nodiscard]] bool draining() const noexcept { return state == SlotState::kDraining; }
 };
 
-/// What a slot without a process lacks.
+/// The need of a slot without a process: none, a new worker, or the end of the slot.
 enum class SlotNeed : std::uint8_t { kNothing, kWorker, kEnd };
 
 /// The rule that no order of events may break: a wanted slot without a process gets one, a leaving
@@ -39,7 +39,7 @@ enum class SlotNeed : std::uint8_t { kNothing, kWorker, kEnd };
 [[nodiscard]] SlotNeed need_of(const SlotFacts& slot, std::chrono::steady_clock::time_point now,
                                bool external) noexcept;
 
-/// What follows the end of the slot's process.
+/// The next step for a slot whose process has ended.
 enum class AfterEnd : std::uint8_t {
   kRetire,   ///< the slot leaves once its queue is empty
   kForget,   ///< the slot leaves at once: an external worker went that had no sockets

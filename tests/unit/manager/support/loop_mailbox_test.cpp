@@ -67,7 +67,7 @@ TEST(LoopMailbox, ATaskMayPost) {
   EXPECT_TRUE(run_until(io, [&] { return ran == 1; }));
 }
 
-/// What the tasks hold goes back while its owners are still there.
+/// Tasks that are dropped release their objects before the loop is gone.
 TEST(LoopMailbox, DropsItsTasksWithTheLoop) {
   auto held = std::make_shared<int>(0);
   {

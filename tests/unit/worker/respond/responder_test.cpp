@@ -81,7 +81,7 @@ TEST_F(ResponderTest, RequestsReadTogetherAreAnsweredAsAlone) {
   }
 }
 
-// What was found for requests that were read together is of no later request.
+// Keys and zones that were found for requests read together are not used for a later request.
 TEST_F(ResponderTest, ARequestAloneTakesNothingFromThoseReadTogether) {
   const std::vector<Bytes> requests = {Query{}.octets(),
                                        Query{.qname = "none.example.com."}.octets()};
