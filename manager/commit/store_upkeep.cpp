@@ -80,12 +80,16 @@ void StoreUpkeep::reclaim() {
   if (store_.stats().waiting_chunks > 0) counters_.chunks_reclaimed += store_.reclaim();
 }
 
+unsigned StoreUpkeep::least_garbage_percent() const {
+  return options_.garbage_percent * (has_other_work_ && has_other_work_() ? 2 : 1);
+}
+
 bool StoreUpkeep::wants_walk() {
   if (store_.is_borrowing()) return false;  // no chunk can be chosen now; later one can
   const StoreGarbage now = garbage();
   const bool low_space = store_.low_space();
   if (now.chunks < options_.least_chunks) return false;
-  if (low_space ? rest_.goes_on(now) : now.percent < options_.garbage_percent) return false;
+  if (low_space ? rest_.goes_on(now) : now.percent < least_garbage_percent()) return false;
   ++counters_.searches;
   const unsigned most = low_space ? kLowSpaceVictimPercent : options_.victim_percent;
   if (store_.choose_victims(most, now.used / 2 + 1) > 0) {
@@ -122,9 +126,13 @@ bool StoreUpkeep::wants_shorter_histories() const {
   return histories_.exceeds(bytes);
 }
 
-void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
+std::chrono::nanoseconds StoreUpkeep::slice() const {
   const bool urgent = garbage().percent >= kUrgentPercent || store_.low_space();
-  const auto slice = options_.slice * (urgent ? kUrgentFactor : 1);
+  return options_.slice * (urgent ? kUrgentFactor : 1);
+}
+
+void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
+  const auto slice = this->slice();
   if (spent > slice)
     amount = std::max(amount / 2, std::min(amount, kLeastPerStep));
   else if (spent * 2 < slice)
@@ -183,8 +191,11 @@ CommitRequest StoreUpkeep::compact_step() {
     stage.reserve = shm::Reserve::kAll;
     const auto start = processor_time();
     progress->cursor = cursor_;
-    auto done = stage.draft.compact(progress->cursor, names_,
-                                    [this](dns::NameView apex) { return is_spared(apex); });
+    // What names cost differs by much from one part of the store to the next, so names alone are
+    // no bound of the time.
+    auto done = stage.draft.compact(
+        progress->cursor, names_, [this](dns::NameView apex) { return is_spared(apex); },
+        [start, most = slice()] { return processor_time() - start >= most; });
     if (!done) return pass(done);
     progress->finished = *done;
     progress->spent = processor_time() - start;

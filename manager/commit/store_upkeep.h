@@ -2,6 +2,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -48,6 +49,9 @@ class StoreUpkeep {
   /// After `sparing_walks` walks, or with low space, such a zone is moved all the same, and the
   /// work repeated.
   void leave_alone(zone::Draft::LeaveAlone zones) { spared_.is_at_work = std::move(zones); }
+  /// While `has_work` is true of other work of the commit thread, walks begin at twice the garbage.
+  /// Low space begins them all the same.
+  void yield_to(std::function<bool()> has_work) { has_other_work_ = std::move(has_work); }
   /// Frees chunks that readers have let go.
   void reclaim();
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
@@ -62,6 +66,7 @@ class StoreUpkeep {
   };
   [[nodiscard]] StoreGarbage garbage() const { return StoreGarbage::of(store_.stats()); }
   bool wants_walk();
+  [[nodiscard]] unsigned least_garbage_percent() const;
   [[nodiscard]] bool wants_shorter_histories() const;
   CommitRequest dismantle_step();
   CommitRequest shorten_step();
@@ -72,6 +77,7 @@ class StoreUpkeep {
   [[nodiscard]] bool is_spared(dns::NameView apex);
   void step_done(const Status& status);
   void tick();
+  [[nodiscard]] std::chrono::nanoseconds slice() const;
   void adapt(std::size_t& amount, std::chrono::nanoseconds spent);
 
   shm::Store& store_;
@@ -85,6 +91,7 @@ class StoreUpkeep {
   HistoryShortening histories_;
   CompactionRest rest_;
   SparedZones spared_;
+  std::function<bool()> has_other_work_;
   std::size_t names_ = 256;  // that one step of a walk compacts
   RateLimitedLog failed_{60'000};
   RateLimitedLog refused_{60'000};

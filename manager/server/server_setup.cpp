@@ -112,6 +112,7 @@ void Server::make_store_services() {
                                         *services_.committer, LargeChangesets::Options{});
   services_.upkeep->leave_alone(
       [this](dns::NameView apex) { return services_.changes->at_work_on(apex); });
+  services_.upkeep->yield_to([this] { return control_.reloader->is_under_way(); });
 }
 
 void Server::make_zone_services() {

@@ -14,6 +14,7 @@ class ReloadGate {
   [[nodiscard]] bool enter() noexcept { return !stopping_ && !std::exchange(under_way_, true); }
   /// Whether a reload that has entered may begin; if not, it waits for allow() or release().
   [[nodiscard]] bool is_open() const noexcept { return allowed_ && !held_; }
+  [[nodiscard]] bool is_under_way() const noexcept { return under_way_; }
   /// A reload ends. True: a signal asks for another one.
   [[nodiscard]] bool leave() noexcept {
     under_way_ = false;

@@ -67,6 +67,8 @@ class Reloader {
   /// the store's side table.
   void allow();
   [[nodiscard]] bool is_allowed() const noexcept { return gate_.is_allowed(); }
+  /// Whether a reload is under way; one that waits for allow() is.
+  [[nodiscard]] bool is_under_way() const noexcept { return gate_.is_under_way(); }
   /// Frees what earlier configurations took; to be called regularly.
   void free_retired() { retired_.free_unused(); }
 

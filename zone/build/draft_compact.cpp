@@ -21,10 +21,22 @@ constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deep
 /// its publication.
 constexpr std::uint64_t kTightStepBytes = shm::kChunkBytes / 2;
 
+/// Leaves of tries between two looks at the time that a step has taken.
+constexpr unsigned kLeavesPerLook = 32;
+
 /// The remainder of one step's bounds.
 struct Budget {
   std::size_t names;
   std::uint64_t octets;  // bound of the transaction's allocated bytes
+  const std::function<bool()>& is_over;
+  unsigned leaves = 0;  // since the last look at the time
+
+  [[nodiscard]] bool is_used_up(const shm::Transaction& transaction) {
+    if (names == 0 || transaction.allocated_bytes() >= octets) return true;
+    if (++leaves < kLeavesPerLook) return false;
+    leaves = 0;
+    return is_over && is_over();
+  }
 };
 
 /// Walks one trie from a key on and gives each leaf to `move(ref) -> Result<new ref>`. Rewrites
@@ -67,7 +79,7 @@ class TrieMover {
   }
 
   Result<std::uint32_t> visit_leaf(std::uint32_t ref) {
-    if (budget_.names == 0 || transaction_.allocated_bytes() >= budget_.octets) {
+    if (budget_.is_used_up(transaction_)) {
       stopped_ = true;
       return ref;
     }
@@ -359,14 +371,14 @@ Status Draft::compact_fixed_blocks() {
   return {};
 }
 
-Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names,
-                            const LeaveAlone& leave_alone) {
+Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names, const LeaveAlone& leave_alone,
+                            const std::function<bool()>& is_over) {
   if (!root_) return true;
   transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   // a zone and a name: the least that makes progress
   const std::uint64_t octets = transaction_.low_space() ? kTightStepBytes : kMostCompacted;
-  Budget budget{std::max<std::size_t>(names, 2), transaction_.allocated_bytes() + octets};
+  Budget budget{std::max<std::size_t>(names, 2), transaction_.allocated_bytes() + octets, is_over};
   RootData data = *transaction_.window().at(root_.as<RootData>());
   const std::uint32_t settings = data.settings;
   if (auto moved = move_settings(transaction_, data.settings, cursor, budget); !moved)

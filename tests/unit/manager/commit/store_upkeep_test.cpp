@@ -95,6 +95,24 @@ TEST(StoreUpkeep, AZoneUnderManySmallUpdatesStaysWithinOneAndAHalfTimesItsSize) 
   upkeep.stop();
 }
 
+TEST(StoreUpkeep, WaitsForTwiceTheGarbageBesideOtherWork) {
+  Parts parts;
+  fill(parts, 10'000);
+  const std::uint64_t garbage = StoreGarbage::of(parts.zone.store().stats()).percent;
+  ASSERT_GT(garbage, 2U);
+  StoreUpkeep::Options options;
+  options.garbage_percent = static_cast<unsigned>(garbage) * 2 / 3;
+  StoreUpkeep upkeep(parts.io, parts.zone.store(), parts.committer, options);
+  bool has_work = true;
+  upkeep.yield_to([&] { return has_work; });
+  upkeep.start();
+  for (int i = 0; i < 20; ++i) parts.io.run_one_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(upkeep.counters().searches, 0U);
+  has_work = false;
+  EXPECT_TRUE(parts.run_until([&] { return upkeep.counters().searches > 0; }));
+  upkeep.stop();
+}
+
 TEST(StoreUpkeep, AReplacedZoneIsGivenBack) {
   Parts parts;
   fill(parts, 10'000);

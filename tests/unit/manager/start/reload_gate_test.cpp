@@ -15,9 +15,12 @@ ReloadGate allowed() {
 
 TEST(ReloadGate, LetsOneReloadInAtATime) {
   ReloadGate gate = allowed();
+  EXPECT_FALSE(gate.is_under_way());
   EXPECT_TRUE(gate.enter());
   EXPECT_FALSE(gate.enter());
+  EXPECT_TRUE(gate.is_under_way());
   EXPECT_FALSE(gate.leave()) << "nobody asked for another one";
+  EXPECT_FALSE(gate.is_under_way());
   EXPECT_TRUE(gate.enter());
 }
 

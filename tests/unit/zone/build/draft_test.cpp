@@ -309,6 +309,27 @@ TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
             stats.live_bytes * 5 / 4 + 4 * shm::kChunkBytes);
 }
 
+TEST_F(DraftTest, CompactionEndsAStepWhoseTimeIsOver) {
+  std::vector<std::string> lines = kSmallZone;
+  for (int i = 0; i < 1'000; ++i)
+    lines.push_back("host" + std::to_string(i) + ".example. 60 A 192.0.2.1");
+  ASSERT_TRUE(load("example.", lines));
+  ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
+  const auto before = dump(zone("example."));
+  Draft::CompactCursor cursor;
+  int steps = 0, looks = 0;
+  for (bool done = false; !done; ++steps) {
+    ASSERT_LT(steps, 1'000) << "compaction must make progress";
+    const auto step = commit([&](Draft& draft) {
+      return draft.compact(cursor, 1'000'000, {}, [&] { return ++looks > 0; });
+    });
+    ASSERT_TRUE(step) << step.error().text;
+    done = *step;
+  }
+  EXPECT_GT(steps, 1'000 / 64) << "a step looks at the time every few names";
+  EXPECT_EQ(dump(zone("example.")), before);
+}
+
 TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
   std::vector<std::string> lines = kSmallZone;
   for (int i = 0; i < 1'000; ++i)
