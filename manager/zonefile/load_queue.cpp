@@ -25,9 +25,10 @@ void LoadBatch::pin(const Committer& committer, shm::SlotTable& slots) {
 void LoadBatch::check(shm::Store& store) {
   const auto end = std::chrono::steady_clock::now() + kMostTime;
   transaction_.emplace(store.begin_private());
+  const Progress::Scope scope(&progress_);
   for (const auto& task : tasks_) {
-    if (task->outcome) continue;
-    const auto found = task->check_simple(store, *transaction_);
+    const auto found = task->job.verifier ? task->look(tasks_.size() == 1)
+                                          : task->check_simple(store, *transaction_);
     task->is_alone = found != ZoneFileCheck::Simple::kFound;
     is_invalid_ = found == ZoneFileCheck::Simple::kFailed;
     if (is_invalid_ || std::chrono::steady_clock::now() > end) return;

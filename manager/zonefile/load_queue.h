@@ -40,6 +40,9 @@ struct LoadRequest {
   /// For each job whose program has to judge a new version; may be empty. No later request waits
   /// for such a job, and neither does on_end: its outcome may come after it.
   std::function<void(const LoadJob&)> on_judging{};
+  /// Whether a verdict on the job still matters, asked before its program judges; empty: it does.
+  /// A job that does not matter any more is superseded.
+  std::function<bool(const LoadJob&)> is_wanted{};
 };
 
 /// A request in the queue.
@@ -89,8 +92,11 @@ class LoadBatch {
   void pin(const Committer& committer, shm::SlotTable& slots);
   void unpin() { pin_ = {}; }
   /// Checks the tasks for a zone without change or a small new zone, beside the commit thread.
-  /// Other zones get LoadTask::is_alone.
+  /// Other zones get LoadTask::is_alone. In a batch of one task a large file of a zone with a
+  /// program is looked at, too.
   void check(shm::Store& store);
+  /// Ends such a look soon. By any thread.
+  void give_up() noexcept { progress_.give_up(); }
   /// Whether there are zones for take_new_zones().
   [[nodiscard]] bool has_new_zones() const noexcept;
   [[nodiscard]] Committer::NewZones take_new_zones();
@@ -103,6 +109,7 @@ class LoadBatch {
   LoadTasks tasks_;
   shm::SlotTable::OwnPin pin_;
   std::optional<shm::Transaction> transaction_;  // holds the new zones of all tasks
+  Progress progress_;
   bool is_invalid_ = false;  // a build failed, so the whole transaction is unusable
 };
 

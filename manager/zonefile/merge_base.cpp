@@ -137,12 +137,19 @@ FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& base,
     check.hashed = true;
     add_content(check.now, read_content(path, most_bytes));
   }
-  if (check.now.hash == 0 || check.now.hash != base.hash) return check;
+  FileCheck compared = compare_content(check.now, base);
+  compared.hashed = check.hashed;
+  return compared;
+}
+
+FileCheck compare_content(const zone::ZoneFileInfo& now, const zone::ZoneFileInfo& base) {
+  using Kind = FileCheck::Kind;
+  if (now.hash == 0 || now.hash != base.hash || now.file_bytes != base.file_bytes)
+    return {Kind::kOther, now};
   // Nothing to record if the state is the same: the change is too recent for a stamp, or the file
   // includes others.
-  if (same_state(check.now, base)) return {Kind::kSame, base, check.hashed};
-  check.kind = Kind::kTouched;
-  return check;
+  if (same_state(now, base)) return {Kind::kSame, base};
+  return {Kind::kTouched, now};
 }
 
 }  // namespace pando::manager

@@ -64,4 +64,7 @@ FileCheck check_file(const std::string& path, const zone::ZoneFileInfo& base,
                      std::uint64_t most_bytes = UINT64_MAX,
                      const zone::ZoneFileInfo& read_before = {});
 
+/// The same for a file that was read: `now` has its hash, or 0 if there is none. Never kMissing.
+FileCheck compare_content(const zone::ZoneFileInfo& now, const zone::ZoneFileInfo& base);
+
 }  // namespace pando::manager

@@ -66,13 +66,8 @@ ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Store& store, shm::Transa
     unchanged();
     return Simple::kFound;
   }
-  if (is_judged_already()) {
-    outcome = LoadOutcome{LoadOutcome::Kind::kJudging, {}, 0, {}};
-    return Simple::kFound;
-  }
   dns::FileSource file;
-  // A batch does not wait for a program.
-  if (served || job.verifier || !opens_small_new_file(file)) return Simple::kNot;
+  if (served || !opens_small_new_file(file)) return Simple::kNot;
   ++scanned;
   auto built = build_zone(batch, job.apex, job.path, file);
   if (!built) return Simple::kFailed;
@@ -112,15 +107,57 @@ bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
   const FileCheck check = check_file(job.path, merge_base_file(live()), most_bytes, read_before_);
   if (check.hashed) ++hashed;
   if (check.hashed) read_before_ = check.now;
+  return is_merged(check);
+}
+
+bool ZoneFileCheck::is_merged(const FileCheck& check) {
   if (check.kind == FileCheck::Kind::kTouched) touched = {merge_base_file(live()), check.now};
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
-bool ZoneFileCheck::is_judged_already() const {
+bool ZoneFileCheck::is_judged_already(const zone::ZoneFileInfo& now) const {
   const auto judged = judging.before ? judging.before->source() : std::nullopt;
   if (!judged) return false;
-  const FileCheck check = check_file(job.path, *judged, kSimpleBytes);
+  // Without a hash, which is for a file that need not be read, its state has to tell.
+  const FileCheck check =
+      now.hash == 0 ? check_file(job.path, *judged, 0) : compare_content(now, *judged);
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
+}
+
+ZoneFileCheck::Simple ZoneFileCheck::look(bool is_alone) {
+  served = live() && live().loaded();
+  const auto found = stat_source(job.path);
+  if (!found) return needs_program({});  // run() tells why
+  // The state of an unchanged file tells enough.
+  if (served && is_merged(0)) return found_unchanged();
+  if (is_judged_already(*found) || (judging.before_waits && !served)) return judged_already();
+  const std::uint64_t most_bytes = is_alone ? UINT64_MAX : kSimpleBytes;
+  if (found->file_bytes > most_bytes) return Simple::kNot;
+  zone::ZoneFileInfo now = *found;
+  add_content(now, read_content(job.path, most_bytes));
+  ++hashed;
+  if (now.hash == 0 && !is_alone) return Simple::kNot;
+  read_before_ = now;
+  if (served && is_merged(compare_content(now, merge_base_file(live())))) return found_unchanged();
+  return is_judged_already(now) ? judged_already() : needs_program(now);
+}
+
+ZoneFileCheck::Simple ZoneFileCheck::found_unchanged() {
+  unchanged();
+  return Simple::kFound;
+}
+
+ZoneFileCheck::Simple ZoneFileCheck::judged_already() {
+  outcome = LoadOutcome{LoadOutcome::Kind::kJudging, {}, 0, {}};
+  return Simple::kFound;
+}
+
+/// A later look compares its file with `now`, which need not be built for that.
+ZoneFileCheck::Simple ZoneFileCheck::needs_program(const zone::ZoneFileInfo& now) {
+  if (judging.before_waits) return judged_already();
+  judging.file = std::make_shared<JudgedFile>();
+  if (now.hash != 0) judging.file->set(now);
+  return Simple::kNot;
 }
 
 void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {

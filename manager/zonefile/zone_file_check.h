@@ -54,15 +54,15 @@ struct LoadOutcome {
   }
 };
 
-/// The file that a program is given. Written by the thread that waits for the program, and read by
-/// others.
+/// The file that a program is given: as the first look has found it, and then as it was built.
+/// Written by the thread that waits for the program, and read by others.
 class JudgedFile {
  public:
   void set(const zone::ZoneFileInfo& source) {
     const std::lock_guard lock(mutex_);
     source_ = source;
   }
-  /// Nullopt: the file is still being read.
+  /// Nullopt: its content is not known.
   [[nodiscard]] std::optional<zone::ZoneFileInfo> source() const {
     const std::lock_guard lock(mutex_);
     return source_;
@@ -86,9 +86,10 @@ class ZoneFileCheck {
 
   /// The state of a file that a program of the operator judges.
   struct Judging {
-    std::shared_ptr<JudgedFile> file;  ///< of run()
-    /// For check_simple(): that of an earlier check whose program judges; null: none.
+    std::shared_ptr<JudgedFile> file;  ///< null: look() has not found that a program has to judge
+    /// For look(): that of an earlier check whose program judges; null: none.
     std::shared_ptr<const JudgedFile> before;
+    bool before_waits = false;   ///< that check is yet to read the file
     std::uint64_t accepted = 0;  ///< hash of the file that the program has accepted; 0: none
   };
 
@@ -127,6 +128,10 @@ class ZoneFileCheck {
   /// Checks for the two cheap cases, without run(): a zone without change, or a small new zone,
   /// which is built in the transaction of the whole batch.
   Simple check_simple(shm::Store& store, shm::Transaction& batch);
+  /// In place of check_simple() for a zone with a program: finds out whether it has to judge the
+  /// file. kNot: it has to, so that `judging.file` is set; or the file is a large one, which is
+  /// read only with `is_alone`.
+  Simple look(bool is_alone);
   /// The outcome if the zone `now` changed its role or got data during the check. Nullopt: the
   /// findings are still of use.
   [[nodiscard]] std::optional<LoadOutcome> stale_outcome(const zone::ZoneView& now) const;
@@ -135,7 +140,11 @@ class ZoneFileCheck {
   /// True if the file is the merge base, so that no scan, build or comparison is needed. A file
   /// above `most_bytes` is not read to find out.
   bool is_merged(std::uint64_t most_bytes = UINT64_MAX);
-  [[nodiscard]] bool is_judged_already() const;
+  bool is_merged(const FileCheck& check);
+  Simple found_unchanged();
+  Simple judged_already();
+  Simple needs_program(const zone::ZoneFileInfo& now);
+  [[nodiscard]] bool is_judged_already(const zone::ZoneFileInfo& now) const;
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void unchanged() {
     outcome =

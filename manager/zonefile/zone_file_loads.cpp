@@ -80,8 +80,9 @@ void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<Histor
                          Done done) {
   const LoadPtr load = loads_.emplace_back(std::make_shared<Load>());
   load->done = std::move(done);
+  newest_ = runtime;
   waiting_.clear();  // each zone is checked anew
-  loader_.supersede_unless([&](const LoadJob& job) { return is_wanted(runtime->settings, job); });
+  loader_.supersede_unless([this](const LoadJob& job) { return is_wanted(job); });
   const auto ended = [this, load] {
     --load->requests_left;
     end_unless_judging(load);
@@ -95,6 +96,7 @@ void ZoneFileLoads::load_some(const RuntimePtr& runtime, const std::vector<dns::
   const LoadPtr load = loads_.emplace_back(std::make_shared<Load>());
   load->done = std::move(done);
   load->is_partial = true;
+  newest_ = runtime;
   std::vector<std::size_t> copies;
   std::vector<std::size_t> files;
   const config::ZoneTable& table = runtime->settings.zones;
@@ -151,8 +153,9 @@ LoadJob ZoneFileLoads::file_job(const RuntimePtr& runtime, std::size_t index) co
                  verifier_of_ ? verifier_of_(options) : nullptr};
 }
 
-/// Whether a verdict on this job still matters with these settings.
-bool ZoneFileLoads::is_wanted(const config::Settings& settings, const LoadJob& job) const {
+/// Whether a verdict on this job still matters with the newest configuration.
+bool ZoneFileLoads::is_wanted(const LoadJob& job) const {
+  const config::Settings& settings = newest_->settings;
   const auto index = settings.zones.find(job.apex);
   if (!index) return false;
   const config::ZoneOptions& options = *settings.zones[*index].options;
@@ -178,6 +181,7 @@ void ZoneFileLoads::run_files(const RuntimePtr& runtime, NextZone next,
   request.on_judging = [load](const LoadJob& job) {
     load->judging.insert(dns::folded_key(job.apex));
   };
+  request.is_wanted = [this](const LoadJob& job) { return is_wanted(job); };
   request.on_end = std::move(on_end);
   loader_.load(std::move(request));
 }
@@ -249,7 +253,9 @@ void ZoneFileLoads::retry_waiting(
   auto next_job = [jobs, next = std::size_t{0}]() mutable -> std::optional<LoadJob> {
     return next == jobs->size() ? std::nullopt : std::optional((*jobs)[next++]);
   };
-  loader_.load({LoadKind::kFiles, std::move(next_job), make_history(),
+  loader_.load({LoadKind::kFiles,
+                std::move(next_job),
+                make_history(),
                 [this](const LoadJob& job, const LoadOutcome& outcome) {
                   if (outcome.is_final()) zone_loaded(job, outcome);
                 },
@@ -258,7 +264,9 @@ void ZoneFileLoads::retry_waiting(
                     log::info("journal_readable_again", "zones", before - waiting_.size(),
                               "waiting", waiting_.size());
                 },
-                true});
+                true,
+                {},
+                [this](const LoadJob& job) { return is_wanted(job); }});
 }
 
 void ZoneFileLoads::zone_loaded(const LoadJob& job, const LoadOutcome& outcome) {

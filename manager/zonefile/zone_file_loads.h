@@ -119,7 +119,7 @@ class ZoneFileLoads {
                  const std::shared_ptr<HistorySource>& history, const LoadPtr& load,
                  std::function<void()> on_end);
   [[nodiscard]] LoadJob file_job(const RuntimePtr& runtime, std::size_t index) const;
-  [[nodiscard]] bool is_wanted(const config::Settings& settings, const LoadJob& job) const;
+  [[nodiscard]] bool is_wanted(const LoadJob& job) const;
   void end_unless_judging(const LoadPtr& load);
   void set_ready(Load& load);
   void end(Load& load);
@@ -135,6 +135,7 @@ class ZoneFileLoads {
   CopyChecked copy_checked_;
   std::function<void(const dns::Name& zone)> on_served_;
   VerifierOf verifier_of_;
+  RuntimePtr newest_;  // that files were loaded for
   LoadProblems problems_;
   std::deque<LoadPtr> loads_;               // whose ends are to be reported, in order
   std::map<std::string, LoadJob> waiting_;  // for the journal; by folded name

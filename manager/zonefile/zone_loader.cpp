@@ -45,6 +45,11 @@ void log_warnings(const LoadTask& task, const std::vector<std::string>& warnings
                        "zone", to_text(task.job.apex), "text", warning);
 }
 
+/// False: a later request has taken the job's program away.
+bool is_wanted(const LoadTask& task) {
+  return !task.request->is_wanted || task.request->is_wanted(task.job);
+}
+
 void log_left_out(const QueuedRequest& request) {
   if (request.problems.left_out() > 0)
     log::error("zones_not_loaded", "zones", request.failed, "lines_left_out",
@@ -88,6 +93,7 @@ void ZoneLoader::load(LoadRequest request) {
 void ZoneLoader::stop() {
   stopped_ = true;
   loads_.give_up();
+  for (const Batch& batch : batches_) batch->give_up();
 }
 
 /// Starts tasks while threads are free, and ends requests whose jobs are all finished.
@@ -125,6 +131,7 @@ void ZoneLoader::run(const LoadTask& task, Work work, Then then) {
 // -----------------------------------------------------------------------------------------
 
 void ZoneLoader::check_batch(const Batch& batch) {
+  batches_.insert(batch);
   batch->pin(committer_, slots_);
   for (const Task& task : batch->tasks()) look_for_judgement(*task);
   run(
@@ -133,6 +140,7 @@ void ZoneLoader::check_batch(const Batch& batch) {
 }
 
 void ZoneLoader::commit_batch(const Batch& batch) {
+  batches_.erase(batch);
   if (stopped_) return;
   batch->unpin();
   if (!batch->has_new_zones()) {
@@ -151,16 +159,17 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
   const zone::StoreView now = committer_.current();
   const LoadKind kind = batch.tasks().front()->kind;
   for (const Task& task : batch.tasks()) {
-    if (!task->zone && !task->outcome) {
-      if (task->is_alone && task->job.verifier)
-        judge(task);
-      else
-        queue_.check_again(task);
+    const bool is_found = task->zone || task->outcome;
+    if (!is_found && !task->judging.file) {
+      queue_.check_again(task);
       continue;
     }
-    // The file is the one that is served again, so the version that is judged was withdrawn.
-    if (task->job.verifier && task->outcome && task->outcome->kind == Kind::kUnchanged)
-      supersede(task->job.apex);
+    if (!is_found && is_wanted(*task)) {
+      judge(task);
+      continue;
+    }
+    if (!is_found) task->outcome = LoadOutcome{Kind::kSuperseded, {}, 0, {}};
+    if (task->outcome && task->outcome->kind == Kind::kUnchanged) withdraw_judged(*task);
     if (!task->outcome) {
       const zone::ZoneView zone = now.zone_at(task->job.apex);
       log_loaded(*task, zone);
@@ -182,16 +191,20 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
 void ZoneLoader::look_for_judgement(LoadTask& task) const {
   if (!task.job.verifier) return;
   const Task before = queue_.judged(task.job.apex);
-  if (!before) return;
-  // The earlier task has not read the file yet.
-  if (before->tries == 0) task.outcome = LoadOutcome{Kind::kJudging, {}, 0, {}};
-  task.judging.before = before->judging.file;
+  task.judging.before = before ? before->judging.file : nullptr;
+  task.judging.before_waits = before && before->tries == 0;
+}
+
+/// The file is the one that is served again, so the version that was judged at the time of the look
+/// was withdrawn.
+void ZoneLoader::withdraw_judged(const LoadTask& unchanged) {
+  const Task judged = queue_.judged(unchanged.job.apex);
+  if (judged && judged->judging.file == unchanged.judging.before) supersede(unchanged.job.apex);
 }
 
 void ZoneLoader::judge(const Task& task) {
   supersede(task->job.apex);
   task->is_first = !task->served;
-  task->judging.file = std::make_shared<JudgedFile>();
   queue_.judge(task);
   if (task->request->on_judging) task->request->on_judging(task->job);
 }

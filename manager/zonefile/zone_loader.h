@@ -4,14 +4,15 @@
 #include <asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "manager/commit/committer.h"
 #include "manager/commit/large_changesets.h"
 #include "manager/support/load_progress.h"
+#include "manager/support/load_threads.h"
 #include "manager/support/loop_mailbox.h"
 #include "manager/zonefile/load_queue.h"
-#include "manager/support/load_threads.h"
 #include "manager/zonefile/zone_replacement.h"
 #include "shm/slots.h"
 
@@ -90,6 +91,7 @@ class ZoneLoader {
   void finish_batch(LoadBatch& batch);
 
   void look_for_judgement(LoadTask& task) const;
+  void withdraw_judged(const LoadTask& unchanged);
   void judge(const Task& task);
   void supersede(dns::NameView zone);
 
@@ -115,6 +117,7 @@ class ZoneLoader {
   LoadsUnderWay loads_;
   LoadQueue queue_;
   Counters counters_;
+  std::set<Batch> batches_;  // being checked
   bool stopped_ = false;
   LoadThreads threads_;  // ends first: uses the others
 };

@@ -117,6 +117,41 @@ def test_again_and_without_a_log(installed):
     assert installed.server.log().count("manager_ready") == 3
 
 
+def test_what_a_program_judges_is_judged_anew_and_not_served_before(installed, tmp_path):
+    server = installed.server
+    hold, judge, file = tmp_path / "hold", tmp_path / "judge", tmp_path / "upgrade.zone"
+    judge.write_text(f"#!/bin/sh\ncat > /dev/null\nwhile [ -e {hold} ]; do sleep 0.05; done\n")
+    judge.chmod(0o755)
+    hold.touch()
+    server.zones[0].update({"verify-command": [str(judge)], "verify-time": "1h"})
+    server.write_config()
+    file.write_text(file.read_text().replace("admin 1 ", "admin 2 "))
+    assert server.control("reload")["zones_being_judged"] == 1
+
+    def judged_since():
+        row = server.control("zone", "status", ZONE)
+        return row["judged_since"] if row["judged_by"] == str(judge) else 0
+
+    def programs():
+        return {entry.name for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit() and runs(entry)}
+
+    def runs(process):
+        try:
+            return str(judge).encode() in (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+
+    servers.wait_until("it is judged", judged_since)
+    before = programs()
+    done = installed.upgrade("--log", str(installed.log))
+    assert done.returncode == 0, done.stderr + server.log()
+    servers.wait_until("the former manager's programs have ended", lambda: not before & programs())
+    servers.wait_until("it is judged anew", judged_since)
+    assert server.serial(ZONE) == 1
+    hold.unlink()
+    servers.wait_until("it is served", lambda: server.serial(ZONE) == 2)
+
+
 def test_programs_that_cannot_run_change_nothing(installed):
     before = installed.processes()
     for program, reason in (("#!/bin/sh\nexit 3\n", "exit code 3"), ("no program", "exit code"), (None, "cannot run")):

@@ -2,87 +2,126 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <csignal>
+#include <future>
 
-#include "manager/commit/zone_table_sync.h"
-#include "manager/zonefile/zone_file_loads.h"
-#include "tests/unit/manager/zonefile/loader_fixture.h"
+#include "tests/unit/manager/io/failing_files.h"
+#include "tests/unit/manager/zonefile/zone_table_fixture.h"
 
 namespace pando::manager {
 namespace judged_loads_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using testing::FailingFiles;
 using ::testing::HasSubstr;
 using testing::history_of;
 using testing::name;
 using testing::Parts;
 
+/// A journal whose first reader waits, as for a slow disk.
+class SlowHistory {
+ public:
+  explicit SlowHistory(Parts& parts)
+      : source_(std::make_shared<HistorySource>(files_, parts.journal, [](const JournalNote&) {})) {
+    files_.fail = [this](FailingFiles::Call, const std::string&) {
+      is_read_ = true;
+      open_.wait();
+      return Status();
+    };
+  }
+  ~SlowHistory() { let_go(); }
+  SlowHistory(const SlowHistory&) = delete;
+  SlowHistory& operator=(const SlowHistory&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<HistorySource>& source() const { return source_; }
+  [[nodiscard]] bool is_read() const { return is_read_; }
+  void let_go() {
+    if (!std::exchange(let_go_, true)) gate_.set_value();
+  }
+
+ private:
+  FailingFiles files_;
+  std::shared_ptr<HistorySource> source_;
+  std::atomic<bool> is_read_ = false;
+  std::promise<void> gate_;
+  std::shared_future<void> open_ = gate_.get_future().share();
+  bool let_go_ = false;
+};
+
 /// Zones whose files a shell script judges, which waits for as long as there is a file "hold".
-class JudgedLoads : public ::testing::Test {
+class JudgedLoads : public testing::ZoneTableLoads {
  protected:
   JudgedLoads() {
     std::signal(SIGPIPE, SIG_IGN);
     loads_.judge_by([this](const config::ZoneOptions& options) { return verifiers_.of(options); });
     loads_.set_verdict_time(std::chrono::milliseconds(0));
-    std::ofstream(program_) << "#!/bin/sh\nzone=$(cat)\nwhile [ -e " << hold_
-                            << " ]; do sleep 0.01; done\n"
-                               "case \"$zone\" in *192.0.2.99*) exit 1;; esac\n";
-    ::chmod(program_.c_str(), 0755);
+    write_program("case \"$zone\" in *192.0.2.99*) exit 1;; esac");
   }
   ~JudgedLoads() override {
+    slow_.let_go();
     loader_.stop();
+    loader_.join();
     verifiers_.stop();
     parts_.pool.join();
     parts_.io.restart();
     parts_.io.poll();
   }
 
-  std::string path_of(const std::string& zone) const {
-    return parts_.folder.path() + "/of-" + (zone == "@" ? "example" : zone);
+  void write_program(const std::string& verdict) {
+    std::ofstream(program_) << "#!/bin/sh\nzone=$(cat)\nwhile [ -e " << hold_
+                            << " ]; do sleep 0.01; done\n"
+                            << verdict << "\n";
+    ::chmod(program_.c_str(), 0755);
+  }
+  void write_text(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type(std::chrono::seconds(1'000'000 + ++writes_)));
+  }
+  static std::string text_of(int serial, const std::string& address = "192.0.2.1") {
+    return fmt::format("$TTL 300\n@ 3600 SOA ns1 admin {} 3600 600 86400 300\n@ NS ns1\nns1 A {}\n",
+                       serial, address);
   }
   void write(const std::string& zone, int serial, const std::string& address = "192.0.2.1") {
-    std::ofstream(path_of(zone)) << fmt::format(
-        "$TTL 300\n@ 3600 SOA ns1 admin {} 3600 600 86400 300\n@ NS ns1\nns1 A {}\n", serial,
-        address);
-    std::filesystem::last_write_time(
-        path_of(zone),
-        std::filesystem::file_time_type(std::chrono::seconds(1'000'000 + ++writes_)));
+    write_text(path_of(zone), text_of(serial, address));
+  }
+  /// More than is read beside the files of other zones.
+  static std::string much_text() {
+    std::string text;
+    for (int line = 0; line < 3'000; ++line) text += std::string(100, ';') + "\n";
+    return text;
+  }
+  /// A small file that includes a large one.
+  void write_including(const std::string& zone, int serial) {
+    write_text(path_of(zone), text_of(serial) + "$INCLUDE " + path_of("included") + "\n");
+  }
+  void write_included(const std::string& record) {
+    write_text(path_of("included"), much_text() + record + "\n");
   }
   void hold() { std::ofstream(hold_) << "x"; }
   void let_go() { std::filesystem::remove(hold_); }
-  void configure(const std::vector<std::string>& zones, const std::vector<std::string>& command) {
+  /// `plain`: zones without a program, behind the others.
+  void configure(const std::vector<std::string>& zones, const std::vector<std::string>& command,
+                 const std::vector<std::string>& plain = {}) {
     config::Settings settings;
     config::ZoneOptions options;
     options.verify_command = command;
     options.verify_time = std::chrono::minutes(10);
     const auto judged = settings.zones.add_options(options);
-    for (const std::string& zone : zones)
-      EXPECT_TRUE(settings.zones.add(name(zone), path_of(zone), judged));
-    runtime_ = make_runtime(std::move(settings)).value();
-    bool done = false;
-    ZoneTableSync::run(parts_.zone.store(), parts_.committer, runtime_,
-                       [&](const Status& status, const ZoneTableSync::Counts& counts) {
-                         EXPECT_TRUE(status.has_value());
-                         loads_.recounted(counts.loaded);
-                         done = true;
-                       });
-    EXPECT_TRUE(parts_.run_until([&] { return done; }));
+    const auto others = settings.zones.add_options({});
+    for (const std::string& zone : zones) add_zone(settings, zone, judged);
+    for (const std::string& zone : plain) add_zone(settings, zone, others);
+    runtime_ = bring_in_line(std::move(settings));
   }
   void configure(const std::vector<std::string>& zones) { configure(zones, {program_}); }
-  ZoneFileLoads::Counts load() {
-    std::optional<ZoneFileLoads::Counts> counts;
-    loads_.load(runtime_, history_of(parts_),
-                [&](const ZoneFileLoads::Counts& found) { counts = found; });
-    EXPECT_TRUE(parts_.run_until([&] { return counts.has_value(); }));
-    return counts.value_or(ZoneFileLoads::Counts{});
-  }
-  ZoneFileLoads::Counts load_some(const std::vector<dns::Name>& zones) {
-    std::optional<ZoneFileLoads::Counts> counts;
-    loads_.load_some(runtime_, zones, history_of(parts_),
-                     [&](const ZoneFileLoads::Counts& found) { counts = found; });
-    EXPECT_TRUE(parts_.run_until([&] { return counts.has_value(); }));
-    return counts.value_or(ZoneFileLoads::Counts{});
+  Counts load() { return load_for(runtime_); }
+  Counts load_some(const std::vector<dns::Name>& zones) { return load_some_for(runtime_, zones); }
+  /// Returns once a thread of this load waits for the journal.
+  void begin_slowly() {
+    loads_.load(runtime_, slow_.source(), [](const Counts&) {});
+    EXPECT_TRUE(parts_.run_until([&] { return slow_.is_read(); }));
   }
   bool run_until_judged(const std::string& zone) {
     return parts_.run_until([&] { return !loader_.judges(name(zone)); });
@@ -90,28 +129,31 @@ class JudgedLoads : public ::testing::Test {
   bool runs(const std::string& zone) {
     return parts_.run_until([&] { return verifiers_.under_way(name(zone)).has_value(); });
   }
+  /// Whether the work on the zone that is under way goes on during one more load.
+  bool goes_on(const std::string& zone) {
+    const auto work = loader_.progress(name(zone));
+    EXPECT_EQ(load().being_judged, 1U);
+    return work && !work->is_given_up();
+  }
   std::uint32_t serial(const std::string& zone) {
-    version_ = parts_.committer.current();
-    const zone::ZoneView view = version_.zone_at(name(zone));
+    const zone::ZoneView view = live(zone);
     return view && view.loaded() ? view.serial().value : 0;
   }
   bool becomes(const std::string& zone, std::uint32_t wanted) {
     return parts_.run_until([&] { return serial(zone) == wanted; });
   }
+  /// Served, with its program's place free again.
+  void serve(const std::string& zone, std::uint32_t serial) {
+    load();
+    EXPECT_TRUE(becomes(zone, serial));
+    EXPECT_TRUE(run_until_judged(zone));
+  }
 
-  Parts parts_;
   const std::string program_ = parts_.folder.path() + "/judge";
   const std::string hold_ = parts_.folder.path() + "/hold";
+  SlowHistory slow_{parts_};
   ZoneVerifiers verifiers_{{}};
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
-                           parts_.slots, parts_.committer, {}};
-  ZoneLoader loader_{parts_.io,    parts_.pool,      2,        parts_.zone.store(),
-                     parts_.slots, parts_.committer, changes_, {}};
-  ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),
-                     parts_.committer, parts_.slots, parts_.folder.path()};
-  ZoneFileLoads loads_{loader_, copies_, parts_.committer, [](const dns::Name&) {}};
   RuntimePtr runtime_;
-  zone::StoreView version_;
   int writes_ = 0;
 };
 
@@ -181,6 +223,28 @@ TEST_F(JudgedLoads, OfAFileThatWasPutBackEnd) {
   EXPECT_EQ(serial("one"), 1U);
 }
 
+/// The four that run leave their places after five seconds, but nothing here depends on that.
+TEST_F(JudgedLoads, OfAFileThatWasPutBackBeforeItsProgramRanEnd) {
+  const std::vector<std::string> busy = {"a", "b", "c", "d"};
+  static_assert(ProgramPlaces::kAtOnce == 4);
+  std::vector<std::string> all = busy;
+  all.emplace_back("one");
+  for (const std::string& zone : all) write(zone, 1);
+  configure(all);
+  for (const std::string& zone : all) serve(zone, 1);
+  hold();
+  for (const std::string& zone : busy) write(zone, 2);
+  EXPECT_EQ(load().being_judged, 4U);
+  for (const std::string& zone : busy) ASSERT_TRUE(runs(zone));
+  write("one", 2);
+  EXPECT_EQ(load().being_judged, 5U);
+  write("one", 3);
+  EXPECT_EQ(load().being_judged, 5U);
+  write("one", 1);
+  EXPECT_EQ(load().being_judged, 4U);
+  EXPECT_FALSE(loader_.judges(name("one")));
+}
+
 TEST_F(JudgedLoads, OfZonesThatLeaveOrNeedNoProgramAnyMoreEnd) {
   write("one", 1);
   write("two", 1);
@@ -230,6 +294,111 @@ TEST_F(JudgedLoads, KeepWhatIsAcknowledgedMeanwhile) {
     EXPECT_THAT(lines, Contains(HasSubstr(fmt::format("new{}.", i)))) << i;
   EXPECT_THAT(lines, Contains(HasSubstr("192.0.2.2")));
   EXPECT_EQ(loads_.problem(version_.zone_at(name("@"))), "");
+}
+
+// The first look
+// -----------------------------------------------------------------------------------------
+
+TEST_F(JudgedLoads, OfAZoneThatBecameSecondaryDuringTheLookDoNotBegin) {
+  write("one", 1);
+  write("slow", 1);
+  hold();
+  configure({"one"}, {program_}, {"slow"});
+  begin_slowly();
+  config::Settings settings;
+  config::ZoneOptions secondary;
+  secondary.primaries = {"primary"};
+  ASSERT_TRUE(
+      settings.zones.add(name("one"), path_of("copy"), settings.zones.add_options(secondary)));
+  add_zone(settings, "slow", settings.zones.add_options({}));
+  runtime_ = bring_in_line(std::move(settings));
+  const Counts counts = counts_of([&](ZoneFileLoads::Done done) {
+    loads_.load(runtime_, history_of(parts_), std::move(done));
+    slow_.let_go();
+  });
+  EXPECT_EQ(counts.failed, 0U);
+  EXPECT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
+  EXPECT_FALSE(loader_.judges(name("one")));
+}
+
+/// Reloads may come faster than the file is read and built.
+TEST_F(JudgedLoads, GoOnWhileTheSameFileIsBuilt) {
+  write("one", 1);
+  configure({"one"});
+  begin_slowly();
+  EXPECT_TRUE(goes_on("one"));
+  slow_.let_go();
+  EXPECT_TRUE(becomes("one", 1));
+}
+
+TEST_F(JudgedLoads, BeginAnewIfAnotherFileIsIncludedWhileTheFormerIsBuilt) {
+  write_included("a A 192.0.2.2");
+  write_including("one", 1);
+  configure({"one"});
+  begin_slowly();
+  EXPECT_TRUE(goes_on("one"));
+  write_included("a A 192.0.2.3");
+  EXPECT_FALSE(goes_on("one"));
+  slow_.let_go();
+  EXPECT_TRUE(becomes("one", 1));
+}
+
+TEST_F(JudgedLoads, KnowLargeFilesWithOthersIncluded) {
+  write_included("a A 192.0.2.2");
+  write_including("one", 1);
+  write("two", 1);
+  configure({"one", "two"});
+  serve("one", 1);
+  serve("two", 1);
+  hold();
+  EXPECT_EQ(load().being_judged, 0U) << "it is served";
+  write_including("one", 2);
+  EXPECT_EQ(load().being_judged, 1U);
+  ASSERT_TRUE(runs("one"));
+  EXPECT_TRUE(goes_on("one"));
+  write_included("a A 192.0.2.3");
+  EXPECT_FALSE(goes_on("one"));
+  let_go();
+  EXPECT_TRUE(becomes("one", 2));
+}
+
+/// The first look leaves a large file to a second one, so that small ones need not wait.
+TEST_F(JudgedLoads, WithAVerdictBetweenTheirLooksBeginAnew) {
+  write_text(path_of("one"), text_of(1, "192.0.2.99") + much_text());
+  write("slow", 1);
+  hold();
+  configure({"one"});
+  EXPECT_EQ(load().being_judged, 1U);
+  ASSERT_TRUE(runs("one"));
+  configure({"one"}, {program_}, {"slow"});
+  // With another time, so that the content has to tell that the file is the same.
+  write_text(path_of("one"), text_of(1, "192.0.2.99") + much_text());
+  begin_slowly();
+  let_go();
+  ASSERT_TRUE(run_until_judged("one"));
+  ASSERT_THAT(loads_.problem(live("one")), HasSubstr("exit status 1"));
+  write_program("exit 0");
+  slow_.let_go();
+  EXPECT_TRUE(becomes("one", 1));
+}
+
+/// The look of an earlier load may end after that of a later one.
+TEST_F(JudgedLoads, AreNotWithdrawnByAnEarlierLook) {
+  write("one", 1);
+  configure({"one"});
+  serve("one", 1);
+  write("slow", 1);
+  configure({"one"}, {program_}, {"slow"});
+  begin_slowly();
+  hold();
+  write("one", 2);
+  loads_.load(runtime_, history_of(parts_), [](const Counts&) {});
+  ASSERT_TRUE(runs("one"));
+  slow_.let_go();
+  ASSERT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
+  EXPECT_TRUE(loader_.judges(name("one")));
+  let_go();
+  EXPECT_TRUE(becomes("one", 2));
 }
 
 }  // namespace judged_loads_test

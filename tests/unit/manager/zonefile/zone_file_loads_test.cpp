@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "manager/commit/zone_table_sync.h"
-#include "tests/unit/manager/zonefile/loader_fixture.h"
+#include "tests/unit/manager/zonefile/zone_table_fixture.h"
 
 namespace pando::manager {
 namespace zone_file_loads_test {
@@ -14,59 +13,34 @@ using ::testing::HasSubstr;
 using testing::history_of;
 using ::testing::IsEmpty;
 using testing::name;
-using testing::Parts;
 
 constexpr const char* kBroken = "@ 300 SOA ns1 admin 10 3600 600 86400 300\n@ 300 A 192.0.2.300\n";
 
-/// Configurations whose zones have files, and what is known when these were checked. The store
-/// begins with "example.", which has data.
-class Loads : public ::testing::Test {
+/// What is known when the files of configured zones were checked.
+class Loads : public testing::ZoneTableLoads {
  protected:
   struct Entry {
     std::string zone;
     bool is_secondary = false;
   };
-  std::string path_of(const std::string& zone) const {
-    return parts_.folder.path() + "/of-" + (zone == "@" ? "example" : zone);
-  }
   void write(const std::string& zone, const std::string& text = testing::kFile) {
     std::ofstream(path_of(zone)) << text;
   }
-  /// Brings the store's list of zones in line with these.
   RuntimePtr configure(const std::vector<Entry>& entries) {
     config::Settings settings;
     for (const Entry& entry : entries) {
       config::ZoneOptions options;
       if (entry.is_secondary) options.primaries = {"primary"};
-      EXPECT_TRUE(settings.zones.add(name(entry.zone), path_of(entry.zone),
-                                     settings.zones.add_options(options)));
+      add_zone(settings, entry.zone, settings.zones.add_options(options));
     }
-    const RuntimePtr runtime = make_runtime(std::move(settings)).value();
-    bool done = false;
-    ZoneTableSync::run(parts_.zone.store(), parts_.committer, runtime,
-                       [&](const Status& status, const ZoneTableSync::Counts& counts) {
-                         EXPECT_TRUE(status.has_value());
-                         loads_.recounted(counts.loaded);
-                         done = true;
-                       });
-    EXPECT_TRUE(parts_.run_until([&] { return done; }));
-    return runtime;
+    return bring_in_line(std::move(settings));
   }
-  ZoneFileLoads::Counts load(const RuntimePtr& runtime) {
-    std::optional<ZoneFileLoads::Counts> counts;
-    loads_.load(runtime, history_of(parts_), [&](const ZoneFileLoads::Counts& found) {
-      EXPECT_FALSE(counts.has_value()) << "called twice";
-      counts = found;
-    });
-    EXPECT_TRUE(loads_.under_way());
-    EXPECT_TRUE(parts_.run_until([&] { return counts && loader_.idle(); }));
-    return counts.value_or(ZoneFileLoads::Counts{});
+  Counts load(const RuntimePtr& runtime) {
+    Counts counts = load_for(runtime);
+    EXPECT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
+    return counts;
   }
-  ZoneFileLoads::Counts load(const std::vector<Entry>& entries) { return load(configure(entries)); }
-  zone::ZoneView live(const std::string& zone) {
-    version_ = parts_.committer.current();
-    return version_.zone_at(name(zone));
-  }
+  Counts load(const std::vector<Entry>& entries) { return load(configure(entries)); }
   std::string problem(const std::string& zone) { return loads_.problem(live(zone)); }
   /// Until neither a version nor a task of the pool is left that could bring a copy.
   void finish() {
@@ -74,19 +48,6 @@ class Loads : public ::testing::Test {
     parts_.io.restart();
     parts_.io.poll();
   }
-
-  Parts parts_;
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
-                           parts_.slots, parts_.committer, {}};
-  ZoneLoader loader_{parts_.io,    parts_.pool,      2,        parts_.zone.store(),
-                     parts_.slots, parts_.committer, changes_, {}};
-  ZoneCopies copies_{parts_.io,        parts_.pool,  native_files(),
-                     parts_.committer, parts_.slots, parts_.folder.path()};
-  std::vector<std::string> checked_;  // secondaries
-  ZoneFileLoads loads_{loader_, copies_, parts_.committer, [this](const dns::Name& secondary) {
-                         checked_.push_back(to_text(secondary));
-                       }};
-  zone::StoreView version_;
 };
 
 TEST_F(Loads, GoThroughAllZonesAndTellOfSecondariesEach) {
@@ -231,17 +192,16 @@ TEST_F(Loads, OfSomeZonesLeaveTheOthers) {
   for (const char* zone : {"one", "two", "three"}) write(zone);
   write("four", kBroken);
   const RuntimePtr runtime = configure({{"one"}, {"two", true}, {"three"}, {"four"}});
-  std::optional<ZoneFileLoads::Counts> counts;
-  loads_.load_some(runtime, {name("one"), name("two"), name("four"), name("gone")},
-                   history_of(parts_), [&](const ZoneFileLoads::Counts& found) { counts = found; });
-  ASSERT_TRUE(parts_.run_until([&] { return counts && loader_.idle(); }));
-  EXPECT_EQ(counts->changed, 2U);
-  EXPECT_EQ(counts->failed, 1U);
-  ASSERT_EQ(counts->failures.size(), 1U);
-  EXPECT_EQ(to_text(counts->failures[0].first), "four.example.");
-  EXPECT_THAT(counts->failures[0].second, HasSubstr("192.0.2.300"));
-  EXPECT_EQ(counts->changed_zones.size(), 2U);
-  EXPECT_FALSE(counts->is_first);
+  const Counts counts =
+      load_some_for(runtime, {name("one"), name("two"), name("four"), name("gone")});
+  ASSERT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
+  EXPECT_EQ(counts.changed, 2U);
+  EXPECT_EQ(counts.failed, 1U);
+  ASSERT_EQ(counts.failures.size(), 1U);
+  EXPECT_EQ(to_text(counts.failures[0].first), "four.example.");
+  EXPECT_THAT(counts.failures[0].second, HasSubstr("192.0.2.300"));
+  EXPECT_EQ(counts.changed_zones.size(), 2U);
+  EXPECT_FALSE(counts.is_first);
   EXPECT_FALSE(loads_.settled()) << "the others were not checked";
   EXPECT_FALSE(live("three").loaded());
   EXPECT_THAT(checked_, ElementsAre("two.example."));
