@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/fetch.h"
 #include "dns/name.h"
 #include "dns/types.h"
 #include "shm/map/ref.h"
@@ -99,6 +100,13 @@ class RecordView {
   /// = the set is in this record.
   [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
   bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
+  /// Asks for the memory of the record, without waiting for it: as much as most records take.
+  void fetch() const noexcept {
+    constexpr std::size_t kLine = 64;
+    constexpr std::size_t kLines = 10;
+    if (block_ == nullptr) return;
+    for (std::size_t line = 1; line < kLines; ++line) pando::fetch(block_ + line * kLine);
+  }
 
  private:
   friend class ZoneView;
@@ -161,6 +169,10 @@ class ZoneView {
  public:
   ZoneView() = default;
   [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
+  /// True for the same zone of the same version.
+  [[nodiscard]] bool is_same(const ZoneView& other) const noexcept {
+    return entry_ == other.entry_;
+  }
   [[nodiscard]] dns::NameView apex() const noexcept;
   [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
   [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
@@ -188,6 +200,11 @@ class ZoneView {
   [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
   /// lookup() of the name whose key the caller has.
   [[nodiscard]] Match lookup(const NameKey& key, Wanted wanted = Wanted::kMatch) const noexcept;
+  /// What the lookup of a question's name has to find: `dnssec_ok` tells that its answer may show
+  /// proofs.
+  [[nodiscard]] Wanted wanted(bool dnssec_ok) const noexcept {
+    return dnssec_ok && denial() == Denial::kNsec ? Wanted::kNsecToo : Wanted::kMatch;
+  }
   /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
