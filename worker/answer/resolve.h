@@ -21,7 +21,7 @@ struct ResolveOptions {
   /// covering NSEC is found nevertheless.
   bool put_off_denials = false;
   const zone::NameKey* key = nullptr;  ///< of QNAME, if the caller has it; it changes nothing
-  /// With `key`: the result of its lookup in this zone, wanted as ZoneView::wanted() says, if the
+  /// With `key`: the result of its lookup in this zone, wanted as zone::wanted_in() says, if the
   /// caller has it; it changes nothing.
   const zone::Match* match = nullptr;
   ResolveTrace* trace = nullptr;  ///< gets the steps, if any; they change nothing

@@ -34,7 +34,7 @@ struct Walk {
     return room = is_qname ? zone.lookup(*options.key, wanted()) : zone.lookup(name, wanted());
   }
   [[nodiscard]] zone::ZoneView::Wanted wanted() const noexcept {
-    return zone.wanted(options.dnssec_ok);
+    return zone::wanted_in(zone, options.dnssec_ok);
   }
   /// Notes a step for an explanation of the answer.
   void note(ResolveTrace::Event event, dns::NameView other = {}) const noexcept {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/fetch.h"
 #include "base/result.h"
+#include "zone/read/fetch.h"
 
 namespace pando::worker {
 
@@ -66,15 +66,15 @@ class AnswerTable {
   /// Asks for the memory that find() reads first, without waiting for it.
   void fetch(AnswerPlace place) const noexcept {
     if (tags_.empty()) return;
-    pando::fetch(&tags_[place.set]);
-    pando::fetch(&sets_[place.set]);
+    zone::fetch(&tags_[place.set]);
+    zone::fetch(&sets_[place.set]);
   }
   /// Asks for the entry that may be at `place`, some time after fetch().
   void fetch_entry(AnswerPlace place) const noexcept {
     each_way(place, [&](std::size_t way) {
       const Set& set = sets_[place.set];
       const Line* line = set.blocks[way].get();
-      for (std::size_t left = set.lines[way]; left > 0; --left) pando::fetch(line++);
+      for (std::size_t left = set.lines[way]; left > 0; --left) zone::fetch(line++);
       return false;
     });
   }

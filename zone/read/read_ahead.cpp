@@ -36,7 +36,7 @@ void ReadAhead::run(const StoreView& store) noexcept {
   Trie::run_all(store.zones().window(), {descents_.data(), count_});
   for (std::size_t i = 0; i < count_; ++i) {
     const ZoneView& zone = zones_[i];
-    matches_[i] = zone ? zone.lookup(*keys_[i], zone.wanted(dnssec_ok_[i])) : Match();
+    matches_[i] = zone ? zone.lookup(*keys_[i], wanted_in(zone, dnssec_ok_[i])) : Match();
   }
 }
 

@@ -31,7 +31,7 @@ class ReadAhead {
   [[nodiscard]] const NameKey& key(std::size_t i) const noexcept { return *keys_[i]; }
   /// Result of find_zone() for name `i`, after run().
   [[nodiscard]] const ZoneView& zone(std::size_t i) const noexcept { return zones_[i]; }
-  /// After run(): result of the lookup of name `i` in zone(i), wanted as ZoneView::wanted() says.
+  /// After run(): result of the lookup of name `i` in zone(i), wanted as wanted_in() says.
   /// An empty one without a loaded zone.
   [[nodiscard]] const Match& match(std::size_t i) const noexcept { return matches_[i]; }
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/fetch.h"
 #include "dns/name.h"
 #include "dns/types.h"
 #include "shm/map/ref.h"
+#include "zone/read/fetch.h"
 #include "zone/read/relative_name.h"
 #include "zone/settings/compiled_settings.h"
 #include "zone/trie/key.h"
@@ -105,7 +105,7 @@ class RecordView {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kLines = 10;
     if (block_ == nullptr) return;
-    for (std::size_t line = 1; line < kLines; ++line) pando::fetch(block_ + line * kLine);
+    for (std::size_t line = 1; line < kLines; ++line) zone::fetch(block_ + line * kLine);
   }
 
  private:
@@ -200,11 +200,6 @@ class ZoneView {
   [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
   /// lookup() of the name whose key the caller has.
   [[nodiscard]] Match lookup(const NameKey& key, Wanted wanted = Wanted::kMatch) const noexcept;
-  /// What the lookup of a question's name has to find: `dnssec_ok` tells that its answer may show
-  /// proofs.
-  [[nodiscard]] Wanted wanted(bool dnssec_ok) const noexcept {
-    return dnssec_ok && denial() == Denial::kNsec ? Wanted::kNsecToo : Wanted::kMatch;
-  }
   /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
@@ -270,6 +265,13 @@ class ZoneView {
   const RootData* root_ = nullptr;
   shm::Window window_;
 };
+
+/// What the lookup of a question's name in `zone` has to find. `dnssec_ok`: its answer may show
+/// proofs.
+[[nodiscard]] inline ZoneView::Wanted wanted_in(const ZoneView& zone, bool dnssec_ok) noexcept {
+  const bool nsec = dnssec_ok && zone.denial() == Denial::kNsec;
+  return nsec ? ZoneView::Wanted::kNsecToo : ZoneView::Wanted::kMatch;
+}
 
 /// See ZoneView::begin(). next() gives each record once, then an empty view.
 class ZoneView::Cursor {

@@ -101,7 +101,7 @@ void expect_same_lookups(const StoreView& store) {
         expect_same(ahead.match(i), Match(), names[i]);
         continue;
       }
-      const auto wanted = zone.wanted(dnssec_ok[i]);
+      const auto wanted = wanted_in(zone, dnssec_ok[i]);
       expect_same(ahead.match(i), zone.lookup(names[i], wanted), names[i]);
       // What the key remembers is not taken for another thing.
       using Wanted = ZoneView::Wanted;
