@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "dns/message/message_reader.h"
 
@@ -10,6 +11,12 @@ namespace pando::dns {
 namespace {
 
 constexpr std::size_t kRecordFixedOctets = 10;  // TYPE, CLASS, TTL, RDLENGTH
+/// Appends octets to a block.
+void append(Bytes& block, std::span<const std::byte> octets) {
+  std::transform(octets.begin(), octets.end(), std::back_inserter(block),
+                 std::to_integer<std::uint8_t>);
+}
+
 constexpr std::size_t kSoaNumbers = 20;  // five numbers behind two names (RFC 1035 §3.3.13)
 
 /// Walks the names and records of a message made by MessageWriter and collects the places of its
@@ -66,9 +73,8 @@ class PointerScan {
 
 }  // namespace
 
-std::optional<MessageTemplate> MessageTemplate::from(ByteView message,
-                                                     std::span<const RRsetEnd> ends,
-                                                     std::size_t required) {
+std::optional<Bytes> MessageTemplate::make(ByteView message, std::span<const RRsetEnd> ends,
+                                           std::size_t required) {
   MessageReader reader(message);
   const auto header = reader.header();
   if (message.size() > kMaxOctets || !header || header->qdcount != 1 || header->ancount != 0)
@@ -86,35 +92,34 @@ std::optional<MessageTemplate> MessageTemplate::from(ByteView message,
   }
   std::vector<std::uint16_t> pointers = scan.take();
   for (std::uint16_t& place : pointers) place = static_cast<std::uint16_t>(place - body);
-  MessageTemplate result;
-  const auto ends_octets = std::as_bytes(std::span(ends_in_body));
-  const auto pointer_octets = std::as_bytes(std::span(pointers));
-  const ByteView octets = message.subspan(body);
-  result.block_.resize(ends_octets.size() + pointer_octets.size() + octets.size());
-  std::uint8_t* out = result.block_.data();
-  out = std::transform(ends_octets.begin(), ends_octets.end(), out, std::to_integer<std::uint8_t>);
-  out = std::transform(pointer_octets.begin(), pointer_octets.end(), out,
-                       std::to_integer<std::uint8_t>);
-  std::copy(octets.begin(), octets.end(), out);
-  result.end_count_ = static_cast<std::uint16_t>(ends.size());
-  result.pointer_count_ = static_cast<std::uint16_t>(pointers.size());
-  result.required_ = static_cast<std::uint16_t>(required);
-  result.question_name_octets_ = static_cast<std::uint16_t>(question->name.size());
-  result.authority_records_ = header->nscount;
-  return result;
+  const Head head{.end_count = static_cast<std::uint16_t>(ends.size()),
+                  .pointer_count = static_cast<std::uint16_t>(pointers.size()),
+                  .required = static_cast<std::uint16_t>(required),
+                  .question_name_octets = static_cast<std::uint16_t>(question->name.size()),
+                  .authority_records = header->nscount};
+  Bytes block;
+  append(block, std::as_bytes(std::span(&head, 1)));
+  append(block, std::as_bytes(std::span(ends_in_body)));
+  append(block, std::as_bytes(std::span(pointers)));
+  append(block, std::as_bytes(message.subspan(body)));
+  return block;
 }
 
 MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept {
+  const Head& head = *reinterpret_cast<const Head*>(block_);
+  const std::span ends(reinterpret_cast<const RRsetEnd*>(block_ + sizeof(Head)), head.end_count);
+  const std::span pointers(reinterpret_cast<const std::uint16_t*>(ends.data() + ends.size()),
+                           head.pointer_count);
+  const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.data() + pointers.size());
   const std::size_t room = writer.room();
-  const std::span<const RRsetEnd> ends = this->ends();
   std::size_t last = ends.size() - 1;
   while (ends[last].size > room)
     if (last-- == 0) return Put::kNothing;
-  const std::size_t longer = writer.question_name().size() - question_name_octets_;
-  if (!writer.put_sections(body().first(ends[last].size), pointers(), longer, authority_records_,
+  const std::size_t longer = writer.question_name().size() - head.question_name_octets;
+  if (!writer.put_sections({body, ends[last].size}, pointers, longer, head.authority_records,
                            ends[last].records))
     return Put::kNothing;
-  return last >= required_ ? Put::kComplete : Put::kTruncated;
+  return last >= head.required ? Put::kComplete : Put::kTruncated;
 }
 
 std::optional<ServerSetTemplate> ServerSetTemplate::from(ByteView message,
@@ -183,8 +188,7 @@ void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
     if (last-- == 0) return;
   // Never false: there is room.
   static_cast<void>(writer.put_sections(ByteView(addresses_).first(ends_[last].size),
-                                        address_pointers_, longer(writer), 0,
-                                        ends_[last].records));
+                                        address_pointers_, longer(writer), 0, ends_[last].records));
 }
 
 }  // namespace pando::dns

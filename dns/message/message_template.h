@@ -21,18 +21,22 @@ struct RRsetEnd {
 /// with the original question's name. Every compression pointer in the template leads to that name
 /// or to a place behind it. Those places have the same distance from the question's end in each
 /// message, so that all pointers move by one number (RFC 1035 §4.1.4).
+/// A view of a block of octets that make() gave. The block is whole in itself, so that its owner
+/// can keep it beside the key by which it finds it: memory that is far away is waited for once.
 class MessageTemplate {
  public:
   /// Larger messages give no template, since they would mostly not fit.
   static constexpr std::size_t kMaxOctets = 1400;
 
-  /// Makes a template from a finished message with one question and an empty answer section. The
-  /// other sections may have only types without compressible names in the RDATA, NS and SOA.
-  /// `ends` are the ends noted while the message was written; the first is the end of the authority
-  /// section. The RRsets up to end number `required` may not be left out. Nullopt when the message
-  /// is too large or of another form.
-  static std::optional<MessageTemplate> from(ByteView message, std::span<const RRsetEnd> ends,
-                                             std::size_t required);
+  /// Makes the block of a template from a finished message with one question and an empty answer
+  /// section. The other sections may have only types without compressible names in the RDATA, NS
+  /// and SOA. `ends` are the ends noted while the message was written; the first is the end of the
+  /// authority section. The RRsets up to end number `required` may not be left out. Nullopt when
+  /// the message is too large or of another form.
+  static std::optional<Bytes> make(ByteView message, std::span<const RRsetEnd> ends,
+                                   std::size_t required);
+  /// `block`: octets that make() gave, or a copy of them, at an even address.
+  explicit MessageTemplate(const std::uint8_t* block) noexcept : block_(block) {}
 
   enum class Put : std::uint8_t {
     kNothing,    ///< not even the authority section fits
@@ -43,49 +47,36 @@ class MessageTemplate {
   /// must hold only a question.
   Put put(MessageWriter& writer) const noexcept;
 
-  /// Bytes on the heap.
-  [[nodiscard]] std::size_t heap_bytes() const noexcept { return block_.capacity(); }
-
  private:
-  /// Sizes from the body's start; never empty.
-  [[nodiscard]] std::span<const RRsetEnd> ends() const noexcept {
-    return {reinterpret_cast<const RRsetEnd*>(block_.data()), end_count_};
-  }
-  /// Places of pointers in the body, ascending.
-  [[nodiscard]] std::span<const std::uint16_t> pointers() const noexcept {
-    return {reinterpret_cast<const std::uint16_t*>(block_.data() + end_count_ * sizeof(RRsetEnd)),
-            pointer_count_};
-  }
-  /// The authority and additional sections.
-  [[nodiscard]] ByteView body() const noexcept {
-    return ByteView(block_).subspan(end_count_ * sizeof(RRsetEnd) +
-                                    pointer_count_ * sizeof(std::uint16_t));
-  }
+  /// Begins a block. Behind it stand the ends, the places of pointers in the body (ascending) and
+  /// the body: the authority and additional sections.
+  struct Head {
+    std::uint16_t end_count;  ///< at least 1
+    std::uint16_t pointer_count;
+    std::uint16_t required;
+    std::uint16_t question_name_octets;
+    std::uint16_t authority_records;
+  };
+  static_assert(std::is_trivially_copyable_v<Head> && alignof(Head) == 2);
+  static_assert(std::is_trivially_copyable_v<RRsetEnd> && alignof(RRsetEnd) == 2);
 
-  /// Ends, pointers and body, one behind the other: memory that is far away is waited for once.
-  /// They stand in falling order of their alignment, as memory from the heap has the largest.
-  Bytes block_;
-  static_assert(std::is_trivially_copyable_v<RRsetEnd> && sizeof(RRsetEnd) % 2 == 0 &&
-                alignof(RRsetEnd) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  std::uint16_t end_count_ = 0;
-  std::uint16_t pointer_count_ = 0;
-  std::uint16_t required_ = 0;
-  std::uint16_t question_name_octets_ = 0;
-  std::uint16_t authority_records_ = 0;
+  const std::uint8_t* block_;
 };
 
 /// The NS RRset of a referral and its servers' addresses. Every cut of a zone with the same servers
 /// can use them, if no server is at or below the cut. Owners of the NS records point to the cut
 /// within the question; all other pointers lead to the zone's apex, where the question ends, or to
-/// names of the NS records. So records may come between NS RRset and addresses (DS, RFC 4035 §3.1.4).
+/// names of the NS records. So records may come between NS RRset and addresses (DS, RFC 4035
+/// §3.1.4).
 class ServerSetTemplate {
  public:
   /// Makes a template from a finished message: its question and the owner of its NS records, which
-  /// are the authority section, are the apex of the zone. `ends`: see MessageTemplate; no address is
-  /// required. Nullopt when the message is too large or of another form.
+  /// are the authority section, are the apex of the zone. `ends`: see MessageTemplate; no address
+  /// is required. Nullopt when the message is too large or of another form.
   static std::optional<ServerSetTemplate> from(ByteView message, std::span<const RRsetEnd> ends);
 
-  /// Puts the NS RRset for `cut`, a part of the writer's question_name(); false when it does not fit.
+  /// Puts the NS RRset for `cut`, a part of the writer's question_name(); false when it does not
+  /// fit.
   [[nodiscard]] bool put_servers(MessageWriter& writer, NameView cut) const noexcept;
   /// Puts the RRsets of addresses that fit. Only records without names that the message lacks may
   /// have been put since put_servers().

@@ -205,12 +205,12 @@ TEST_P(Scenario, IsTheSameWhenItsNameIsReadAheadWithOthers) {
     if (names.size() < pando::zone::ReadAhead::kNames)
       names.push_back(need(pando::dns::Name::from_text(query.name)));
   pando::zone::ReadAhead ahead;
-  for (const auto& name : names) ahead.add(name);
+  for (const auto& name : names) ahead.add(name, options_.dnssec_ok);
   ahead.run(view);
   options_.key = &ahead.key(0);
-  pando::worker::resolve(
-      pando::worker::choose_zone(view, ahead.key(0), question_.type, ahead.zone(0)), question_,
-      options_, hasher_, answer_);
+  const auto zone = pando::worker::choose_zone(view, ahead.key(0), question_.type, ahead.zone(0));
+  if (zone && zone.is_same(ahead.zone(0))) options_.match = &ahead.match(0);
+  pando::worker::resolve(zone, question_, options_, hasher_, answer_);
   const pando::ByteView again = render_within(65535);
   EXPECT_EQ(std::vector<std::uint8_t>(again.begin(), again.end()), alone);
 }

@@ -268,7 +268,8 @@ Step put_off_denial(Walk& walk, NameView closest_encloser) noexcept {
 }
 
 Step answer_current_name(Walk& walk) noexcept {
-  const Match match = walk.look_up_current();
+  Match room;
+  const Match& match = walk.look_up_current(room);
   const std::size_t labels = walk.name.label_count();
   if (match.damaged) return give_up(walk);
   if (match.barrier) return stop_at_barrier(walk, match);

@@ -21,7 +21,10 @@ struct ResolveOptions {
   /// covering NSEC is found nevertheless.
   bool put_off_denials = false;
   const zone::NameKey* key = nullptr;  ///< of QNAME, if the caller has it; it changes nothing
-  ResolveTrace* trace = nullptr;       ///< gets the steps, if any; they change nothing
+  /// With `key`: the result of its lookup in this zone, wanted as zone::wanted_in() says, if the
+  /// caller has it; it changes nothing.
+  const zone::Match* match = nullptr;
+  ResolveTrace* trace = nullptr;  ///< gets the steps, if any; they change nothing
 };
 
 /// RFC 1034 §4.3.2 step 2: the zone that answers the question, or null. A DS query for an apex goes

@@ -27,14 +27,14 @@ struct Walk {
   [[nodiscard]] zone::Match look_up(dns::NameView of) const noexcept {
     return zone.lookup(of, wanted());
   }
-  [[nodiscard]] zone::Match look_up_current() const noexcept {
-    const bool has_key = options.key != nullptr && name.data() == options.key->name().data();
-    return has_key ? zone.lookup(*options.key, wanted()) : zone.lookup(name, wanted());
+  /// look_up() of `name`, into `room` unless the caller of resolve() has the result.
+  [[nodiscard]] const zone::Match& look_up_current(zone::Match& room) const noexcept {
+    const bool is_qname = options.key != nullptr && name.data() == options.key->name().data();
+    if (is_qname && options.match != nullptr) return *options.match;
+    return room = is_qname ? zone.lookup(*options.key, wanted()) : zone.lookup(name, wanted());
   }
   [[nodiscard]] zone::ZoneView::Wanted wanted() const noexcept {
-    using Wanted = zone::ZoneView::Wanted;
-    const bool nsec = options.dnssec_ok && zone.denial() == zone::Denial::kNsec;
-    return nsec ? Wanted::kNsecToo : Wanted::kMatch;
+    return zone::wanted_in(zone, options.dnssec_ok);
   }
   /// Notes a step for an explanation of the answer.
   void note(ResolveTrace::Event event, dns::NameView other = {}) const noexcept {

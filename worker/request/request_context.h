@@ -27,6 +27,8 @@ struct BatchContext {
   bool manager_connected = false;  ///< requests can be forwarded, or wait for a new manager
 };
 
+struct Foreseen;
+
 /// One request, and the state that its handling collects for the response. Handlers share this
 /// alone, so each handler can be tested with a context made by hand. A worker reuses its
 /// contexts: a request costs no allocation and no copy.
@@ -39,6 +41,7 @@ struct RequestContext {
   void begin(const Client& of_client) noexcept {
     client = &of_client;
     key = nullptr;
+    foreseen = nullptr;
     cookie.reset();
     refusal = {};
   }
@@ -74,6 +77,9 @@ struct RequestContext {
   /// Key of the question's name, made while requests were read together; null: not made.
   const zone::NameKey* key = nullptr;
   zone::ZoneView nearest_zone;  ///< with `key`: the result of find_zone()
+  /// What was looked up while requests were read together (worker/respond/foreseen.h); null:
+  /// nothing.
+  const Foreseen* foreseen = nullptr;
   const Client* client = nullptr;
   std::span<std::uint8_t> space;  ///< for the response
   /// Signs the response: the session of a verified request, or one that reports a TSIG error.

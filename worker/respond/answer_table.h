@@ -6,17 +6,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "zone/read/fetch.h"
 
 namespace pando::worker {
 
 /// Where a key may be in a table; its hash is taken once per query.
 struct AnswerPlace {
   static constexpr std::size_t kSets = 2048;
-  std::uint32_t set;
-  std::uint16_t tag;  ///< never 0
+  std::uint32_t set = 0;
+  std::uint16_t tag = 0;  ///< 0: nowhere
 
   [[nodiscard]] static AnswerPlace of_hash(std::uint64_t hash) noexcept {
     return {static_cast<std::uint32_t>(hash >> 32 & (kSets - 1)),
@@ -30,27 +36,47 @@ constexpr std::size_t kAnswerTableBytes = std::size_t{2} << 20;
 
 /// A table of bounded size for parts of answers, one per worker. What is rarely asked for (`wants`)
 /// displaces nothing. An entry belongs to one state of a zone's data, so a change of the zone needs
-/// no clean-up. `Entry` has `zone` (ZoneView::side_index()), `data_version`
-/// (ZoneView::data_version()) and `octets()`, its memory.
-template <class Entry>
+/// no clean-up. `Head` has `zone` (ZoneView::side_index()) and `data_version`
+/// (ZoneView::data_version()).
+///
+/// An entry is one block of memory: a head, and octets right behind it. A table's memory is seldom
+/// in the processor's caches, and each part that only another part leads to would be waited for.
+template <class Head>
 class AnswerTable {
  public:
+  static_assert(std::is_trivially_copyable_v<Head> && alignof(Head) <= 8);
+
+  /// The octets behind the head of an entry; they begin at an address that 8 divides.
+  [[nodiscard]] static const std::uint8_t* behind(const Head& head) noexcept {
+    return reinterpret_cast<const std::uint8_t*>(&head + 1);
+  }
+
   /// The entry at `place` for which `is_same` is true, or null; valid until the next store().
   template <class IsSame>
-  [[nodiscard]] const Entry* find(AnswerPlace place, IsSame is_same) const noexcept {
-    if (tags_.empty()) return nullptr;
-    const auto same = tags_[place.set].same(place.tag);
-    for (std::size_t half = 0; half < same.size(); ++half) {
-      for (std::uint64_t left = same[half]; left != 0;) {
-        const auto at = static_cast<std::size_t>(std::countr_zero(left)) / 16;
-        left &= ~(std::uint64_t{0xFFFF} << (16 * at));
-        const std::size_t way = 4 * half + at;
-        if (way == kWays) break;  // the last miss
-        const Entry& entry = *entries_[place.set][way];
-        if (is_same(entry)) return &entry;
-      }
-    }
-    return nullptr;
+  [[nodiscard]] const Head* find(AnswerPlace place, IsSame is_same) const noexcept {
+    const Head* found = nullptr;
+    each_way(place, [&](std::size_t way) {
+      const Head* const head = head_of(sets_[place.set].blocks[way]);
+      if (is_same(*head)) found = head;
+      return found == nullptr;
+    });
+    return found;
+  }
+
+  /// Asks for the memory that find() reads first, without waiting for it.
+  void fetch(AnswerPlace place) const noexcept {
+    if (tags_.empty()) return;
+    zone::fetch(&tags_[place.set]);
+    zone::fetch(&sets_[place.set]);
+  }
+  /// Asks for the entry that may be at `place`, some time after fetch().
+  void fetch_entry(AnswerPlace place) const noexcept {
+    each_way(place, [&](std::size_t way) {
+      const Set& set = sets_[place.set];
+      const Line* line = set.blocks[way].get();
+      for (std::size_t left = set.lines[way]; left > 0; --left) zone::fetch(line++);
+      return false;
+    });
   }
 
   /// Returns true for a key that was missed twice in a row at its place.
@@ -62,15 +88,28 @@ class AnswerTable {
     return std::exchange(tags.missed, place.tag) == place.tag;
   }
 
-  /// Puts the entry into an empty way of its set, or in place of another one.
-  void store(AnswerPlace place, std::unique_ptr<Entry> entry) {
-    if (tags_.empty() || bytes_ + entry->octets() > kAnswerTableBytes) allocate();
-    Ways& ways = entries_[place.set];
-    const std::size_t victim = victim_in(ways, place, *entry);
-    if (ways[victim]) bytes_ -= ways[victim]->octets();
-    bytes_ += entry->octets();
+  /// Largest entry, in octets; about four times as large as any answer that is kept.
+  static constexpr std::size_t kMaxEntryOctets = 255 * std::size_t{64};
+
+  /// Puts an entry of a head and octets, given in parts, into an empty way of its set, or in place
+  /// of another one.
+  void store(AnswerPlace place, const Head& head, std::initializer_list<ByteView> parts) {
+    std::size_t octets = sizeof(Head);
+    for (const ByteView part : parts) octets += part.size();
+    PANDO_ASSERT(octets <= kMaxEntryOctets);
+    const std::size_t lines = (octets + sizeof(Line) - 1) / sizeof(Line);
+    if (tags_.empty() || bytes_ + lines * sizeof(Line) > kAnswerTableBytes) allocate();
+    auto block = std::make_unique_for_overwrite<Line[]>(lines);
+    auto* out = reinterpret_cast<std::uint8_t*>(block.get());
+    std::memcpy(out, &head, sizeof head);
+    out += sizeof head;
+    for (const ByteView part : parts) out = std::copy(part.begin(), part.end(), out);
+    Set& set = sets_[place.set];
+    const std::size_t victim = victim_in(set, place, head);
+    bytes_ += (lines - set.lines[victim]) * sizeof(Line);
     tags_[place.set].of[victim] = place.tag;
-    ways[victim] = std::move(entry);
+    set.lines[victim] = static_cast<std::uint8_t>(lines);
+    set.blocks[victim] = std::move(block);
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  ///< of all entries
@@ -78,6 +117,12 @@ class AnswerTable {
  private:
   // A root server's 1,500 delegations, plain and with DO, fill a fifth of the places.
   static constexpr std::size_t kWays = 7;
+
+  /// Octets that the processor fetches at once.
+  struct alignas(64) Line {
+    std::array<std::uint8_t, 64> octets;
+  };
+  using Block = std::unique_ptr<Line[]>;
 
   /// The tags of a set: a question that is not kept reads only these. All sets' take 32 kB.
   struct alignas(16) Tags {
@@ -97,25 +142,47 @@ class AnswerTable {
       return halves;
     }
   };
-  using Ways = std::array<std::unique_ptr<Entry>, kWays>;
+  struct alignas(64) Set {
+    std::array<Block, kWays> blocks;
+    std::array<std::uint8_t, kWays> lines{};  // of each block
+  };
+
+  /// Calls `visit(way)` for the ways whose tag is that of `place`, until it returns false.
+  template <class Visit>
+  void each_way(AnswerPlace place, Visit visit) const noexcept {
+    if (tags_.empty()) return;
+    const auto same = tags_[place.set].same(place.tag);
+    for (std::size_t half = 0; half < same.size(); ++half) {
+      for (std::uint64_t left = same[half]; left != 0;) {
+        const auto at = static_cast<std::size_t>(std::countr_zero(left)) / 16;
+        left &= ~(std::uint64_t{0xFFFF} << (16 * at));
+        const std::size_t way = 4 * half + at;
+        if (way == kWays) break;  // the last miss
+        if (!visit(way)) return;
+      }
+    }
+  }
+  static const Head* head_of(const Block& block) noexcept {
+    return reinterpret_cast<const Head*>(block.get());
+  }
 
   /// Empties the table.
   void allocate() {
     // Tags come last: without them the table counts as empty.
     tags_.clear();
-    entries_.clear();
-    entries_.resize(AnswerPlace::kSets);
+    sets_.clear();
+    sets_.resize(AnswerPlace::kSets);
     tags_.resize(AnswerPlace::kSets);
     bytes_ = 0;
   }
 
   /// An empty way, else one of the zone's former state, else any.
-  static std::size_t victim_in(const Ways& ways, AnswerPlace place, const Entry& entry) noexcept {
+  static std::size_t victim_in(const Set& set, AnswerPlace place, const Head& head) noexcept {
     std::size_t victim = place.tag / 2 % kWays;
     for (std::size_t way = 0; way < kWays; ++way) {
-      const Entry* old = ways[way].get();
+      const Head* const old = head_of(set.blocks[way]);
       const bool is_current =
-          old != nullptr && (old->zone != entry.zone || old->data_version == entry.data_version);
+          old != nullptr && (old->zone != head.zone || old->data_version == head.data_version);
       if (is_current) continue;
       victim = way;
       if (old == nullptr) break;
@@ -123,8 +190,8 @@ class AnswerTable {
     return victim;
   }
 
-  std::vector<Tags> tags_;  // allocated at the first miss, as entries_
-  std::vector<Ways> entries_;
+  std::vector<Tags> tags_;  // allocated at the first miss, as sets_
+  std::vector<Set> sets_;
   std::size_t bytes_ = 0;  // of all entries
 };
 

@@ -1,7 +1,5 @@
 #include "worker/respond/answer_templates.h"
 
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "worker/answer/render.h"
@@ -16,26 +14,29 @@ AnswerPlace AnswerTemplates::place_of(const Key& key) noexcept {
   return AnswerPlace::of_hash(hash);
 }
 
-const AnswerTemplates::Kept* AnswerTemplates::find(const Key& key) const noexcept {
-  const Entry* found = table_.find(place_of(key), [&](const Entry& entry) {
-    return entry.kind == key.kind && entry.zone == key.zone && entry.dnssec_ok == key.dnssec_ok &&
-           entry.data_version == key.data_version &&
-           dns::NameView(entry.name.data(), entry.name.size()) == key.name;
+std::optional<AnswerTemplates::Kept> AnswerTemplates::find(const Key& key,
+                                                           AnswerPlace place) const noexcept {
+  const Head* found = table_.find(place, [&](const Head& head) {
+    return head.kind == key.kind && head.zone == key.zone && head.dnssec_ok == key.dnssec_ok &&
+           head.data_version == key.data_version &&
+           dns::NameView(Table::behind(head), head.name_octets) == key.name;
   });
-  return found == nullptr ? nullptr : &found->kept;
+  if (found == nullptr) return std::nullopt;
+  const std::uint8_t* const octets = Table::behind(*found) + found->template_at();
+  Kept kept;
+  if (found->template_octets > 0) kept.records.emplace(octets);
+  kept.proof_owner = {octets + found->template_octets, found->proof_octets};
+  return kept;
 }
 
 void AnswerTemplates::keep(const Key& key, const Answer& answer, const dns::Question& question) {
-  Kept kept{write(answer, question), {}};
-  if (key.kind == Kind::kNameError && answer.covering) {
-    const ByteView owner = answer.covering.relative_owner();
-    kept.proof_owner.assign(owner.begin(), owner.end());
-  }
-  store(key, std::move(kept));
+  const std::optional<Bytes> records = write(answer, question);
+  const bool has_proof = key.kind == Kind::kNameError && answer.covering;
+  store(key, records ? ByteView(*records) : ByteView(),
+        has_proof ? answer.covering.relative_owner() : ByteView());
 }
 
-std::optional<dns::MessageTemplate> AnswerTemplates::write(const Answer& answer,
-                                                           const dns::Question& question) {
+std::optional<Bytes> AnswerTemplates::write(const Answer& answer, const dns::Question& question) {
   space_.resize(dns::MessageTemplate::kMaxOctets + 1);
   dns::MessageWriter writer(space_, space_.size());
   writer.put_header({});
@@ -49,15 +50,21 @@ std::optional<dns::MessageTemplate> AnswerTemplates::write(const Answer& answer,
   // Optional RRsets are left out silently when they do not fit. An incomplete referral is no
   // template.
   if (ends.size() != answer.additional.size() + 1) return std::nullopt;
-  return dns::MessageTemplate::from(writer.finish(), ends, required);
+  return dns::MessageTemplate::make(writer.finish(), ends, required);
 }
 
-void AnswerTemplates::store(const Key& key, Kept kept) {
+void AnswerTemplates::store(const Key& key, ByteView records, ByteView proof_owner) {
   const dns::Name name = dns::Name(key.name).folded();
-  auto entry = std::make_unique<Entry>(Entry{Bytes(name.data(), name.data() + name.size()), key.kind,
-                                             key.zone, key.dnssec_ok, key.data_version,
-                                             std::move(kept)});
-  table_.store(place_of(key), std::move(entry));
+  const Head head{.data_version = key.data_version,
+                  .zone = key.zone,
+                  .template_octets = static_cast<std::uint16_t>(records.size()),
+                  .name_octets = static_cast<std::uint8_t>(name.size()),
+                  .proof_octets = static_cast<std::uint8_t>(proof_owner.size()),
+                  .kind = key.kind,
+                  .dnssec_ok = key.dnssec_ok};
+  static constexpr std::uint8_t kEven[1] = {0};
+  const ByteView between = ByteView(kEven).first(head.template_at() - name.size());
+  table_.store(place_of(key), head, {{name.data(), name.size()}, between, records, proof_owner});
 }
 
 }  // namespace pando::worker

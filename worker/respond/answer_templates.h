@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -25,46 +26,55 @@ class AnswerTemplates {
     bool dnssec_ok = false;
     dns::NameView name;  ///< of the cut, or of the closest encloser
   };
+  /// Views of an entry.
   struct Kept {
     /// None: answers for this name cannot be made from a template, as is known now.
     std::optional<dns::MessageTemplate> records;
     /// Relative owner of the record that proves that no wildcard exists; a name error with proof
     /// only. That record may cover the question's name as well.
-    Bytes proof_owner;
+    ByteView proof_owner;
   };
 
-  /// The template, or null; valid until the next keep().
-  [[nodiscard]] const Kept* find(const Key& key) const noexcept;
+  [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
+  /// The template, if it is kept; valid until the next keep().
+  [[nodiscard]] std::optional<Kept> find(const Key& key, AnswerPlace place) const noexcept;
+  [[nodiscard]] std::optional<Kept> find(const Key& key) const noexcept {
+    return find(key, place_of(key));
+  }
+  /// Before find(), see AnswerTable.
+  void fetch(AnswerPlace place) const noexcept { table_.fetch(place); }
+  void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }
   /// Returns true for a key that was missed twice in a row at its place.
   [[nodiscard]] bool wants(const Key& key) noexcept { return table_.wants(place_of(key)); }
   /// Keeps `answer`, which has only authority and additional records, if it is whole and not too
   /// large. `question` asks for the key's name.
   void keep(const Key& key, const Answer& answer, const dns::Question& question);
   /// Keeps that there is no template for the key.
-  void keep_none(const Key& key) { store(key, Kept()); }
+  void keep_none(const Key& key) { store(key, {}, {}); }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all templates
   static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
 
  private:
-  struct Entry {
-    Bytes name;  // in lower case
-    Kind kind;
-    std::uint32_t zone;
-    bool dnssec_ok;
+  /// The key's parts. Behind them stand the key's name in lower case and one octet if its size is
+  /// odd, then the template, if there is one, and the owner of the proof.
+  struct Head {
     std::uint64_t data_version;
-    Kept kept;
+    std::uint32_t zone;
+    std::uint16_t template_octets;  // 0: no template
+    std::uint8_t name_octets;
+    std::uint8_t proof_octets;
+    Kind kind;
+    bool dnssec_ok;
 
-    [[nodiscard]] std::size_t octets() const noexcept {
-      return sizeof(Entry) + name.capacity() + kept.proof_owner.capacity() +
-             (kept.records ? kept.records->heap_bytes() : 0);
-    }
+    [[nodiscard]] std::size_t template_at() const noexcept { return (name_octets + 1U) / 2 * 2; }
   };
-  static AnswerPlace place_of(const Key& key) noexcept;
-  std::optional<dns::MessageTemplate> write(const Answer& answer, const dns::Question& question);
-  void store(const Key& key, Kept kept);
+  using Table = AnswerTable<Head>;
 
-  AnswerTable<Entry> table_;
+  std::optional<Bytes> write(const Answer& answer, const dns::Question& question);
+  void store(const Key& key, ByteView records, ByteView proof_owner);
+
+  Table table_;
   Bytes space_;
 };
 

@@ -3,8 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "worker/answer/render.h"
@@ -21,14 +19,22 @@ AnswerPlace KeptAnswers::place_of(const Key& key) noexcept {
   return AnswerPlace::of_hash(hash);
 }
 
-const KeptAnswers::Kept* KeptAnswers::find(const Key& key, AnswerPlace place) const noexcept {
-  const Entry* found = table_.find(place, [&](const Entry& entry) {
-    return entry.type == key.type && entry.zone == key.zone &&
-           entry.data_version == key.data_version && entry.dnssec_ok == key.dnssec_ok &&
-           entry.minimal_responses == key.minimal_responses &&
-           std::ranges::equal(entry.name, key.name.bytes());
+std::optional<KeptAnswers::Kept> KeptAnswers::find(const Key& key,
+                                                   AnswerPlace place) const noexcept {
+  const Head* found = table_.find(place, [&](const Head& head) {
+    return head.type == key.type && head.zone == key.zone &&
+           head.data_version == key.data_version && head.dnssec_ok == key.dnssec_ok &&
+           head.minimal_responses == key.minimal_responses &&
+           std::ranges::equal(ByteView(Table::behind(head), head.name_octets), key.name.bytes());
   });
-  return found == nullptr ? nullptr : &found->kept;
+  if (found == nullptr) return std::nullopt;
+  const std::uint8_t* const owner = Table::behind(*found) + found->name_octets;
+  Kept kept;
+  kept.records = {owner + found->owner_octets, found->records_octets};
+  kept.counts = found->counts;
+  kept.aa = found->aa;
+  kept.kind = {found->kind_class, found->zone, {owner, found->owner_octets}, found->kind_type};
+  return kept;
 }
 
 void KeptAnswers::keep(const Key& key, AnswerPlace place, const Answer& answer,
@@ -43,22 +49,21 @@ void KeptAnswers::keep(const Key& key, AnswerPlace place, const Answer& answer,
   if (render(answer, question, writer, &ends) || ends.size() != answer.additional.size() + 1)
     return;
   const ByteView records = writer.finish().subspan(start);
-  auto entry = std::make_unique<Entry>();
-  entry->name.assign(key.name.data(), key.name.data() + key.name.size());
-  entry->type = key.type;
-  entry->zone = key.zone;
-  entry->data_version = key.data_version;
-  entry->dnssec_ok = key.dnssec_ok;
-  entry->minimal_responses = key.minimal_responses;
-  Kept& kept = entry->kept;
-  kept.records.assign(records.begin(), records.end());
-  kept.counts = {writer.count(dns::Section::kAnswer), writer.count(dns::Section::kAuthority),
-                 writer.count(dns::Section::kAdditional)};
-  kept.aa = answer.aa;
-  kept.kind = kind;
-  kept.owner.assign(kind.owner.begin(), kind.owner.end());
-  kept.kind.owner = kept.owner;
-  table_.store(place, std::move(entry));
+  const Head head{
+      .data_version = key.data_version,
+      .zone = key.zone,
+      .type = key.type,
+      .records_octets = static_cast<std::uint16_t>(records.size()),
+      .counts = {writer.count(dns::Section::kAnswer), writer.count(dns::Section::kAuthority),
+                 writer.count(dns::Section::kAdditional)},
+      .kind_type = kind.type,
+      .kind_class = kind.response_class,
+      .name_octets = static_cast<std::uint8_t>(key.name.size()),
+      .owner_octets = static_cast<std::uint8_t>(kind.owner.size()),
+      .dnssec_ok = key.dnssec_ok,
+      .minimal_responses = key.minimal_responses,
+      .aa = answer.aa};
+  table_.store(place, head, {key.name.bytes(), kind.owner, records});
 }
 
 }  // namespace pando::worker

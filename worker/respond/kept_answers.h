@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
 #include "dns/message/message_writer.h"
@@ -23,17 +24,20 @@ class KeptAnswers {
     bool dnssec_ok = false;
     bool minimal_responses = false;
   };
+  /// Views of an entry.
   struct Kept {
-    Bytes records;  ///< all sections behind the question
+    ByteView records;  ///< all sections behind the question
     dns::SectionCounts counts;
     bool aa = false;
-    ResponseKind kind;  ///< its owner lies in `owner`
-    Bytes owner;
+    ResponseKind kind;
   };
 
   [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
-  /// The answer, or null; valid until the next keep().
-  [[nodiscard]] const Kept* find(const Key& key, AnswerPlace place) const noexcept;
+  /// The answer, if it is kept; valid until the next keep().
+  [[nodiscard]] std::optional<Kept> find(const Key& key, AnswerPlace place) const noexcept;
+  /// Before find(), see AnswerTable.
+  void fetch(AnswerPlace place) const noexcept { table_.fetch(place); }
+  void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }
   /// Returns true for a key that was missed twice in a row at its place.
   [[nodiscard]] bool wants(AnswerPlace place) noexcept { return table_.wants(place); }
   /// Keeps `answer` to `question`, which has RCODE 0 and no extended error, if it fits into
@@ -47,21 +51,25 @@ class KeptAnswers {
   static constexpr std::size_t kMaxOctets = 1400;
 
  private:
-  struct Entry {
-    Bytes name;
-    dns::RRType type;
-    std::uint32_t zone;
+  /// The key's parts, and those of the answer. Behind them stand the key's name, the owner of the
+  /// kind, and the records.
+  struct Head {
     std::uint64_t data_version;
+    std::uint32_t zone;
+    dns::RRType type;
+    std::uint16_t records_octets;
+    dns::SectionCounts counts;
+    dns::RRType kind_type;
+    ResponseClass kind_class;
+    std::uint8_t name_octets;
+    std::uint8_t owner_octets;
     bool dnssec_ok;
     bool minimal_responses;
-    Kept kept;
-
-    [[nodiscard]] std::size_t octets() const noexcept {
-      return sizeof(Entry) + name.capacity() + kept.records.capacity() + kept.owner.capacity();
-    }
+    bool aa;
   };
+  using Table = AnswerTable<Head>;
 
-  AnswerTable<Entry> table_;
+  Table table_;
   Bytes space_;
 };
 

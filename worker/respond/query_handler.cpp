@@ -52,6 +52,23 @@ bool is_limited(const RequestContext& context) noexcept {
   return !proven && !is_exempt(rules, context.address());
 }
 
+bool wants_proofs(const Request& request) noexcept {
+  return request.edns && request.edns->dnssec_ok;
+}
+
+/// Names the part of an answer that may be kept as a template: a referral, or what name errors
+/// below one name have in common. False: the answer has none.
+bool name_part(const zone::Match& match, const zone::NameKey& key, Foreseen& out) noexcept {
+  using Kind = AnswerTemplates::Kind;
+  if (match.damaged || match.empty_non_terminal) return false;
+  const bool is_absent = !match.barrier && !match.exact;
+  if (match.exact && !match.barrier && !match.exact.has_ns()) return false;
+  const std::size_t labels = match.barrier ? match.barrier_labels : match.encloser_labels;
+  out.part_kind = is_absent ? Kind::kNameError : Kind::kReferral;
+  out.part_name = key.name().ancestor(key.label_count() - labels);
+  return true;
+}
+
 }  // namespace
 
 Outcome QueryHandler::answer(RequestContext& context) {
@@ -84,20 +101,54 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   const Request& request = context.request;
   const dns::Question& question = request.question;
   ResolveOptions options;
-  options.dnssec_ok = request.edns && request.edns->dnssec_ok;
+  options.dnssec_ok = wants_proofs(request);
   options.minimal_responses = context.batch.settings->minimal_responses;
   options.zone_expired =
       zone && rules->settings.is_secondary && expiry_.expired(zone, context.batch.now);
   options.put_off_referrals = options.put_off_denials = true;
   options.key = &name;
+  foreseen_ = context.foreseen;
+  // A question for DS may be answered by the zone above.
+  if (foreseen_ != nullptr && !foreseen_->zone.is_same(zone)) foreseen_ = nullptr;
+  if (foreseen_ != nullptr) options.match = foreseen_->match;
   if (!zone || options.zone_expired || question.rr_class != RRClass::kIN)
     return answer_anew(context, zone, rules, options, nullptr, {});
   const KeptAnswers::Key key{question.name,       question.type,     zone.side_index(),
                              zone.data_version(), options.dnssec_ok, options.minimal_responses};
-  const AnswerPlace place = KeptAnswers::place_of(key);
-  if (const KeptAnswers::Kept* const kept = kept_.find(key, place))
+  const AnswerPlace place = foreseen_ != nullptr ? foreseen_->kept : KeptAnswers::place_of(key);
+  if (const auto kept = kept_.find(key, place))
     if (auto repeated = repeat(context, zone, rules, *kept)) return *repeated;
   return answer_anew(context, zone, rules, options, &key, place);
+}
+
+void QueryHandler::foresee(const RequestContext& context, const zone::Match& match,
+                           Foreseen& out) const noexcept {
+  const dns::Question& question = context.request.question;
+  const zone::ZoneView& zone = context.nearest_zone;
+  const bool dnssec_ok = wants_proofs(context.request);
+  out.zone = zone;
+  out.match = &match;
+  out.kept =
+      KeptAnswers::place_of({question.name, question.type, zone.side_index(), zone.data_version(),
+                             dnssec_ok, context.batch.settings->minimal_responses});
+  kept_.fetch(out.kept);
+  out.has_part = name_part(match, *context.key, out);
+  if (!out.has_part) return;
+  out.part = AnswerTemplates::place_of(
+      {out.part_kind, zone.side_index(), zone.data_version(), dnssec_ok, out.part_name});
+  templates_.fetch(out.part);
+  match.nsec.fetch();
+}
+
+void QueryHandler::fetch(const Foreseen& foreseen) const noexcept {
+  kept_.fetch_entry(foreseen.kept);
+  if (foreseen.has_part) templates_.fetch_entry(foreseen.part);
+}
+
+/// The place of a part of the answer in hand.
+AnswerPlace QueryHandler::place_of(const AnswerTemplates::Key& key) const noexcept {
+  const bool is_known = foreseen_ != nullptr && foreseen_->is_part(key.kind, key.name);
+  return is_known ? foreseen_->part : AnswerTemplates::place_of(key);
 }
 
 /// Responds with a kept answer; nullopt when this client's limit leaves something out of it.
@@ -126,7 +177,7 @@ Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView&
   const dns::Question& question = request.question;
   answer_.clear();
   resolve(zone, question, options, hasher_, answer_);
-  denial_ = nullptr;
+  denial_.reset();
   if (answer_.absent) choose_denial(question, zone, options);
   if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
     return drop_limited(context);
@@ -169,8 +220,8 @@ void QueryHandler::choose_denial(const dns::Question& question, const zone::Zone
                                  const ResolveOptions& options) {
   const AnswerTemplates::Key key{AnswerTemplates::Kind::kNameError, zone.side_index(),
                                  zone.data_version(), options.dnssec_ok, answer_.encloser};
-  denial_ = templates_.find(key);
-  if (denial_ == nullptr && templates_.wants(key)) {
+  denial_ = templates_.find(key, place_of(key));
+  if (!denial_ && templates_.wants(key)) {
     const zone::RecordView covering = answer_.covering;
     const dns::Question below{dns::Name(key.name), RRType::kA, RRClass::kIN};
     if (deny_below(zone, below, options, hasher_, answer_))
@@ -183,8 +234,8 @@ void QueryHandler::choose_denial(const dns::Question& question, const zone::Zone
     answer_.covering = covering;
     denial_ = templates_.find(key);
   }
-  if (denial_ != nullptr && !denial_->records) denial_ = nullptr;
-  if (denial_ != nullptr)
+  if (denial_ && !denial_->records) denial_.reset();
+  if (denial_)
     answer_.rcode = Rcode::kNXDomain;
   else
     complete_denial(zone, question, options, hasher_, answer_);
@@ -194,7 +245,7 @@ void QueryHandler::choose_denial(const dns::Question& question, const zone::Zone
 bool QueryHandler::put_answer(const dns::Question& question, const zone::ZoneView& zone,
                               const ResolveOptions& options, dns::MessageWriter& writer) {
   if (answer_.cut) return put_referral(question, zone, options, writer);
-  if (denial_ != nullptr) return put_denial(question, zone, options, writer);
+  if (denial_) return put_denial(question, zone, options, writer);
   return render(answer_, question, writer);
 }
 
@@ -227,8 +278,8 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
   using Put = dns::MessageTemplate::Put;
   const auto mark = writer.mark();
   const zone::RecordView cut = answer_.cut;
-  const AnswerTemplates::Kept* const kept = templates_.find(key);
-  const Put put = kept == nullptr || !kept->records ? Put::kNothing : kept->records->put(writer);
+  const std::optional<AnswerTemplates::Kept> kept = templates_.find(key, place_of(key));
+  const Put put = !kept || !kept->records ? Put::kNothing : kept->records->put(writer);
   if (put == Put::kComplete) return false;
   if (put == Put::kTruncated && !names_below_cut_help(question.name, cut, key.name)) {
     writer.set_tc();

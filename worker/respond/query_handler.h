@@ -10,6 +10,7 @@
 #include "worker/request/request_context.h"
 #include "worker/request/settings_cache.h"
 #include "worker/respond/answer_templates.h"
+#include "worker/respond/foreseen.h"
 #include "worker/respond/kept_answers.h"
 #include "worker/respond/question_sampler.h"
 #include "worker/respond/rate_limit.h"
@@ -28,6 +29,13 @@ class QueryHandler {
 
   /// For a question of class IN or ANY that asks for no transfer, after the check of its signature.
   Outcome answer(RequestContext& context);
+  /// For a request that is read together with others, whose zone is loaded: names in `out` what its
+  /// answer may be made of, and asks for the memory of that. `match` is the result of the lookup of
+  /// its name in that zone, and stays in place while the request is handled.
+  void foresee(const RequestContext& context, const zone::Match& match,
+               Foreseen& out) const noexcept;
+  /// Asks for the memory that the memory of foresee() leads to.
+  void fetch(const Foreseen& foreseen) const noexcept;
   /// Number of kept answers that were repeated since the last call.
   [[nodiscard]] std::size_t take_repeated() noexcept { return std::exchange(repeated_, 0); }
 
@@ -38,6 +46,7 @@ class QueryHandler {
                       const zone::NameKey& name, const DecodedZoneSettings* rules);
   void choose_options(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, bool authoritative) const;
+  [[nodiscard]] AnswerPlace place_of(const AnswerTemplates::Key& key) const noexcept;
   void choose_denial(const dns::Question& question, const zone::ZoneView& zone,
                      const ResolveOptions& options);
   bool put_answer(const dns::Question& question, const zone::ZoneView& zone,
@@ -61,6 +70,7 @@ class QueryHandler {
 
   SettingsCache& cache_;
   const ZoneExpiry& expiry_;
+  const Foreseen* foreseen_ = nullptr;  ///< for the zone of the answer in hand
   QuestionSampler sampler_;
   RateLimiter rate_limiter_;
   KeptAnswers kept_;
@@ -69,7 +79,7 @@ class QueryHandler {
   dns::Nsec3Hasher hasher_;
   Answer answer_;
   std::size_t repeated_ = 0;
-  const AnswerTemplates::Kept* denial_ = nullptr;  ///< of the name error in hand
+  std::optional<AnswerTemplates::Kept> denial_;  ///< of the name error in hand
 };
 
 }  // namespace pando::worker

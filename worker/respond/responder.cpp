@@ -20,7 +20,7 @@ Responder::Responder(CounterArray& counters, SideTable side, std::span<shm::Tran
       forwards_(cache_) {
   read_.reserve(kTogether);
   for (std::size_t i = 0; i < kTogether; ++i)
-    read_.push_back({RequestContext(batch_, Counting(counters, transfers), error_limit_), {}});
+    read_.push_back({RequestContext(batch_, Counting(counters, transfers), error_limit_), {}, {}});
 }
 
 void Responder::set_keys(std::shared_ptr<const KeySet> keys) {
@@ -77,14 +77,19 @@ void Responder::read_ahead() noexcept {
         request.header.opcode != Opcode::kQuery)
       continue;
     places[ahead_.count()] = static_cast<std::uint8_t>(i);
-    ahead_.add(request.question.name);
+    ahead_.add(request.question.name, request.edns && request.edns->dnssec_ok);
   }
   ahead_.run(batch_.view);
   for (std::size_t i = 0; i < ahead_.count(); ++i) {
-    RequestContext& context = read_[places[i]].context;
-    context.key = &ahead_.key(i);
-    context.nearest_zone = ahead_.zone(i);
+    Read& read = read_[places[i]];
+    read.context.key = &ahead_.key(i);
+    read.context.nearest_zone = ahead_.zone(i);
+    if (!ahead_.zone(i) || !ahead_.zone(i).loaded()) continue;
+    queries_.foresee(read.context, ahead_.match(i), read.foreseen);
+    read.context.foreseen = &read.foreseen;
   }
+  for (std::size_t i = 0; i < ahead_.count(); ++i)
+    if (read_[places[i]].context.foreseen != nullptr) queries_.fetch(read_[places[i]].foreseen);
 }
 
 Outcome Responder::answer_parsed(std::size_t place, std::span<std::uint8_t> space) {

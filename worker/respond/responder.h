@@ -79,6 +79,7 @@ class Responder {
   struct Read {
     RequestContext context;
     ParseOutcome parsed;
+    Foreseen foreseen;
   };
 
   [[nodiscard]] RequestContext& context() noexcept { return read_[last_].context; }

@@ -4,8 +4,9 @@
 
 namespace pando::zone {
 
-void ReadAhead::add(const dns::Name& name) noexcept {
+void ReadAhead::add(const dns::Name& name, bool dnssec_ok) noexcept {
   PANDO_ASSERT(count_ < kNames);
+  dnssec_ok_[count_] = dnssec_ok;
   keys_[count_++].emplace(name);
 }
 
@@ -33,6 +34,10 @@ void ReadAhead::run(const StoreView& store) noexcept {
     keys_[i]->remember(&descents_[i]);
   }
   Trie::run_all(store.zones().window(), {descents_.data(), count_});
+  for (std::size_t i = 0; i < count_; ++i) {
+    const ZoneView& zone = zones_[i];
+    matches_[i] = zone ? zone.lookup(*keys_[i], wanted_in(zone, dnssec_ok_[i])) : Match();
+  }
 }
 
 }  // namespace pando::zone

@@ -8,6 +8,7 @@
 #include "dns/name.h"
 #include "dns/types.h"
 #include "shm/map/ref.h"
+#include "zone/read/fetch.h"
 #include "zone/read/relative_name.h"
 #include "zone/settings/compiled_settings.h"
 #include "zone/trie/key.h"
@@ -99,6 +100,13 @@ class RecordView {
   /// = the set is in this record.
   [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
   bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
+  /// Asks for the memory of the record, without waiting for it: as much as most records take.
+  void fetch() const noexcept {
+    constexpr std::size_t kLine = 64;
+    constexpr std::size_t kLines = 10;
+    if (block_ == nullptr) return;
+    for (std::size_t line = 1; line < kLines; ++line) zone::fetch(block_ + line * kLine);
+  }
 
  private:
   friend class ZoneView;
@@ -161,6 +169,10 @@ class ZoneView {
  public:
   ZoneView() = default;
   [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
+  /// True for the same zone of the same version.
+  [[nodiscard]] bool is_same(const ZoneView& other) const noexcept {
+    return entry_ == other.entry_;
+  }
   [[nodiscard]] dns::NameView apex() const noexcept;
   [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
   [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
@@ -253,6 +265,13 @@ class ZoneView {
   const RootData* root_ = nullptr;
   shm::Window window_;
 };
+
+/// What the lookup of a question's name in `zone` has to find. `dnssec_ok`: its answer may show
+/// proofs.
+[[nodiscard]] inline ZoneView::Wanted wanted_in(const ZoneView& zone, bool dnssec_ok) noexcept {
+  const bool nsec = dnssec_ok && zone.denial() == Denial::kNsec;
+  return nsec ? ZoneView::Wanted::kNsecToo : ZoneView::Wanted::kMatch;
+}
 
 /// See ZoneView::begin(). next() gives each record once, then an empty view.
 class ZoneView::Cursor {

@@ -36,11 +36,11 @@ class MessageTemplateTest : public ::testing::Test {
         {static_cast<std::uint16_t>(writer.size()), writer.count(Section::kAdditional)});
   }
   /// The template behind a question for `qname`, in a message of at most `limit` octets.
-  MessageTemplate::Put put(const MessageTemplate& referral, const char* qname, std::size_t limit) {
+  MessageTemplate::Put put(const Bytes& block, const char* qname, std::size_t limit) {
     MessageWriter writer(space_, limit);
     writer.put_header({});
     EXPECT_TRUE(writer.put_question(name(qname), RRType::kA, RRClass::kIN));
-    const auto done = referral.put(writer);
+    const auto done = MessageTemplate(block.data()).put(writer);
     const ByteView message = writer.finish();
     result_.assign(message.begin(), message.end());
     return done;
@@ -68,7 +68,7 @@ class MessageTemplateTest : public ::testing::Test {
 };
 
 TEST_F(MessageTemplateTest, StandsBehindLongerQuestions) {
-  const auto referral = MessageTemplate::from(message_, ends_, 2);
+  const auto referral = MessageTemplate::make(message_, ends_, 2);
   ASSERT_TRUE(referral);
   for (const char* qname : {"sub.example.", "a.sub.example.", "www.much.longer.sub.example."}) {
     EXPECT_EQ(put(*referral, qname, 512), MessageTemplate::Put::kComplete);
@@ -91,8 +91,7 @@ class ServerSetTemplateTest : public MessageTemplateTest {
         writer.put_record(Section::kAuthority, apex, RRType::kNS, RRClass::kIN, 300, target));
     ends_.clear();
     note_end(writer);
-    EXPECT_TRUE(
-        writer.put_record(Section::kAdditional, host, RRType::kA, RRClass::kIN, 300, kV4));
+    EXPECT_TRUE(writer.put_record(Section::kAdditional, host, RRType::kA, RRClass::kIN, 300, kV4));
     note_end(writer);
     return ServerSetTemplate::from(writer.finish(), ends_);
   }
@@ -149,8 +148,8 @@ TEST_F(ServerSetTemplateTest, MessagesOfAnotherFormGiveNone) {
 }
 
 TEST_F(MessageTemplateTest, LeavesOutFromTheEndWhatDoesNotFit) {
-  const auto all = MessageTemplate::from(message_, ends_, 2);
-  const auto first = MessageTemplate::from(message_, ends_, 1);
+  const auto all = MessageTemplate::make(message_, ends_, 2);
+  const auto first = MessageTemplate::make(message_, ends_, 1);
   ASSERT_TRUE(all && first);
   const std::size_t without_last = ends_[1].size;
   EXPECT_EQ(put(*first, "sub.example.", without_last), MessageTemplate::Put::kComplete);
@@ -163,17 +162,17 @@ TEST_F(MessageTemplateTest, LeavesOutFromTheEndWhatDoesNotFit) {
 }
 
 TEST_F(MessageTemplateTest, IsNotMadeOfOtherMessages) {
-  EXPECT_FALSE(MessageTemplate::from(message_, ends_, 3)) << "more required than there are";
-  EXPECT_FALSE(MessageTemplate::from(ByteView(message_).first(message_.size() - 1), ends_, 1));
+  EXPECT_FALSE(MessageTemplate::make(message_, ends_, 3)) << "more required than there are";
+  EXPECT_FALSE(MessageTemplate::make(ByteView(message_).first(message_.size() - 1), ends_, 1));
   Bytes answered = message_;
   answered[7] = 1;  // ANCOUNT
   answered[9] = 0;  // NSCOUNT
-  EXPECT_FALSE(MessageTemplate::from(answered, ends_, 1));
+  EXPECT_FALSE(MessageTemplate::make(answered, ends_, 1));
   Bytes other = message_;
   constexpr std::size_t kTypeOfTheFirst = 12 + 13 + 4 + 2 + 1;
   other[kTypeOfTheFirst] = 15;  // MX: its RDATA may be compressed, too
-  EXPECT_FALSE(MessageTemplate::from(other, ends_, 1));
-  EXPECT_FALSE(MessageTemplate::from(Bytes(MessageTemplate::kMaxOctets + 1), ends_, 1));
+  EXPECT_FALSE(MessageTemplate::make(other, ends_, 1));
+  EXPECT_FALSE(MessageTemplate::make(Bytes(MessageTemplate::kMaxOctets + 1), ends_, 1));
 }
 
 }  // namespace message_template_test

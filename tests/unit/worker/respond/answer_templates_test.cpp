@@ -166,9 +166,10 @@ std::string make_registry(std::mt19937_64& random, int owners) {
       {"ns1.servers-of-a-hosting-provider.c1", "ns2.servers-of-a-hosting-provider.c1"},
       {"ns", "a" + far, "b.another" + far},
       {"ns1.servers-of-a-hosting-provider.c1", "ns", "d" + far, "e" + far}};
-  text += "ns1.servers-of-a-hosting-provider.c1 A 192.0.2.21\n"
-          "ns1.servers-of-a-hosting-provider.c1 AAAA 2001:db8::21\n"
-          "ns2.servers-of-a-hosting-provider.c1 A 192.0.2.22\n";
+  text +=
+      "ns1.servers-of-a-hosting-provider.c1 A 192.0.2.21\n"
+      "ns1.servers-of-a-hosting-provider.c1 AAAA 2001:db8::21\n"
+      "ns2.servers-of-a-hosting-provider.c1 A 192.0.2.22\n";
   for (int i = 0; i < owners; ++i) {
     const std::string cut = "c" + std::to_string(i);
     const std::size_t set = i == 1 ? 1 : random() % sets.size();
@@ -226,8 +227,9 @@ ns.sub A 192.0.2.53
 )";
 
 TEST_F(AnswerTemplatesTest, AReferralThatEndsWithAWholeNameIsKept) {
-  serve("$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n"
-        "sub NS ns.elsewhere.test.\n");
+  serve(
+      "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n"
+      "sub NS ns.elsewhere.test.\n");
   for (int i = 0; i < 5; ++i) expect_same({.qname = "www.sub.example."});
 }
 
@@ -339,10 +341,11 @@ TEST_F(AnswerTemplatesTest, TemplatesTakeBoundedMemory) {
     return AnswerTemplates::Key{AnswerTemplates::Kind::kReferral, 1, 7, false, of};
   };
   cache.keep_none(key(first));
-  EXPECT_NE(cache.find(key(first)), nullptr);
-  for (int i = 0; i < 40'000; ++i) cache.keep_none(key(name(std::to_string(i) + "." + wide + wide + wide + "example.")));
+  EXPECT_TRUE(cache.find(key(first)));
+  for (int i = 0; i < 40'000; ++i)
+    cache.keep_none(key(name(std::to_string(i) + "." + wide + wide + wide + "example.")));
   EXPECT_LE(cache.bytes(), AnswerTemplates::kMaxBytes);
-  EXPECT_EQ(cache.find(key(first)), nullptr);
+  EXPECT_FALSE(cache.find(key(first)));
 }
 
 TEST_F(AnswerTemplatesTest, WantsWhatWasMissedTwiceInARow) {

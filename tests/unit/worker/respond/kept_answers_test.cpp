@@ -194,7 +194,7 @@ TEST_F(KeptAnswersTest, AQuestionIsWantedAtItsSecondMiss) {
   const dns::Name owner = name("www.example.");
   const KeptAnswers::Key key = key_of(owner);
   const auto place = KeptAnswers::place_of(key);
-  EXPECT_EQ(kept.find(key, place), nullptr);
+  EXPECT_FALSE(kept.find(key, place));
   EXPECT_FALSE(kept.wants(place));
   EXPECT_TRUE(kept.wants(place));
 }
@@ -207,7 +207,7 @@ TEST_F(KeptAnswersTest, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
   answer.aa = true;
   const KeptAnswers::Key key = key_of(owner);
   kept.keep(key, KeptAnswers::place_of(key), answer, question, {});
-  EXPECT_NE(kept.find(key, KeptAnswers::place_of(key)), nullptr);
+  EXPECT_TRUE(kept.find(key, KeptAnswers::place_of(key)));
   const dns::Name capitals = name("WWW.example.");
   std::vector<KeptAnswers::Key> others(6, key);
   others[0].name = capitals.view();
@@ -217,7 +217,7 @@ TEST_F(KeptAnswersTest, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
   others[4].dnssec_ok = true;
   others[5].minimal_responses = true;
   for (const KeptAnswers::Key& other : others)
-    EXPECT_EQ(kept.find(other, KeptAnswers::place_of(key)), nullptr) << "even at its place";
+    EXPECT_FALSE(kept.find(other, KeptAnswers::place_of(key))) << "even at its place";
 }
 
 TEST_F(KeptAnswersTest, MemoryIsBounded) {
@@ -229,7 +229,7 @@ TEST_F(KeptAnswersTest, MemoryIsBounded) {
     const auto place = KeptAnswers::place_of(key);
     kept.keep(key, place, answer, {owner, RRType::kA, dns::RRClass::kIN}, {});
     ASSERT_LE(kept.bytes(), KeptAnswers::kMaxBytes);
-    ASSERT_NE(kept.find(key, place), nullptr);
+    ASSERT_TRUE(kept.find(key, place));
   }
 }
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "worker/respond/answer_table.h"
+#include "worker/respond/answer_templates.h"
+#include "zone/read/store_view.h"
+
+namespace pando::worker {
+
+/// What was found out about a question while requests were read together, before its turn came. All
+/// of it is about one zone of the pinned version: an answer from another zone takes nothing of it.
+struct Foreseen {
+  zone::ZoneView zone;
+  const zone::Match* match = nullptr;  ///< of the question's name in `zone`
+  AnswerPlace kept;                    ///< of the question among KeptAnswers
+  /// The part of the answer that may be kept: its place among AnswerTemplates, and its key there.
+  bool has_part = false;
+  AnswerTemplates::Kind part_kind{};
+  AnswerPlace part;
+  dns::NameView part_name;
+
+  /// True when `part` is the place of this part of an answer from `zone`. `name` is a part of the
+  /// question's name.
+  [[nodiscard]] bool is_part(AnswerTemplates::Kind kind, dns::NameView name) const noexcept {
+    return has_part && part_kind == kind && part_name.data() == name.data() &&
+           part_name.size() == name.size();
+  }
+};
+
+}  // namespace pando::worker
