@@ -85,6 +85,14 @@ int refuse(const Error& error, const Output& output) {
 }  // namespace
 
 int import_foreign(const ImportRequest& request, Output output) {
+  std::error_code none;
+  if (request.to.ends_with('/') || std::filesystem::is_directory(request.to, none))
+    return refuse(
+        {Errc::kInvalid,
+         fmt::format("{} is a folder: --to names the new configuration, "
+                     "such as {}",
+                     request.to, (std::filesystem::path(request.to) / "imported.yaml").string())},
+        output);
   const auto outcome = config::import_configuration(
       request.file, {.kind = kind_of(request.kind), .with_secrets = request.with_secrets});
   if (!outcome) return refuse(outcome.error(), output);
