@@ -29,6 +29,13 @@ std::vector<std::string> find_included(const std::string& pattern) {
   return found;
 }
 
+/// Dumps of databases are often kept so. Their octets would only give strange faults of a syntax.
+bool is_compressed(std::string_view text) {
+  for (const std::string_view magic : {"\x1F\x8B", "BZh", "\3757zXZ", "\x28\xB5\x2F\xFD"})
+    if (text.starts_with(magic)) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<ImportText> ImportFiles::read(const std::string& path) {
@@ -44,6 +51,7 @@ Result<ImportText> ImportFiles::read(const std::string& path) {
 Result<ImportText> ImportFiles::text_of(std::string name, std::string text) {
   if (text.size() > kMaxBytes - bytes_)
     return fail(Errc::kFull, "{}: the files have more than {} bytes", name, kMaxBytes);
+  if (is_compressed(text)) return fail(Errc::kInvalid, "{}: is compressed: unpack it first", name);
   bytes_ += text.size();
   if (first_.empty()) first_ = std::filesystem::path(name).parent_path().string();
   return ImportText{std::make_shared<const std::string>(std::move(name)), std::move(text)};
