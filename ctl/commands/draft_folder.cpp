@@ -21,7 +21,7 @@ constexpr const char* kFiles = "files";
 constexpr const char* kResult = "result";
 constexpr std::string_view kOthers = "others-";
 
-bool is_same(const struct stat& a, const struct stat& b) {
+bool is_same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
@@ -33,7 +33,7 @@ bool is_later(const timespec& a, const timespec& b) {
 bool is_name_of(const fs::path& name, const fs::path& draft, const timespec& whole) {
   struct stat named, drafted;
   return ::lstat(name.c_str(), &named) == 0 && ::lstat(draft.c_str(), &drafted) == 0 &&
-         is_same(named, drafted) && !is_later(named.st_mtim, whole);
+         is_same_file(named, drafted) && !is_later(named.st_mtim, whole);
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
@@ -47,7 +47,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 bool is_note(const fs::path& entry) { return entry.filename().string().starts_with(kOthers); }
 
 /// Somebody else's folder could lead anywhere, such as in /tmp.
-Status check_owner(const Fd& folder, const fs::path& path) {
+Status check_user(const Fd& folder, const fs::path& path) {
   struct stat seen;
   if (::fstat(folder.get(), &seen) != 0) return fail_errno("cannot use " + path.string());
   if (seen.st_uid == ::geteuid() && (seen.st_mode & 022) == 0) return {};
@@ -92,7 +92,7 @@ Result<DraftFolder> DraftFolder::claim(const fs::path& target) {
     Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!lock && errno == ENOENT) continue;
     if (!lock) return fail_errno("cannot use " + path.string());
-    if (auto ours = check_owner(lock, path); !is_new && !ours) return pass(ours);
+    if (auto ours = check_user(lock, path); !is_new && !ours) return pass(ours);
     if (auto locked = lock_folder(lock, path, is_new); !locked) return pass(locked);
     DraftFolder claimed(target, path, std::move(lock));
     // The process that had it before may have removed it meanwhile.
@@ -104,13 +104,13 @@ Result<DraftFolder> DraftFolder::claim(const fs::path& target) {
 bool DraftFolder::is_at_its_place() const {
   struct stat ours, there;
   return ::fstat(lock_.get(), &ours) == 0 && ::lstat(path_.c_str(), &there) == 0 &&
-         is_same(ours, there);
+         is_same_file(ours, there);
 }
 
 bool DraftFolder::is_of(const fs::path& target) const {
   struct stat ours, other;
   return ::stat(target_.c_str(), &ours) == 0 && ::stat(target.c_str(), &other) == 0 &&
-         is_same(ours, other);
+         is_same_file(ours, other);
 }
 
 std::vector<fs::path> DraftFolder::other_targets() const {
