@@ -191,8 +191,10 @@ std::vector<std::string> KnotImport::zone_list(const SettingSection& zone,
 std::string KnotImport::file_of(const SettingSection& zone, const dns::Name& name) {
   const LineSetting* storage = find(zone, "storage");
   const LineSetting* file = find(zone, "file");
-  return join_path(storage == nullptr ? kDefaultStorage : storage->value(),
-                   knot_file(file == nullptr ? "%s.zone" : file->value(), name));
+  std::string path = join_path(storage == nullptr ? kDefaultStorage : storage->value(),
+                               knot_file(file == nullptr ? "%s.zone" : file->value(), name));
+  report_relative(report_, place_of(zone), path);
+  return path;
 }
 
 void KnotImport::add_remote(const SourceLine& at, const std::string& id,

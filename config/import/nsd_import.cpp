@@ -177,8 +177,9 @@ void NsdImport::take_zone(const SettingSection& section) {
   if (options.is_secondary() && !zone.file.empty())
     report_.add_once(section.at, fmt::format("{}: zonefile", zone.statement),
                      "NSD writes the copies of secondary zones; the zone comes by a transfer");
-  else if (!zone.file.empty())
+  else
     zone.result.file = join_path(folder_, nsd_file(zone.file, zone.result.name));
+  report_relative(report_, section.at, zone.result.file);
   out_.add_zone(report_, section.at, zone.statement, std::move(zone.result));
 }
 
@@ -242,8 +243,13 @@ NsdImport::Rule NsdImport::rule_of(const LineSetting& setting) {
   const std::string_view who = setting.value();
   const std::string_view key = setting.value(1);
   const auto dash = who.find('-');
+  const auto mask = who.find('&');
   Rule rule{key == "BLOCKED", {}};
-  if (dash == std::string_view::npos) {
+  if (mask != std::string_view::npos) {
+    const std::string_view bits = who.substr(mask + 1);
+    if (const auto prefix = masked_prefix(who.substr(0, mask), bits.substr(0, bits.find('@'))))
+      rule.matches = match_prefix(to_text(*prefix));
+  } else if (dash == std::string_view::npos) {
     rule.matches = match_prefix(who.substr(0, who.find('@')));
   } else {
     for (const IpPrefix& prefix : range_prefixes(who.substr(0, dash), who.substr(dash + 1)))

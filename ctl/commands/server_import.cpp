@@ -26,7 +26,8 @@ std::optional<ImportKind> kind_of(std::string_view text) {
 }
 
 /// The configuration comes last, so that it is usable once it is there.
-Status write_files(const ImportRequest& request, const ImportOutcome& outcome) {
+Status write_files(const ImportRequest& request, const ImportOutcome& outcome,
+                   const Output& output) {
   const std::filesystem::path to(request.to);
   std::vector<std::string> secrets;
   secrets.reserve(outcome.secrets.size());
@@ -39,7 +40,11 @@ Status write_files(const ImportRequest& request, const ImportOutcome& outcome) {
   for (const config::ZoneFileText& file : outcome.zone_files)
     files.add(file.name, file.text, kPublicMode);
   files.add(to.filename().string(), outcome.yaml, request.with_secrets ? kSecretMode : kPublicMode);
-  return files.create();
+  auto created = files.create();
+  if (files.taken_back() > 0)
+    output.err << fmt::format("{}: removed {} of an import that was killed\n", request.to,
+                              counted(files.taken_back(), "file"));
+  return created;
 }
 
 /// The loader's own verdict: what it refuses is a fault of the importer.
@@ -80,6 +85,14 @@ int refuse(const Error& error, const Output& output) {
 }  // namespace
 
 int import_foreign(const ImportRequest& request, Output output) {
+  std::error_code none;
+  if (request.to.ends_with('/') || std::filesystem::is_directory(request.to, none))
+    return refuse(
+        {Errc::kInvalid,
+         fmt::format("{} is a folder: --to names the new configuration, "
+                     "such as {}",
+                     request.to, (std::filesystem::path(request.to) / "imported.yaml").string())},
+        output);
   const auto outcome = config::import_configuration(
       request.file, {.kind = kind_of(request.kind), .with_secrets = request.with_secrets});
   if (!outcome) return refuse(outcome.error(), output);
@@ -91,7 +104,7 @@ int import_foreign(const ImportRequest& request, Output output) {
         {Errc::kInvalid, "zones of a listing or dump go beside the configuration: use --to"},
         output);
   if (!request.to.empty())
-    if (auto written = write_files(request, *outcome); !written)
+    if (auto written = write_files(request, *outcome, output); !written)
       return refuse(written.error(), output);
   if (output.json) {
     output.out << to_json(request, *outcome).dump(-1, ' ', false, json::error_handler_t::replace)

@@ -29,6 +29,13 @@ std::vector<std::string> find_included(const std::string& pattern) {
   return found;
 }
 
+/// Dumps of databases are often kept so. Their octets would only give strange faults of a syntax.
+bool is_compressed(std::string_view text) {
+  for (const std::string_view magic : {"\x1F\x8B", "BZh", "\3757zXZ", "\x28\xB5\x2F\xFD"})
+    if (text.starts_with(magic)) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<ImportText> ImportFiles::read(const std::string& path) {
@@ -44,8 +51,23 @@ Result<ImportText> ImportFiles::read(const std::string& path) {
 Result<ImportText> ImportFiles::text_of(std::string name, std::string text) {
   if (text.size() > kMaxBytes - bytes_)
     return fail(Errc::kFull, "{}: the files have more than {} bytes", name, kMaxBytes);
+  if (is_compressed(text)) return fail(Errc::kInvalid, "{}: is compressed: unpack it first", name);
   bytes_ += text.size();
+  if (first_.empty()) first_ = std::filesystem::path(name).parent_path().string();
   return ImportText{std::make_shared<const std::string>(std::move(name)), std::move(text)};
+}
+
+void ImportFiles::look_in(const std::string& from, std::string_view folder) {
+  folder_ = (std::filesystem::path(from).parent_path() / folder).string();
+}
+
+std::vector<std::string> ImportFiles::find(const SourceLine& at, std::string_view pattern) const {
+  const std::string own = std::filesystem::path(*at.file).parent_path().string();
+  for (const std::string& folder : {folder_.empty() ? own : folder_, own, first_})
+    if (auto found = find_included((std::filesystem::path(folder) / pattern).string());
+        !found.empty())
+      return found;
+  return {};
 }
 
 Status ImportFiles::include(const SourceLine& at, std::string_view pattern, ImportReport& report,
@@ -58,8 +80,7 @@ Status ImportFiles::include(const SourceLine& at, std::string_view pattern, Impo
   if (depth_ >= kMaxIncludes)
     return fail(Errc::kInvalid, "{}:{}: {}: more than {} files include each other", *at.file,
                 at.line, statement, kMaxIncludes);
-  const auto folder = std::filesystem::path(*at.file).parent_path();
-  const auto files = find_included((folder / std::filesystem::path(pattern)).string());
+  const auto files = find(at, pattern);
   const bool is_pattern = pattern.find_first_of("*?[") != std::string_view::npos;
   if (files.empty() && !is_pattern)
     report.add(at, statement, "there is no such file, so nothing in it is taken over");

@@ -20,8 +20,8 @@ struct ImportText {
 class ImportFiles {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  ///< of all files together
-  static constexpr int kMaxIncludes = 16;   ///< depth; more is a file that includes itself
-  static constexpr int kMaxNesting = 32;    ///< of braces; parsers recurse
+  static constexpr int kMaxIncludes = 16;  ///< depth; more is a file that includes itself
+  static constexpr int kMaxNesting = 32;   ///< of braces; parsers recurse
   static constexpr std::size_t kMaxStatements = 2'000'000;  ///< bounds the memory of parsed files
 
   /// `with_includes` false: no file is opened but by read(), for tests of parsers.
@@ -31,8 +31,11 @@ class ImportFiles {
   /// Takes a text from memory instead of a file; it counts as well.
   Result<ImportText> text_of(std::string name, std::string text);
 
-  /// Calls `visit` with each file that `pattern` (a name or a glob, or a folder) means, seen from
-  /// the including file. A file that cannot be read is reported; an error of `visit` ends it.
+  /// Later includes are looked for in `folder` first, which is seen from the file `from`.
+  void look_in(const std::string& from, std::string_view folder);
+  /// Calls `visit` with each file that `pattern` (a name or a glob, or a folder) means: seen from
+  /// the folder of look_in(), else from the including file, else from the first file. A file that
+  /// cannot be read is reported; an error of `visit` ends it.
   Status include(const SourceLine& at, std::string_view pattern, ImportReport& report,
                  const std::function<Status(const ImportText&)>& visit);
 
@@ -40,7 +43,11 @@ class ImportFiles {
   Status count_statement();
 
  private:
+  [[nodiscard]] std::vector<std::string> find(const SourceLine& at, std::string_view pattern) const;
+
   bool with_includes_;
+  std::string folder_;  ///< of look_in()
+  std::string first_;   ///< the first file's folder
   std::size_t bytes_ = 0;
   std::size_t statements_ = 0;
   int depth_ = 0;

@@ -114,6 +114,12 @@ std::string join_path(std::string_view folder, std::string_view file) {
   return fmt::format("{}{}{}", folder, folder.back() == '/' ? "" : "/", file);
 }
 
+void report_relative(ImportReport& report, const SourceLine& at, std::string_view file) {
+  if (!file.empty() && file.front() != '/')
+    report.add_once(at, fmt::format("file {}", file),
+                    "is relative to a folder that is not known: here to that of the result");
+}
+
 bool is_short_text(std::string_view text) noexcept {
   constexpr std::size_t kMaxText = 255;  // as config/readers.cpp
   return !text.empty() && text.size() <= kMaxText &&

@@ -105,6 +105,9 @@ void add_unique(std::vector<std::string>& list, std::string name);
 /// `file` below `folder`, unless it is absolute or the folder is unknown.
 [[nodiscard]] std::string join_path(std::string_view folder, std::string_view file);
 
+/// Reports the first file whose folder is not known.
+void report_relative(ImportReport& report, const SourceLine& at, std::string_view file);
+
 /// True for text that `server.identity` and `server.version` can have: visible ASCII and blanks.
 [[nodiscard]] bool is_short_text(std::string_view text) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace pando::config {
 
@@ -15,6 +16,18 @@ std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kLineBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kLineBlanks) - first + 1);
+}
+
+std::string_view trim_end(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(kLineBlanks) + 1);
+}
+
+/// PowerDNS begins a comment at the line's begin or behind a blank.
+std::string_view without_comment(std::string_view line) {
+  for (auto at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1))
+    if (at == 0 || kLineBlanks.find(line[at - 1]) != std::string_view::npos)
+      return line.substr(0, at);
+  return line;
 }
 
 bool is_key_char(char c) {
@@ -46,7 +59,11 @@ class SectionParser {
  public:
   SectionParser(const ImportText& input, LineSyntax syntax, ImportFiles& files,
                 ImportReport& report, std::vector<SettingSection>& out)
-      : name_(input.name), reader_(input.text), syntax_(syntax), files_(files), report_(report),
+      : name_(input.name),
+        reader_(input.text),
+        syntax_(syntax),
+        files_(files),
+        report_(report),
         out_(out) {}
 
   Status parse() {
@@ -77,7 +94,8 @@ class SectionParser {
         std::find_if_not(rest.begin(), rest.end(), is_key_char) - rest.begin());
     const bool is_setting = colon > 0 && colon < rest.size() && rest[colon] == ':';
     if (!is_setting) return read_continuation(rest, dash);
-    const std::string key(rest.substr(0, colon));
+    std::string key(rest.substr(0, colon));
+    if (syntax_ == LineSyntax::kNsd) key = lower_case(key);  // as NSD's own lexer
     if (sections > ImportFiles::kMaxNesting) return fail_here("too many sections in a line");
     rest = trim(rest.substr(colon + 1));
     if (auto counted = files_.count_statement(); !counted) return fail_here(counted.error().text);
@@ -138,8 +156,8 @@ class SectionParser {
         rest.remove_prefix(1);
         continue;
       }
-      const std::string_view ends = syntax_ == LineSyntax::kKnot && in_list_ ? " \t\r\f\v,]"
-                                                                             : kLineBlanks;
+      const std::string_view ends =
+          syntax_ == LineSyntax::kKnot && in_list_ ? " \t\r\f\v,]" : kLineBlanks;
       const auto end = std::min(rest.find_first_of(ends), rest.size());
       words.emplace_back(rest.substr(0, end));
       rest.remove_prefix(end);
@@ -197,9 +215,17 @@ Result<std::vector<SettingSection>> parse_sections(const ImportText& text, LineS
 Result<std::vector<LineSetting>> parse_assignments(const ImportText& text, ImportFiles& files) {
   std::vector<LineSetting> settings;
   LineReader reader(text.text);
-  std::string_view line;
-  while (reader.next(line)) {
-    line = trim(line.substr(0, line.find('#')));
+  std::string_view part;
+  std::string whole;
+  while (reader.next(part)) {
+    part = trim_end(part);
+    if (part.ends_with('\\')) {  // the line goes on in the next one
+      whole += part.substr(0, part.size() - 1);
+      continue;
+    }
+    whole += part;
+    const std::string joined = std::exchange(whole, {});
+    const std::string_view line = trim(without_comment(joined));
     if (line.empty()) continue;
     const auto equals = line.find('=');
     if (auto counted = files.count_statement(); !counted)

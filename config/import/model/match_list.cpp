@@ -52,8 +52,7 @@ std::optional<IpPrefix> common(const IpPrefix& a, const IpPrefix& b) {
 std::optional<MatchRule> both(const MatchRule& first, const MatchRule& second) {
   MatchRule result = second;
   result.unknown = first.unknown || second.unknown;
-  if (first.rule.key && second.rule.key && *first.rule.key != *second.rule.key)
-    return std::nullopt;
+  if (first.rule.key && second.rule.key && *first.rule.key != *second.rule.key) return std::nullopt;
   if (first.rule.key) result.rule.key = first.rule.key;
   if (!first.rule.address) return result;
   if (!second.rule.address) {
@@ -91,6 +90,18 @@ std::optional<IpPrefix> parse_match_prefix(std::string_view text) {
   }
   const AddressNumber hosts = length == kAddressBits ? 0 : host_mask(length);
   return IpPrefix{address_of(number_of(*address) & ~hosts), length};
+}
+
+std::optional<IpPrefix> masked_prefix(std::string_view address, std::string_view mask) {
+  const auto at = IpAddress::from_text(address);
+  const auto bits = IpAddress::from_text(mask);
+  if (!at || !bits || at->is_v4() != bits->is_v4()) return std::nullopt;
+  AddressNumber hosts = ~number_of(*bits);
+  if (bits->is_v4()) hosts &= host_mask(kMappedBits);
+  std::uint8_t length = kAddressBits;
+  for (AddressNumber rest = hosts; (rest & 1) != 0; rest >>= 1) --length;
+  if (hosts != 0 && hosts != host_mask(length)) return std::nullopt;
+  return IpPrefix{address_of(number_of(*at) & ~hosts), length};
 }
 
 std::vector<IpPrefix> range_prefixes(std::string_view first, std::string_view last) {

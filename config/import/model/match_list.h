@@ -30,6 +30,10 @@ inline constexpr std::size_t kMaxMatchRules = 4096;
 /// cleared, octets at the end of an IPv4 prefix may be missing ("10/8").
 [[nodiscard]] std::optional<IpPrefix> parse_match_prefix(std::string_view text);
 
+/// The prefix of an address and a mask such as 255.255.0.0; empty if the mask is of no prefix.
+[[nodiscard]] std::optional<IpPrefix> masked_prefix(std::string_view address,
+                                                    std::string_view mask);
+
 /// A prefix as an element of a list; empty if the text is none. `::/0` of other servers does not
 /// match IPv4, ours does.
 [[nodiscard]] MatchRules match_prefix(std::string_view text);

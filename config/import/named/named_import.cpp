@@ -13,17 +13,28 @@ namespace {
 constexpr std::uint16_t kDefaultPort = 53;
 
 /// Statements that zones use, wherever they stand.
-constexpr std::array<std::string_view, 15> kZoneKeywords{
-    "type",         "file",          "primaries",     "masters",           "allow-query",
-    "allow-notify", "allow-update",  "allow-transfer", "update-policy",    "also-notify",
-    "notify",       "directory",     "masterfile-format", "allow-update-forwarding",
-    "zone"};
+constexpr std::array<std::string_view, 15> kZoneKeywords{"type",
+                                                         "file",
+                                                         "primaries",
+                                                         "masters",
+                                                         "allow-query",
+                                                         "allow-notify",
+                                                         "allow-update",
+                                                         "allow-transfer",
+                                                         "update-policy",
+                                                         "also-notify",
+                                                         "notify",
+                                                         "directory",
+                                                         "masterfile-format",
+                                                         "allow-update-forwarding",
+                                                         "zone"};
 
 bool is_zone_keyword(std::string_view keyword) {
   return std::find(kZoneKeywords.begin(), kZoneKeywords.end(), keyword) != kZoneKeywords.end();
 }
 
 bool is_yes(std::string_view word) { return word == "yes" || word == "true" || word == "1"; }
+bool is_no(std::string_view word) { return word == "no" || word == "false" || word == "0"; }
 
 std::string zone_title(const NamedStatement& statement) {
   return fmt::format("zone {}", statement.word(1));
@@ -38,7 +49,7 @@ bool is_nobody(const NamedStatement& statement) {
 
 /// Takes a text of the server; false if it is not usable.
 bool take_text(std::string_view value, std::string& out) {
-  const bool absent = value == "none" || value.empty();
+  const bool absent = lower_case(value) == "none" || value.empty();
   if (!absent && is_short_text(value)) out = value;
   return absent || is_short_text(value);
 }
@@ -83,7 +94,7 @@ void NamedImport::take_top(const NamedBlock& block) {
   for (const NamedStatement& statement : block) {
     const std::string_view keyword = statement.word(0);
     const bool later = std::find(kLater.begin(), kLater.end(), keyword) != kLater.end();
-    if (later && statement.blocks.size() != 1 && statement.word(2) != "in-view")
+    if (later && statement.blocks.size() != 1 && statement.lower(2) != "in-view")
       report_.add(statement.at, fmt::format("{} {}", keyword, statement.word(1)),
                   "has not one block; is a semicolon missing?");
     if (!later && !lists_.take(statement))
@@ -103,20 +114,21 @@ void NamedImport::find_response_policies(const NamedBlock& block) {
   const NamedStatement* policies = find_statement(&block, "response-policy");
   if (policies == nullptr || policies->block() == nullptr) return;
   for (const NamedStatement& policy : *policies->block())
-    policy_zones_.insert(lower_case(policy.word(policy.word(0) == "zone" ? 1 : 0)));
+    policy_zones_.insert(policy.lower(policy.word(0) == "zone" ? 1 : 0));
 }
 
 void NamedImport::take_server_setting(const NamedStatement& statement) {
   const std::string_view keyword = statement.word(0);
-  const std::string_view value = statement.word(1);
+  const std::string value = statement.lower(1);
   Server& server = out_.server;
   if (is_zone_keyword(keyword)) return;
   if (keyword == "listen-on") return take_listen(statement, false);
   if (keyword == "listen-on-v6") return take_listen(statement, true);
   if (keyword == "rate-limit") return take_rate_limit(statement);
   if (keyword == "version" || (keyword == "server-id" && value != "hostname"))
-    if (take_text(value, keyword == "version" ? server.version : server.identity)) return;
-  if (keyword == "minimal-responses" && (is_yes(value) || value == "no")) {
+    if (take_text(statement.word(1), keyword == "version" ? server.version : server.identity))
+      return;
+  if (keyword == "minimal-responses" && (is_yes(value) || is_no(value))) {
     server.minimal_responses = is_yes(value);
     return;
   }
@@ -125,7 +137,7 @@ void NamedImport::take_server_setting(const NamedStatement& statement) {
       server.udp_payload = static_cast<std::uint16_t>(*size);
       return;
     }
-  if ((keyword == "recursion" || keyword == "querylog") && value == "no") return;
+  if ((keyword == "recursion" || keyword == "querylog") && is_no(value)) return;
   report_.add(statement.at, keyword, named_reason(keyword));
 }
 
@@ -135,7 +147,7 @@ void NamedImport::take_listen(const NamedStatement& statement, bool ipv6) {
   std::uint16_t port = kDefaultPort;
   for (std::size_t i = 1; i < statement.words.size(); i += 2) {
     const auto number = parse_number(statement.word(i + 1), 1, 65535);
-    if (statement.word(i) == "port" && number)
+    if (statement.lower(i) == "port" && number)
       port = static_cast<std::uint16_t>(*number);
     else
       return report_.add(statement.at, statement.word(0), "is plain DNS with a port alone");
@@ -189,9 +201,9 @@ void NamedImport::take_views(const NamedBlock& top, const NamedBlock* options) {
     }
     for (const NamedStatement& zone : *statement.block())
       if (zone.word(0) == "zone")
-        report_.add(zone.at, zone_title(zone),
-                    fmt::format("is in view {}, one of {}; views are not there", statement.word(1),
-                                views));
+        report_.add(
+            zone.at, zone_title(zone),
+            fmt::format("is in view {}, one of {}; views are not there", statement.word(1), views));
   }
 }
 
@@ -210,15 +222,15 @@ void NamedImport::take_view(const NamedStatement& view, const NamedBlock* option
 }
 
 std::string NamedImport::refusal_of(const NamedStatement& statement) const {
-  const std::string zone_class = lower_case(statement.word(2));
+  const std::string zone_class = statement.lower(2);
   if (zone_class == "ch" || zone_class == "chaos" || zone_class == "hs" || zone_class == "hesiod")
     return "is not of class IN";
-  if (statement.word(2) == "in-view" || find_statement(statement.block(), "in-view") != nullptr)
+  if (zone_class == "in-view" || find_statement(statement.block(), "in-view") != nullptr)
     return "is in another view; views are not there";
-  if (policy_zones_.contains(lower_case(statement.word(1))))
+  if (policy_zones_.contains(statement.lower(1)))
     return "is a response policy, which a resolver needs";
   const NamedStatement* type = find_statement(statement.block(), "type");
-  const std::string_view word = type == nullptr ? "" : type->word(1);
+  const std::string word = type == nullptr ? "" : type->lower(1);
   if (word == "primary" || word == "master" || word == "secondary" || word == "slave") return {};
   if (word.empty()) return "has no type";
   return fmt::format("zones of type {} are not served", word);
@@ -239,7 +251,7 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
                                   dns::Name name) {
   ImportedZone zone;
   zone.name = std::move(name);
-  const std::string_view type = find_statement(scope.zone, "type")->word(1);
+  const std::string type = find_statement(scope.zone, "type")->lower(1);
   const NamedStatement* file = find_statement(scope.zone, "file");
   const NamedStatement* format = scope.find("masterfile-format");
   if (type == "secondary" || type == "slave") {
@@ -252,9 +264,8 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
   } else if (file != nullptr) {
     const NamedStatement* folder = scope.find("directory");
     zone.file = join_path(folder == nullptr ? "" : folder->word(1), file->word(1));
-    if (folder == nullptr && !file->word(1).starts_with('/'))
-      report_.add_once(file->at, "file", "is relative, but 'directory' is not there");
-    if (format != nullptr && format->word(1) != "text")
+    report_relative(report_, file->at, zone.file);
+    if (format != nullptr && format->lower(1) != "text")
       report_.add(statement.at, zone_title(statement),
                   "convert its file: named-compilezone -f raw -F text");
   }
@@ -289,10 +300,9 @@ void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
 void NamedImport::take_notify(const NamedStatement& statement, const Scope& scope,
                               ZoneOptions& zone) {
   const NamedStatement* notify = scope.find("notify");
-  const std::string_view mode = notify == nullptr ? "yes" : notify->word(1);
-  const bool never = mode == "no" || mode == "false" || mode == "0";
+  const std::string mode = notify == nullptr ? "yes" : notify->lower(1);
   const bool primaries_only = mode == "primary-only" || mode == "master-only";
-  if (never || (primaries_only && zone.is_secondary())) return;
+  if (is_no(mode) || (primaries_only && zone.is_secondary())) return;
   if (const NamedStatement* also = scope.find("also-notify"))
     zone.notify = lists_.remotes_of(*also);
   if (mode != "explicit" && !zone.is_secondary())

@@ -16,7 +16,7 @@ constexpr std::uint16_t kDnsPort = 53;
 std::string_view option_word(const NamedStatement& statement, std::string_view keyword,
                              std::string_view otherwise) {
   for (std::size_t i = 1; i + 1 < statement.words.size(); ++i)
-    if (statement.words[i] == keyword) return statement.words[i + 1];
+    if (statement.lower(i) == keyword) return statement.words[i + 1];
   return otherwise;
 }
 
@@ -41,11 +41,11 @@ bool NamedLists::take(const NamedStatement& statement) {
   if (statement.blocks.size() != 1) {
     report_.add(statement.at, keyword, "has not one block; is a semicolon missing?");
   } else if (keyword == "acl") {
-    acls_.insert_or_assign(std::string(statement.word(1)), *statement.block());
+    acls_.insert_or_assign(statement.lower(1), *statement.block());
   } else if (keyword == "server") {
     take_server(statement);
   } else if (is_list) {
-    remote_lists_.insert_or_assign(std::string(statement.word(1)), statement);
+    remote_lists_.insert_or_assign(statement.lower(1), statement);
   } else {
     const NamedStatement* algorithm = find_statement(statement.block(), "algorithm");
     const NamedStatement* secret = find_statement(statement.block(), "secret");
@@ -62,9 +62,9 @@ void NamedLists::take_server(const NamedStatement& statement) {
       report_.add(member.at, fmt::format("server {}: {}", statement.word(1), member.word(0)),
                   "is not a setting of a remote here");
     } else if (block != nullptr && !block->empty()) {
-      server_keys_.insert_or_assign(std::string(statement.word(1)), block->front().word(0));
+      server_keys_.insert_or_assign(statement.lower(1), block->front().word(0));
     } else {
-      server_keys_.insert_or_assign(std::string(statement.word(1)), member.word(1));
+      server_keys_.insert_or_assign(statement.lower(1), member.word(1));
     }
   }
 }
@@ -196,7 +196,7 @@ bool read_rule_names(const std::vector<std::string>& patterns, std::vector<dns::
 
 /// Whether a rule of this kind has a name, which those about the signer may have without use.
 bool has_rule_name(const NamedStatement& statement) {
-  const std::string_view kind = statement.word(2);
+  const std::string kind = statement.lower(2);
   if (kind == "zonesub") return false;
   if (!kind.starts_with("self")) return true;
   return statement.words.size() > 3 && !dns::rrtype_from_text(statement.words[3]) &&
@@ -225,7 +225,7 @@ bool read_rule_types(const NamedStatement& statement, std::size_t first,
 bool NamedLists::grant(const NamedStatement& statement, zone::Acl& acl) {
   const std::string_view verb = statement.word(0);
   const std::string_view identity = statement.word(1);
-  const std::string_view kind = statement.word(2);
+  const std::string kind = statement.lower(2);
   const auto patterns = owner_patterns(kind, statement.word(3));
   if ((verb != "grant" && verb != "deny") || !patterns) return false;
   zone::AclRule rule;
@@ -260,8 +260,8 @@ zone::Acl NamedLists::policy_of(const NamedStatement& statement) {
   }
   for (const NamedStatement& rule : *block) {
     if (grant(rule, acl)) continue;
-    report_.add(rule.at, fmt::format("update-policy {} {} {}", rule.word(0), rule.word(1),
-                                     rule.word(2)),
+    report_.add(rule.at,
+                fmt::format("update-policy {} {} {}", rule.word(0), rule.word(1), rule.word(2)),
                 "has no counterpart in allow-update");
     if (rule.word(0) == "deny") break;  // later grants could allow what this rule denies
   }

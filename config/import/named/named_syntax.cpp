@@ -44,10 +44,11 @@ class NamedParser {
     return {};
   }
 
+  /// BIND drops the backslash before a quote alone: names of zones have some of their own.
   Status quoted() {
     const int first = line_;
     for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      if (text_[at_] == '\\' && at_ + 1 < text_.size() && text_[++at_] != '"') word_ += '\\';
       line_ += text_[at_] == '\n';
       word_ += text_[at_];
     }
@@ -98,7 +99,8 @@ class NamedParser {
     NamedStatement statement{{name_, line_}, {}, {}};
     while (token_ == Token::kWord || token_ == Token::kOpen) {
       if (token_ == Token::kWord) {
-        statement.words.push_back(std::move(word_));
+        const bool is_first = statement.words.empty() || statement.words.back() == "!";
+        statement.words.push_back(is_first ? lower_case(word_) : word_);
       } else {
         const int first = line_;
         if (auto parsed = parse_block(statement.blocks.emplace_back(), depth + 1); !parsed)
@@ -110,15 +112,17 @@ class NamedParser {
     }
     if (token_ == Token::kEnd)
       return fail_at(statement.at.line, "a statement that begins here has no semicolon");
+    // named goes there as soon as it has read this, so it is where files are looked for that are
+    // included from now on.
+    if (statement.word(0) == "directory" && depth == 1) files_.look_in(*name_, statement.word(1));
     if (statement.word(0) != "include" || statement.words.size() != 2) {
       out.push_back(std::move(statement));
       return {};
     }
     const Token last = token_;
-    auto included = files_.include(statement.at, statement.words[1], report_,
-                                   [&](const ImportText& text) {
-                                     return NamedParser(text, files_, report_).parse_file(out);
-                                   });
+    auto included = files_.include(
+        statement.at, statement.words[1], report_,
+        [&](const ImportText& text) { return NamedParser(text, files_, report_).parse_file(out); });
     token_ = last;
     return included;
   }
@@ -139,6 +143,8 @@ class NamedParser {
 std::string_view NamedStatement::word(std::size_t index) const noexcept {
   return index < words.size() ? std::string_view(words[index]) : std::string_view();
 }
+
+std::string NamedStatement::lower(std::size_t index) const { return lower_case(word(index)); }
 
 const NamedBlock* NamedStatement::block() const noexcept {
   return blocks.empty() ? nullptr : &blocks.front();

@@ -13,6 +13,8 @@ struct NamedStatement;
 using NamedBlock = std::vector<NamedStatement>;
 
 /// `zone "example.com" { type primary; };` has two words and one block. A `!` is a word of its own.
+/// Case counts nowhere but in files and names of the DNS. The first word, and the one behind `!`,
+/// are in lower case.
 struct NamedStatement {
   SourceLine at;
   std::vector<std::string> words;  ///< before, between and behind the blocks
@@ -20,6 +22,8 @@ struct NamedStatement {
 
   /// The word at `index`, or an empty one.
   [[nodiscard]] std::string_view word(std::size_t index) const noexcept;
+  /// The word in lower case, for those that are no files.
+  [[nodiscard]] std::string lower(std::size_t index) const;
   /// The first block; null without one.
   [[nodiscard]] const NamedBlock* block() const noexcept;
 };

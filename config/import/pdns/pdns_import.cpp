@@ -56,8 +56,10 @@ Status PdnsImport::read(const ImportText& text, int depth) {
   if (depth > 0 || folder == nullptr || folder->value().empty()) return {};
   // PowerDNS reads these files behind the main one, wherever the setting stands.
   const LineSetting include = *folder;
-  return files_.include(include.at, include.value(), report_,
-                        [&](const ImportText& more) { return read(more, depth + 1); });
+  return files_.include(include.at, include.value(), report_, [&](const ImportText& more) {
+    // PowerDNS passes over other files, such as copies of an editor.
+    return more.name->ends_with(".conf") ? read(more, depth + 1) : Status();
+  });
 }
 
 /// A later setting replaces an earlier one; `+=` adds to it.

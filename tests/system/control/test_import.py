@@ -129,6 +129,14 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path):
     assert (tmp_path / "pando.yaml").read_text() == "precious"
 
 
+def test_a_folder_is_no_name_of_a_result(tmp_path):
+    (tmp_path / "nsd.conf").write_text(CONFIGURATIONS["nsd.conf"])
+    for to in (tmp_path, f"{tmp_path}/", f"{tmp_path}/missing/"):
+        made = pandoctl("import", tmp_path / "nsd.conf", "--to", to)
+        assert made.returncode == 1 and f"is a folder: --to names the new configuration, such as {tmp_path}/" in made.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["nsd.conf"]
+
+
 def test_a_fault_is_one_line_with_its_place(tmp_path):
     (tmp_path / "named.conf").write_text("options {\n")
     made = pandoctl("import", tmp_path / "named.conf")

@@ -9,6 +9,36 @@ namespace nsd_import_test {
 
 Imported from_nsd(std::string_view text) { return imported(ImportKind::kNsd, text); }
 
+TEST(NsdImport, CaseOfKeysDoesNotCount) {
+  const auto result =
+      from_nsd("SERVER:\n Zonesdir: \"/Z\"\nZone: Name: a\n ZoneFile: \"%s.Zone\"\n");
+  EXPECT_EQ(result.file("a"), "/Z/a.Zone");
+}
+
+TEST(NsdImport, MasksArePrefixes) {
+  const auto result = from_nsd(R"(
+zone:
+  name: a
+  zonefile: /a
+  provide-xfr: 192.0.2.77&255.255.255.0 NOKEY
+  provide-xfr: 198.51.100.1&255.255.255.255@53 NOKEY
+  provide-xfr: 2001:db8::&ffff:ffff:: NOKEY
+  provide-xfr: 10.1.2.3&255.0.255.0 NOKEY
+  provide-xfr: 10.1.2.3&ffff:: NOKEY
+  allow-notify: 192.0.2.1&0.0.0.0 NOKEY
+)");
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer),
+              ElementsAre("allow 192.0.2.0/24", "allow 198.51.100.1", "allow 2001:db8::/32"));
+  EXPECT_THAT(rule_words(result.options("a").allow_notify), ElementsAre("allow 0.0.0.0/0"));
+  EXPECT_THAT(result.report(), HasSubstr("provide-xfr 10.1.2.3&255.0.255.0 NOKEY"));
+  EXPECT_THAT(result.report(), HasSubstr("provide-xfr 10.1.2.3&ffff:: NOKEY"));
+}
+
+TEST(NsdImport, TellsOfAFileWithoutAKnownFolder) {
+  const auto result = from_nsd("server:\n zonesdir: \"\"\nzone:\n name: a\n zonefile: x\n");
+  EXPECT_THAT(result.report(), HasSubstr("file x: is relative to a folder that is not known"));
+}
+
 TEST(NsdImport, TakesZonesWithPatterns) {
   const auto result = from_nsd(R"(
 server:
@@ -37,8 +67,8 @@ zone:
   allow-notify: 192.0.2.9 k
   zonefile: b
 )");
-  EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1@5300"),
-                                                         *Endpoint::from_text("::1")));
+  EXPECT_THAT(result.settings.server.listen,
+              ElementsAre(*Endpoint::from_text("192.0.2.1@5300"), *Endpoint::from_text("::1")));
   EXPECT_EQ(result.file("example.com"), "/zones/e/com/example.com.zone");
   EXPECT_THAT(rule_words(result.options("example.com").allow_transfer),
               ElementsAre("allow 192.0.2.0/24 k."));
@@ -58,9 +88,9 @@ zone:
   provide-xfr: 0.0.0.0/0 NOKEY
   provide-xfr: 192.0.2.3 BLOCKED
 )");
-  EXPECT_THAT(rule_words(result.options("a").allow_transfer),
-              ElementsAre("deny 192.0.2.3", "allow 192.0.2.4/31", "allow 192.0.2.0/30",
-                          "allow 0.0.0.0/0"));
+  EXPECT_THAT(
+      rule_words(result.options("a").allow_transfer),
+      ElementsAre("deny 192.0.2.3", "allow 192.0.2.4/31", "allow 192.0.2.0/30", "allow 0.0.0.0/0"));
 }
 
 TEST(NsdImport, ARuleThatCannotBeReadAllowsNobody) {
@@ -92,11 +122,13 @@ TEST(NsdImport, FaultsOfTheSyntaxHaveFileAndLine) {
   EXPECT_EQ(import_error(ImportKind::kNsd, "name: x\n"), "/x.conf:1: 'name' stands in no section");
   EXPECT_EQ(import_error(ImportKind::kNsd, "zone:\n name: \"x\n"),
             "/x.conf:2: a quoted text without an end");
-  EXPECT_EQ(import_error(ImportKind::kNsd, "zone:zone:" + [] {
-              std::string many;
-              for (int i = 0; i < 1000; ++i) many += "zone:";
-              return many;
-            }()),
+  EXPECT_EQ(import_error(
+                ImportKind::kNsd, "zone:zone:" +
+                                      [] {
+                                        std::string many;
+                                        for (int i = 0; i < 1000; ++i) many += "zone:";
+                                        return many;
+                                      }()),
             "/x.conf:1: too many sections in a line");
 }
 

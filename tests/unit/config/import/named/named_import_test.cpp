@@ -1,4 +1,5 @@
 #include "tests/unit/config/import/import_fixture.h"
+#include "tests/unit/config/load_fixture.h"
 
 namespace pando::config {
 
@@ -29,6 +30,69 @@ zone "example.org" { type primary; file "/zones/org"; }; // rest)");
   EXPECT_EQ(result.file("example.org"), "/zones/org");
   EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1@5300")));
   EXPECT_EQ(result.settings.server.identity, "ns1");
+}
+
+TEST(NamedImport, CaseCountsInFilesAlone) {
+  const auto result = from_bind(R"(
+Options { Directory "/Zones"; Listen-On Port 54 { LocalHost; }; Recursion NO; Version NONE;
+  Allow-Query { ANY; }; };
+KEY K { Algorithm HMAC-SHA256; Secret "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI="; };
+ACL Trusted { 192.0.2.0/24; !2001:DB8::1; Key k; };
+Primaries Mains { 192.0.2.1 KEY k; 2001:DB8::7 Port 55; };
+Server 2001:DB8::8 { Keys k; };
+ZONE a IN { Type MASTER; File "A.zone"; Allow-Transfer { trusted; }; Notify NO;
+  Update-Policy { Grant k ZoneSub any; }; };
+Zone b { type Slave; Masters { MAINS; 2001:db8::8; }; };
+Zone c CHAOS { type primary; file "c"; };)");
+  EXPECT_EQ(result.file("a"), "/Zones/A.zone");
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer),
+              ElementsAre("allow 192.0.2.0/24", "deny 2001:db8::1", "allow K."));
+  EXPECT_THAT(rule_words(result.options("a").allow_update), ElementsAre("allow K."));
+  EXPECT_THAT(result.options("b").primaries,
+              ElementsAre("192.0.2.1 K.", "2001:db8::7@55", "2001:db8::8 K."));
+  EXPECT_EQ(result.settings.server.listen.front(), *Endpoint::from_text("127.0.0.1@54"));
+  EXPECT_THAT(result.report(), HasSubstr("zone c: is not of class IN"));
+  EXPECT_THAT(result.report(), Not(HasSubstr("has no counterpart")));
+}
+
+TEST(NamedImport, KeepsBackslashesButThoseBeforeQuotes) {
+  const auto result = from_bind(R"(
+zone "a\.b.example" { type primary; file "/x\y\"z\\"; };)");
+  EXPECT_EQ(result.file("a\\.b.example"), "/x\\y\"z\\\\");
+}
+
+TEST(NamedImport, FindsIncludedFilesBelowTheDirectoryThatIsReadBefore) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write(
+      "etc/named.conf", fmt::format("include \"first.conf\";\n"
+                                    "options {{ directory \"{}/var\"; }};\n"
+                                    "include \"second.conf\"; include \"more/a*.conf\";\n",
+                                    folder.path()));
+  const auto zone = [](std::string_view name) {
+    return fmt::format("zone {0} {{ type primary; file \"{0}\"; }};\n", name);
+  };
+  folder.write("etc/first.conf", zone("first"));
+  folder.write("etc/second.conf", zone("wrong"));
+  folder.write("etc/last.conf", zone("last"));
+  folder.write("var/second.conf", zone("second"));
+  folder.write("var/more/a.conf", "include \"third.conf\";\n");
+  folder.write("var/more/third.conf", zone("beside"));
+  folder.write("var/third.conf", zone("third") + "include \"last.conf\";\n");
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const Imported result = load_imported(std::move(*outcome));
+  for (const std::string_view name : {"first", "second", "third", "last"})
+    EXPECT_EQ(result.file(name), fmt::format("{}/var/{}", folder.path(), name));
+  EXPECT_EQ(result.settings.zones.size(), 4U) << result.outcome.yaml;
+}
+
+TEST(NamedImport, TellsOfAFileWithoutAKnownFolder) {
+  EXPECT_THAT(from_bind("zone a { type primary; file \"x\"; };").report(),
+              HasSubstr("file x: is relative to a folder that is not known"));
+  EXPECT_THAT(from_bind("options { directory \"y\"; };\n"
+                        "zone a { type primary; file \"x\"; };")
+                  .report(),
+              HasSubstr("file y/x: is relative to a folder that is not known"));
 }
 
 TEST(NamedImport, TakesASecondaryZoneWithKeyAndList) {
@@ -96,9 +160,9 @@ TEST(NamedImport, AnAddressAndAKeyTogetherAreOneRule) {
 }
 
 TEST(NamedImport, ADenyInANamedListOnlyEndsThatList) {
-  EXPECT_THAT(rule_words(transfer_of("l; 192.0.2.1;", "acl l { !192.0.2.1; 192.0.2.0/24; };")),
-              ElementsAre("allow 192.0.2.1", "deny 192.0.2.1", "allow 192.0.2.0/24",
-                          "allow 192.0.2.1"));
+  EXPECT_THAT(
+      rule_words(transfer_of("l; 192.0.2.1;", "acl l { !192.0.2.1; 192.0.2.0/24; };")),
+      ElementsAre("allow 192.0.2.1", "deny 192.0.2.1", "allow 192.0.2.0/24", "allow 192.0.2.1"));
 }
 
 TEST(NamedImport, AnUnknownElementNeverOpensAccess) {
@@ -133,9 +197,9 @@ zone a { type primary; file "a"; update-policy {
 }
 
 TEST(NamedImport, APolicyWithoutTypesLeavesTheApexTypesOut) {
-  const auto result = from_bind(
-      std::string(kKey) +
-      "zone a { type primary; file \"a\"; update-policy { grant k zonesub; }; };");
+  const auto result =
+      from_bind(std::string(kKey) +
+                "zone a { type primary; file \"a\"; update-policy { grant k zonesub; }; };");
   EXPECT_THAT(rule_words(result.options("a").allow_update),
               ElementsAre("deny k. NS SOA RRSIG NSEC NSEC3", "allow k."));
 }

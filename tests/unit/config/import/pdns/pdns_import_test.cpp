@@ -34,6 +34,31 @@ TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   EXPECT_THAT(result.report(), HasSubstr("api-key: pando-http has an API of its own"));
 }
 
+TEST(PdnsImport, ReadsOnlyFilesOfTheIncludedFolderThatEndInConf) {
+  const TemporaryFolder folder;
+  folder.write("pdns.d/README", "not a setting: at all\n");
+  folder.write("pdns.d/old.conf~", "server-id=old\n");
+  folder.write("pdns.d/new.conf", "server-id=new\n");
+  const std::string path =
+      folder.write("pdns.conf", fmt::format("include-dir={}/pdns.d\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(load_imported(std::move(*outcome)).settings.server.identity, "new");
+}
+
+TEST(PdnsImport, LinesGoOnBehindABackslashAndCommentsBeginBehindABlank) {
+  const auto result = imported(ImportKind::kPdns,
+                               "local-address=192.0.2.1,\\\n   192.0.2.2, \\ \n192.0.2.3\n"
+                               "server-id=a#b # c\n  # version-string=no\nversion-string=v#\n"
+                               "bad-one=1\n");
+  EXPECT_THAT(result.settings.server.listen,
+              ElementsAre(*Endpoint::from_text("192.0.2.1"), *Endpoint::from_text("192.0.2.2"),
+                          *Endpoint::from_text("192.0.2.3")));
+  EXPECT_EQ(result.settings.server.identity, "a#b");
+  EXPECT_EQ(result.settings.server.version, "v#");
+  EXPECT_THAT(result.report(), HasSubstr("x.conf:7: bad-one"));
+}
+
 TEST(PdnsImport, TellsHowZonesLeaveADatabase) {
   const auto result = imported(ImportKind::kPdns, "launch=gmysql\ngmysql-host=db\n");
   EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:1: launch=gmysql: its zones are in a "
@@ -66,6 +91,12 @@ TEST(Import, FollowsIncludesAndReportsMissingOnes) {
   ASSERT_EQ(outcome->omissions.size(), 3U);  // and what is unlike BIND without being written
   EXPECT_EQ(outcome->omissions[0].statement, "include missing");
   EXPECT_EQ(outcome->omissions[0].line, 2);
+}
+
+TEST(Import, NamesACompressedFile) {
+  for (const std::string_view magic : {"\x1F\x8B\x08", "BZh9", "\3757zXZ", "\x28\xB5\x2F\xFD"})
+    for (const ImportKind kind : {ImportKind::kPdnsDump, ImportKind::kBind})
+      EXPECT_EQ(import_error(kind, magic), "/x.conf: is compressed: unpack it first");
 }
 
 TEST(Import, RefusesAFileThatIncludesItself) {
