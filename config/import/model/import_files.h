@@ -32,15 +32,21 @@ class ImportFiles {
   Result<ImportText> text_of(std::string name, std::string text);
 
   /// Calls `visit` with each file that `pattern` (a name or a glob, or a folder) means, seen from
-  /// the including file. A file that cannot be read is reported; an error of `visit` ends it.
+  /// the including file. A folder means its files that end with `suffix`. A file that cannot be
+  /// read is reported; an error of `visit` ends it.
   Status include(const SourceLine& at, std::string_view pattern, ImportReport& report,
-                 const std::function<Status(const ImportText&)>& visit);
+                 const std::function<Status(const ImportText&)>& visit,
+                 std::string_view suffix = {});
+
+  /// A folder in which included files are looked for that are not beside the including one.
+  void search_in(std::string_view folder) { folder_ = folder; }
 
   /// Counts a statement; an error at kMaxStatements.
   Status count_statement();
 
  private:
   bool with_includes_;
+  std::string folder_;
   std::size_t bytes_ = 0;
   std::size_t statements_ = 0;
   int depth_ = 0;

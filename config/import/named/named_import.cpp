@@ -23,6 +23,15 @@ bool is_zone_keyword(std::string_view keyword) {
   return std::find(kZoneKeywords.begin(), kZoneKeywords.end(), keyword) != kZoneKeywords.end();
 }
 
+std::string first_word(const NamedStatement* statement) {
+  return statement == nullptr ? std::string() : lower_case(statement->word(1));
+}
+
+/// A blank in a zone's name: the text of its quotation marks goes on too far.
+bool has_blank(std::string_view name) {
+  return name.find_first_of(" \t\r\n") != std::string_view::npos;
+}
+
 bool is_yes(std::string_view word) { return word == "yes" || word == "true" || word == "1"; }
 
 std::string zone_title(const NamedStatement& statement) {
@@ -209,6 +218,13 @@ void NamedImport::take_view(const NamedStatement& view, const NamedBlock* option
   }
 }
 
+std::string NamedImport::type_of(const NamedStatement& statement) const {
+  const std::string type = first_word(find_statement(statement.block(), "type"));
+  const bool plain = reader_ == NamedReader::kPdns && (type.empty() || type == "native");
+  if (plain || type == "master") return "primary";
+  return type == "slave" ? "secondary" : type;
+}
+
 std::string NamedImport::refusal_of(const NamedStatement& statement) const {
   const std::string zone_class = lower_case(statement.word(2));
   if (zone_class == "ch" || zone_class == "chaos" || zone_class == "hs" || zone_class == "hesiod")
@@ -217,11 +233,12 @@ std::string NamedImport::refusal_of(const NamedStatement& statement) const {
     return "is in another view; views are not there";
   if (policy_zones_.contains(lower_case(statement.word(1))))
     return "is a response policy, which a resolver needs";
-  const NamedStatement* type = find_statement(statement.block(), "type");
-  const std::string_view word = type == nullptr ? "" : type->word(1);
-  if (word == "primary" || word == "master" || word == "secondary" || word == "slave") return {};
-  if (word.empty()) return "has no type";
-  return fmt::format("zones of type {} are not served", word);
+  if (has_blank(statement.word(1))) return "has a blank in its name; is a quotation mark missing?";
+  if (statement.block() == nullptr) return "has no block";
+  const std::string type = type_of(statement);
+  if (type == "primary" || type == "secondary") return {};
+  if (type.empty()) return "has no type";
+  return fmt::format("zones of type {} are not served", type);
 }
 
 void NamedImport::take_zone(const NamedStatement& statement, const NamedBlock* view,
@@ -239,10 +256,9 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
                                   dns::Name name) {
   ImportedZone zone;
   zone.name = std::move(name);
-  const std::string_view type = find_statement(scope.zone, "type")->word(1);
   const NamedStatement* file = find_statement(scope.zone, "file");
   const NamedStatement* format = scope.find("masterfile-format");
-  if (type == "secondary" || type == "slave") {
+  if (type_of(statement) == "secondary") {
     for (const std::string_view word : {"primaries", "masters"})
       if (const NamedStatement* list = find_statement(scope.zone, word))
         zone.options.primaries = lists_.remotes_of(*list);
@@ -254,7 +270,7 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
     zone.file = join_path(folder == nullptr ? "" : folder->word(1), file->word(1));
     if (folder == nullptr && !file->word(1).starts_with('/'))
       report_.add_once(file->at, "file", "is relative, but 'directory' is not there");
-    if (format != nullptr && format->word(1) != "text")
+    if (format != nullptr && first_word(format) != "text")
       report_.add(statement.at, zone_title(statement),
                   "convert its file: named-compilezone -f raw -F text");
   }
@@ -267,7 +283,7 @@ void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
   if (const auto* query = scope.find("allow-query")) zone.allow_query = lists_.acl_of(*query);
   if (const auto* transfer = scope.find("allow-transfer"))
     zone.allow_transfer = lists_.acl_of(*transfer);
-  else
+  else if (reader_ == NamedReader::kBind)
     report_.add_once(scope.zone->front().at, "allow-transfer",
                      "is absent: BIND before 9.20 allows transfers to everybody, here nobody");
   if (const auto* notified = scope.find("allow-notify"))
@@ -289,7 +305,7 @@ void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
 void NamedImport::take_notify(const NamedStatement& statement, const Scope& scope,
                               ZoneOptions& zone) {
   const NamedStatement* notify = scope.find("notify");
-  const std::string_view mode = notify == nullptr ? "yes" : notify->word(1);
+  const std::string mode = notify == nullptr ? "yes" : first_word(notify);
   const bool never = mode == "no" || mode == "false" || mode == "0";
   const bool primaries_only = mode == "primary-only" || mode == "master-only";
   if (never || (primaries_only && zone.is_secondary())) return;

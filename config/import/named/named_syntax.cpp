@@ -110,7 +110,12 @@ class NamedParser {
     }
     if (token_ == Token::kEnd)
       return fail_at(statement.at.line, "a statement that begins here has no semicolon");
+    // BIND compares keywords without regard to case, and so it does names of lists.
+    if (!statement.words.empty()) statement.words.front() = lower_case(statement.words.front());
     if (statement.word(0) != "include" || statement.words.size() != 2) {
+      if (statement.word(0) == "options")
+        if (const NamedStatement* folder = find_statement(statement.block(), "directory"))
+          files_.search_in(folder->word(1));
       out.push_back(std::move(statement));
       return {};
     }

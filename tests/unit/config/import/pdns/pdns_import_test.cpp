@@ -5,6 +5,7 @@ namespace pando::config {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   const TemporaryFolder folder;
@@ -34,10 +35,46 @@ TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   EXPECT_THAT(result.report(), HasSubstr("api-key: pando-http has an API of its own"));
 }
 
+TEST(PdnsImport, NativeZonesAndThoseWithoutATypeArePrimary) {
+  const TemporaryFolder folder;
+  folder.write("named.conf",
+               "zone a { type native; file \"/a\"; };\nzone b { file \"/b\"; };\n"
+               "zone c { type forward; file \"/c\"; };\n");
+  const std::string path =
+      folder.write("pdns.conf", fmt::format("bind-config={}/named.conf\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const Imported result = load_imported(std::move(*outcome));
+  EXPECT_EQ(result.file("a"), "/a");
+  EXPECT_EQ(result.file("b"), "/b");
+  EXPECT_THAT(result.report(), HasSubstr("zone c: zones of type forward are not served"));
+  EXPECT_THAT(result.report(), Not(HasSubstr("allow-transfer")));
+}
+
+TEST(PdnsImport, AFolderThatIsIncludedMeansItsFilesOfConfiguration) {
+  const TemporaryFolder folder;
+  folder.write("conf.d/a.conf", "server-id=a\n");
+  folder.write("conf.d/B.conf", "server-id=b\n");
+  folder.write("conf.d/c.conf.bak", "is no setting\n");
+  folder.write("conf.d/.d.conf", "is no setting\n");
+  const std::string path =
+      folder.write("pdns.conf", fmt::format("include-dir={}/conf.d\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(load_imported(std::move(*outcome)).settings.server.identity, "b");
+}
+
 TEST(PdnsImport, TellsHowZonesLeaveADatabase) {
   const auto result = imported(ImportKind::kPdns, "launch=gmysql\ngmysql-host=db\n");
   EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:1: launch=gmysql: its zones are in a "
                                          "database: 'pdnsutil list-all-zones'"));
+}
+
+TEST(PdnsImport, TellsThatProgramsHaveNoZones) {
+  const auto result = imported(ImportKind::kPdns, "launch=pipe:a,gmysql:b,geoip\n");
+  EXPECT_THAT(result.report(), HasSubstr("launch=pipe:a: its answers come from a program"));
+  EXPECT_THAT(result.report(), HasSubstr("launch=gmysql:b: its zones are in a database"));
+  EXPECT_THAT(result.report(), HasSubstr("launch=geoip: answers by the client's place"));
 }
 
 TEST(PdnsImport, FaultsOfTheSyntaxHaveFileAndLine) {
@@ -66,6 +103,17 @@ TEST(Import, FollowsIncludesAndReportsMissingOnes) {
   ASSERT_EQ(outcome->omissions.size(), 3U);  // and what is unlike BIND without being written
   EXPECT_EQ(outcome->omissions[0].statement, "include missing");
   EXPECT_EQ(outcome->omissions[0].line, 2);
+}
+
+TEST(Import, IncludedFilesOfBindMayStandBelowItsDirectory) {
+  const TemporaryFolder folder;
+  folder.write("var/a.conf", "zone a { type primary; file \"a\"; };");
+  const std::string path = folder.write(
+      "named.conf",
+      fmt::format("options {{ directory \"{}/var\"; }};\ninclude \"a.conf\";\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(load_imported(std::move(*outcome)).file("a"), folder.path() + "/var/a");
 }
 
 TEST(Import, RefusesAFileThatIncludesItself) {
