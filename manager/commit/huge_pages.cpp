@@ -7,9 +7,16 @@
 
 namespace pando::manager {
 
+bool HugePages::is_at_rest(std::uint64_t memory) {
+  const auto [least, most] = std::minmax(memory, at_check_);
+  const bool rests = most - least <= options_.rest_bytes;
+  at_check_ = memory;
+  return rests;
+}
+
 void HugePages::check() {
-  if (busy_) return;
   const std::uint64_t memory = store_.stats().memory_bytes;
+  if (!is_at_rest(memory) || busy_) return;
   if (memory < looked_at_) looked_at_ = memory;  // a shrunken store grows again from here
   if (memory - looked_at_ < std::max(options_.growth_bytes, memory / 8)) return;
   busy_ = true;

@@ -9,9 +9,10 @@
 namespace pando::manager {
 
 /// Puts huge pages under a store that has grown much (shm::Store::collapse), in a pool thread. Each
-/// 2 MiB are copied once. A worker that reads a region meanwhile waits for milliseconds, so the
-/// copy follows a load of many zones, not the trickle of updates. A large zone gets its huge pages
-/// before publication (shm/transaction.cpp).
+/// 2 MiB are copied once. A thread that reads a region meanwhile, a worker or the commit thread,
+/// waits for milliseconds. So the copies follow a load or a reload of many zones, once the store's
+/// size has come to rest, not the trickle of updates. A large zone gets its huge pages before
+/// publication (shm/transaction.cpp).
 class HugePages {
  public:
   struct Options {
@@ -20,6 +21,8 @@ class HugePages {
     std::uint64_t growth_bytes = std::uint64_t{16} << 20;
     /// 2 MiB regions at a time: some 30 ms of a pool thread's time.
     std::size_t regions = 64;
+    /// A store whose memory changed by more since the check before is not at rest.
+    std::uint64_t rest_bytes = std::uint64_t{2} << 20;
   };
 
   /// All references outlive the pool's threads.
@@ -33,6 +36,8 @@ class HugePages {
   [[nodiscard]] bool busy() const noexcept { return busy_; }
 
  private:
+  /// Whether the store's memory is about what it was at the check before.
+  bool is_at_rest(std::uint64_t memory);
   void finished(std::size_t regions);
 
   asio::io_context& io_;
@@ -40,6 +45,7 @@ class HugePages {
   shm::Store& store_;
   Options options_;
   std::uint64_t looked_at_ = 0;  ///< memory of the store at the last complete pass
+  std::uint64_t at_check_ = 0;   ///< memory of the store at the last check
   std::uint64_t done_ = 0;
   bool busy_ = false;
 };

@@ -82,7 +82,7 @@ dns::Name plausible_name(std::mt19937& random) {
   static constexpr std::string_view kOctets = "abcxyzABCXYZ0189-_*";
   std::uint8_t wire[dns::kMaxNameOctets];
   std::size_t size = 0;
-  for (unsigned labels = random() % 6; labels > 0; --labels) {
+  for (unsigned labels = static_cast<unsigned>(random() % 6); labels > 0; --labels) {
     const std::size_t most = random() % 4 == 0 ? dns::kMaxLabelOctets : 20;
     const std::size_t length = 1 + random() % most;
     if (size + 1 + length >= sizeof wire) break;
