@@ -139,7 +139,7 @@ void KnotImport::take_server(const SettingSection& section) {
   std::vector<Endpoint> listen;
   for (const LineSetting& setting : section.settings) {
     const std::string_view value = setting.value();
-    const bool is_text = is_short_text(value);
+    const bool is_text = value.empty() || is_short_text(value);
     if (setting.key == "listen") {
       for (const std::string& address : setting.values) {
         const auto endpoint = parse_endpoint(address, kKnotPort);

@@ -67,6 +67,21 @@ std::string nsd_file(std::string_view format, const dns::Name& name) {
   return file;
 }
 
+/// Families that the server listens on, IPv4 first, if no address is named.
+std::vector<Endpoint> nsd_families(const SettingSection& section, std::uint16_t port) {
+  const bool no_v4 = section.text("ip6-only") == "yes" || section.text("do-ip4") == "no";
+  const bool no_v6 = section.text("ip4-only") == "yes" || section.text("do-ip6") == "no";
+  std::vector<Endpoint> listen;
+  for (const Endpoint& endpoint : default_listen())
+    if (!(endpoint.address.is_v4() ? no_v4 : no_v6)) listen.push_back({endpoint.address, port});
+  return listen;
+}
+
+/// Settings of families, which nsd_families() reads.
+bool is_family(std::string_view key) {
+  return key == "do-ip4" || key == "do-ip6" || key == "ip4-only" || key == "ip6-only";
+}
+
 /// Takes a setting of response rate limiting; false for others.
 bool take_rate_limit(const LineSetting& setting, RateLimit& limit) {
   const auto number = parse_number(setting.value(), 0, 1'000'000);
@@ -108,6 +123,7 @@ zone::Acl NsdImport::acl_of(const std::vector<Rule>& list) {
 Status NsdImport::run(const ImportText& text) {
   const auto sections = parse_sections(text, LineSyntax::kNsd, files_, report_);
   if (!sections) return tl::unexpected<Error>(sections.error());
+  SettingSection server{{}, "server", {}};  // which may stand in several sections
   for (const SettingSection& section : *sections) {
     if (section.kind == "key")
       out_.add_key(report_, section.at, section.text("name"), section.text("algorithm"),
@@ -115,10 +131,12 @@ Status NsdImport::run(const ImportText& text) {
     else if (section.kind == "pattern")
       patterns_.insert_or_assign(std::string(section.text("name")), section);
     else if (section.kind == "server")
-      take_server(section);
+      server.settings.insert(server.settings.end(), section.settings.begin(),
+                             section.settings.end());
     else if (section.kind != "zone" && !section.settings.empty())
       report_.add(section.at, section.kind, setting_reason(section.kind));
   }
+  take_server(server);
   for (const SettingSection& section : *sections)
     if (section.kind == "zone") take_zone(section);
   return {};
@@ -130,7 +148,7 @@ void NsdImport::take_server(const SettingSection& section) {
     port = static_cast<std::uint16_t>(*number);
   std::vector<Endpoint> listen;
   for (const LineSetting& setting : section.settings) {
-    if (setting.key == "port") continue;
+    if (setting.key == "port" || is_family(setting.key)) continue;
     if (setting.key != "ip-address" && setting.key != "interface") {
       if (!take_server_setting(setting))
         report_.add(setting.at, setting.key, setting_reason(setting.key));
@@ -143,9 +161,10 @@ void NsdImport::take_server(const SettingSection& section) {
     else if (std::find(listen.begin(), listen.end(), *endpoint) == listen.end())
       listen.push_back(*endpoint);
   }
-  if (listen.empty() && port != kNsdPort)
-    for (Endpoint endpoint : default_listen()) listen.push_back({endpoint.address, port});
+  if (listen.empty()) listen = nsd_families(section, port);
   if (!listen.empty()) out_.server.listen = std::move(listen);
+  if (section.text("hide-version") == "yes") out_.server.version.clear();
+  if (section.text("hide-identity") == "yes") out_.server.identity.clear();
 }
 
 bool NsdImport::take_server_setting(const LineSetting& setting) {
@@ -153,8 +172,11 @@ bool NsdImport::take_server_setting(const LineSetting& setting) {
   Server& server = out_.server;
   if (setting.key == "zonesdir") {
     folder_ = value;
-  } else if ((setting.key == "identity" || setting.key == "version") && is_short_text(value)) {
+  } else if ((setting.key == "identity" || setting.key == "version") &&
+             (value.empty() || is_short_text(value))) {
     (setting.key == "version" ? server.version : server.identity) = value;
+  } else if (setting.key == "hide-version" || setting.key == "hide-identity") {
+    return value == "yes" || value == "no";
   } else if (setting.key == "minimal-responses" && (value == "yes" || value == "no")) {
     server.minimal_responses = value == "yes";
   } else {

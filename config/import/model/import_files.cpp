@@ -11,15 +11,23 @@ namespace pando::config {
 
 namespace {
 
-/// Files that an include means, sorted; a folder means all files in it.
-std::vector<std::string> find_included(const std::string& pattern) {
+/// Whether a folder that is included has this file for the other server.
+bool is_included(const std::filesystem::directory_entry& entry, std::string_view suffix) {
+  std::error_code none;
+  const std::string name = entry.path().filename().string();
+  return entry.is_regular_file(none) && !name.starts_with('.') && name.ends_with(suffix);
+}
+
+/// Files that an include means, sorted; a folder means those in it that end with `suffix`.
+std::vector<std::string> find_included(const std::string& pattern, std::string_view suffix) {
   std::vector<std::string> found;
   std::error_code none;
   if (std::filesystem::is_directory(pattern, none)) {
     for (const auto& entry : std::filesystem::directory_iterator(pattern, none))
-      if (entry.is_regular_file(none) && !entry.path().filename().string().starts_with('.'))
-        found.push_back(entry.path().string());
-    std::sort(found.begin(), found.end());
+      if (is_included(entry, suffix)) found.push_back(entry.path().string());
+    std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+      return lower_case(a) < lower_case(b);
+    });
     return found;
   }
   glob_t matches{};
@@ -61,17 +69,19 @@ void ImportFiles::look_in(const std::string& from, std::string_view folder) {
   folder_ = (std::filesystem::path(from).parent_path() / folder).string();
 }
 
-std::vector<std::string> ImportFiles::find(const SourceLine& at, std::string_view pattern) const {
+std::vector<std::string> ImportFiles::find(const SourceLine& at, std::string_view pattern,
+                                           std::string_view suffix) const {
   const std::string own = std::filesystem::path(*at.file).parent_path().string();
   for (const std::string& folder : {folder_.empty() ? own : folder_, own, first_})
-    if (auto found = find_included((std::filesystem::path(folder) / pattern).string());
+    if (auto found = find_included((std::filesystem::path(folder) / pattern).string(), suffix);
         !found.empty())
       return found;
   return {};
 }
 
 Status ImportFiles::include(const SourceLine& at, std::string_view pattern, ImportReport& report,
-                            const std::function<Status(const ImportText&)>& visit) {
+                            const std::function<Status(const ImportText&)>& visit,
+                            std::string_view suffix) {
   const std::string statement = fmt::format("include {}", pattern);
   if (pattern.empty() || pattern.find('\0') != std::string_view::npos || !with_includes_) {
     report.add(at, statement, "nothing is included");
@@ -80,7 +90,7 @@ Status ImportFiles::include(const SourceLine& at, std::string_view pattern, Impo
   if (depth_ >= kMaxIncludes)
     return fail(Errc::kInvalid, "{}:{}: {}: more than {} files include each other", *at.file,
                 at.line, statement, kMaxIncludes);
-  const auto files = find(at, pattern);
+  const auto files = find(at, pattern, suffix);
   const bool is_pattern = pattern.find_first_of("*?[") != std::string_view::npos;
   if (files.empty() && !is_pattern)
     report.add(at, statement, "there is no such file, so nothing in it is taken over");

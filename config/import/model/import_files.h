@@ -34,16 +34,19 @@ class ImportFiles {
   /// Later includes are looked for in `folder` first, which is seen from the file `from`.
   void look_in(const std::string& from, std::string_view folder);
   /// Calls `visit` with each file that `pattern` (a name or a glob, or a folder) means: seen from
-  /// the folder of look_in(), else from the including file, else from the first file. A file that
-  /// cannot be read is reported; an error of `visit` ends it.
+  /// the folder of look_in(), else from the including file, else from the first file. A folder
+  /// means its files that end with `suffix`. A file that cannot be read is reported; an error of
+  /// `visit` ends it.
   Status include(const SourceLine& at, std::string_view pattern, ImportReport& report,
-                 const std::function<Status(const ImportText&)>& visit);
+                 const std::function<Status(const ImportText&)>& visit,
+                 std::string_view suffix = {});
 
   /// Counts a statement; an error at kMaxStatements.
   Status count_statement();
 
  private:
-  [[nodiscard]] std::vector<std::string> find(const SourceLine& at, std::string_view pattern) const;
+  [[nodiscard]] std::vector<std::string> find(const SourceLine& at, std::string_view pattern,
+                                              std::string_view suffix) const;
 
   bool with_includes_;
   std::string folder_;  ///< of look_in()

@@ -56,6 +56,7 @@ void ImportedConfiguration::add_key(ImportReport& report, const SourceLine& at,
   if (method.ends_with('.')) method.pop_back();
   if (method.starts_with("hmac-md5")) method = "hmac-md5";
   if (method.starts_with("hmacsha")) method.insert(4, "-");
+  if (method.starts_with("sha") || method == "md5") method.insert(0, "hmac-");  // NSD
   const auto known = dns::tsig_algorithm_from_text(method.empty() ? "hmac-md5" : method);
   if (!known) return report.add(at, statement, known.error().text);
   if (*known == dns::TsigAlgorithm::kMd5) {

@@ -33,6 +33,15 @@ bool is_zone_keyword(std::string_view keyword) {
   return std::find(kZoneKeywords.begin(), kZoneKeywords.end(), keyword) != kZoneKeywords.end();
 }
 
+std::string first_word(const NamedStatement* statement) {
+  return statement == nullptr ? std::string() : statement->lower(1);
+}
+
+/// A blank in a zone's name: the text of its quotation marks goes on too far.
+bool has_blank(std::string_view name) {
+  return name.find_first_of(" \t\r\n") != std::string_view::npos;
+}
+
 bool is_yes(std::string_view word) { return word == "yes" || word == "true" || word == "1"; }
 bool is_no(std::string_view word) { return word == "no" || word == "false" || word == "0"; }
 
@@ -221,6 +230,13 @@ void NamedImport::take_view(const NamedStatement& view, const NamedBlock* option
   }
 }
 
+std::string NamedImport::type_of(const NamedStatement& statement) const {
+  const std::string type = first_word(find_statement(statement.block(), "type"));
+  const bool plain = reader_ == NamedReader::kPdns && (type.empty() || type == "native");
+  if (plain || type == "master") return "primary";
+  return type == "slave" ? "secondary" : type;
+}
+
 std::string NamedImport::refusal_of(const NamedStatement& statement) const {
   const std::string zone_class = statement.lower(2);
   if (zone_class == "ch" || zone_class == "chaos" || zone_class == "hs" || zone_class == "hesiod")
@@ -229,11 +245,12 @@ std::string NamedImport::refusal_of(const NamedStatement& statement) const {
     return "is in another view; views are not there";
   if (policy_zones_.contains(statement.lower(1)))
     return "is a response policy, which a resolver needs";
-  const NamedStatement* type = find_statement(statement.block(), "type");
-  const std::string word = type == nullptr ? "" : type->lower(1);
-  if (word == "primary" || word == "master" || word == "secondary" || word == "slave") return {};
-  if (word.empty()) return "has no type";
-  return fmt::format("zones of type {} are not served", word);
+  if (has_blank(statement.word(1))) return "has a blank in its name; is a quotation mark missing?";
+  if (statement.block() == nullptr) return "has no block";
+  const std::string type = type_of(statement);
+  if (type == "primary" || type == "secondary") return {};
+  if (type.empty()) return "has no type";
+  return fmt::format("zones of type {} are not served", type);
 }
 
 void NamedImport::take_zone(const NamedStatement& statement, const NamedBlock* view,
@@ -251,10 +268,9 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
                                   dns::Name name) {
   ImportedZone zone;
   zone.name = std::move(name);
-  const std::string type = find_statement(scope.zone, "type")->lower(1);
   const NamedStatement* file = find_statement(scope.zone, "file");
   const NamedStatement* format = scope.find("masterfile-format");
-  if (type == "secondary" || type == "slave") {
+  if (type_of(statement) == "secondary") {
     for (const std::string_view word : {"primaries", "masters"})
       if (const NamedStatement* list = find_statement(scope.zone, word))
         zone.options.primaries = lists_.remotes_of(*list);
@@ -278,7 +294,7 @@ void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
   if (const auto* query = scope.find("allow-query")) zone.allow_query = lists_.acl_of(*query);
   if (const auto* transfer = scope.find("allow-transfer"))
     zone.allow_transfer = lists_.acl_of(*transfer);
-  else
+  else if (reader_ == NamedReader::kBind)
     report_.add_once(scope.zone->front().at, "allow-transfer",
                      "is absent: BIND before 9.20 allows transfers to everybody, here nobody");
   if (const auto* notified = scope.find("allow-notify"))

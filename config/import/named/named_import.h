@@ -7,11 +7,18 @@
 
 namespace pando::config {
 
-/// Imports a named.conf of BIND, also one that PowerDNS reads (`bind-config`).
+/// The server that reads a named.conf.
+enum class NamedReader : std::uint8_t {
+  kBind,
+  kPdns,  ///< `bind-config`: zones may be `native` or without a type, which are primary ones
+};
+
+/// Imports a named.conf.
 class NamedImport {
  public:
-  NamedImport(ImportFiles& files, ImportedConfiguration& out, ImportReport& report)
-      : files_(files), out_(out), report_(report), lists_(out, report) {}
+  NamedImport(ImportFiles& files, ImportedConfiguration& out, ImportReport& report,
+              NamedReader reader = NamedReader::kBind)
+      : files_(files), out_(out), report_(report), lists_(out, report), reader_(reader) {}
 
   /// An error is one line with the file and line of a fault in the syntax.
   Status run(const ImportText& text);
@@ -35,6 +42,8 @@ class NamedImport {
   void take_view(const NamedStatement& view, const NamedBlock* options);
   void take_zone(const NamedStatement& statement, const NamedBlock* view,
                  const NamedBlock* options);
+  /// `primary` or `secondary`, or another type as it is written in lower case; empty without one.
+  [[nodiscard]] std::string type_of(const NamedStatement& statement) const;
   /// Why a zone of this type is not served; empty for primary and secondary ones.
   [[nodiscard]] std::string refusal_of(const NamedStatement& statement) const;
   ImportedZone zone_of(const NamedStatement& statement, const Scope& scope, dns::Name name);
@@ -46,6 +55,7 @@ class NamedImport {
   ImportedConfiguration& out_;
   ImportReport& report_;
   NamedLists lists_;
+  NamedReader reader_;
   std::set<std::string, std::less<>> policy_zones_;
   std::vector<Endpoint> listen_v4_;
   std::vector<Endpoint> listen_v6_;

@@ -70,7 +70,7 @@ void NamedLists::take_server(const NamedStatement& statement) {
 }
 
 MatchRules NamedLists::element_of(const NamedStatement& element, std::size_t at, int depth) {
-  const std::string_view word = element.word(at);
+  const std::string word = lower_case(element.word(at));
   if (const NamedBlock* block = element.block()) return rules_of(*block, depth + 1);
   if (word == "any") return {match_any()};
   if (word == "none") {
@@ -260,9 +260,12 @@ zone::Acl NamedLists::policy_of(const NamedStatement& statement) {
   }
   for (const NamedStatement& rule : *block) {
     if (grant(rule, acl)) continue;
+    const bool lacks_key = owner_patterns(rule.word(2), rule.word(3)) &&
+                           rule.word(1).find('*') == std::string_view::npos &&
+                           !out_.find_key(rule.word(1));
     report_.add(rule.at,
                 fmt::format("update-policy {} {} {}", rule.word(0), rule.word(1), rule.word(2)),
-                "has no counterpart in allow-update");
+                lacks_key ? "no such key" : "has no counterpart in allow-update");
     if (rule.word(0) == "deny") break;  // later grants could allow what this rule denies
   }
   return acl;

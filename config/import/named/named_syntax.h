@@ -17,7 +17,8 @@ using NamedBlock = std::vector<NamedStatement>;
 /// are in lower case.
 struct NamedStatement {
   SourceLine at;
-  std::vector<std::string> words;  ///< before, between and behind the blocks
+  /// Before, between and behind the blocks; the first one in lower case.
+  std::vector<std::string> words;
   std::vector<NamedBlock> blocks;
 
   /// The word at `index`, or an empty one.

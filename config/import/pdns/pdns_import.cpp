@@ -35,6 +35,18 @@ constexpr std::array<std::string_view, 22> kReadOfPdns{"launch",
                                                        "bind-check-interval",
                                                        "config-dir"};
 
+/// How the zones of a backend come here. `backend` may have an instance's name: "gmysql:other".
+std::string_view way_of_backend(std::string_view backend) {
+  constexpr std::array<std::string_view, 4> kPrograms{"pipe", "remote", "lua", "lua2"};
+  const std::string_view kind = backend.substr(0, backend.find(':'));
+  if (std::find(kPrograms.begin(), kPrograms.end(), kind) != kPrograms.end())
+    return "its answers come from a program: transfer its zones, if it has whole ones";
+  if (kind == "geoip") return "answers by the client's place have no counterpart here";
+  return "its zones are in a database: 'pdnsutil list-all-zones' names them, 'pdnsutil "
+         "list-zone NAME >> LISTING' lists one, and 'import LISTING' makes zone files; or "
+         "'import DUMP' reads an SQL dump of the database; or transfer them";
+}
+
 }  // namespace
 
 Status PdnsImport::run(const ImportText& text) {
@@ -56,10 +68,9 @@ Status PdnsImport::read(const ImportText& text, int depth) {
   if (depth > 0 || folder == nullptr || folder->value().empty()) return {};
   // PowerDNS reads these files behind the main one, wherever the setting stands.
   const LineSetting include = *folder;
-  return files_.include(include.at, include.value(), report_, [&](const ImportText& more) {
-    // PowerDNS passes over other files, such as copies of an editor.
-    return more.name->ends_with(".conf") ? read(more, depth + 1) : Status();
-  });
+  return files_.include(
+      include.at, include.value(), report_,
+      [&](const ImportText& more) { return read(more, depth + 1); }, ".conf");
 }
 
 /// A later setting replaces an earlier one; `+=` adds to it.
@@ -89,10 +100,7 @@ void PdnsImport::take_launch() {
   if (launch == nullptr) return;
   for (const std::string& backend : words_of(launch->value())) {
     if (backend == "bind" || backend.starts_with("bind:")) continue;
-    report_.add(launch->at, fmt::format("launch={}", backend),
-                "its zones are in a database: 'pdnsutil list-all-zones' names them, 'pdnsutil "
-                "list-zone NAME >> LISTING' lists one, and 'import LISTING' makes zone files; or "
-                "'import DUMP' reads an SQL dump of the database; or transfer them");
+    report_.add(launch->at, fmt::format("launch={}", backend), way_of_backend(backend));
   }
   if (launch->value().find("bind") != std::string_view::npos && find("bind-config") == nullptr)
     report_.add(launch->at, "launch=bind", "'bind-config' does not name a named.conf");
@@ -140,7 +148,7 @@ Status PdnsImport::take_zones() {
   if (file == nullptr || file->value().empty()) return {};
   const Server server = out_.server;  // PowerDNS reads zones alone there
   auto done = files_.include(file->at, file->value(), report_, [&](const ImportText& text) {
-    return NamedImport(files_, out_, report_).run(text);
+    return NamedImport(files_, out_, report_, NamedReader::kPdns).run(text);
   });
   const bool md5 = out_.server.md5;
   out_.server = server;

@@ -298,3 +298,39 @@ def test_the_folder_of_zones_may_be_elsewhere(tmp_path):
         assert done.returncode == 0 and names_below(elsewhere) == ["one.test.zone", "two.test.zone"], done.stderr
     finally:
         shutil.rmtree(elsewhere)
+
+
+def git(folder, *words):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    return subprocess.run(["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def try_imports(folder, build):
+    return subprocess.run([ROOT / "scripts/try-imports", folder / "clones", "--list", folder / "list", "--work", folder / "work",
+                           "--build", build], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+
+def test_the_trial_of_public_configurations_finds_a_lost_zone(tmp_path):
+    clone = tmp_path / "clones/owner+name"
+    (clone / "etc/bind").mkdir(parents=True)
+    (clone / "etc/bind/named.conf").write_text('options { directory "/z"; };\ninclude "/etc/bind/named.conf.zones";\n')
+    (clone / "etc/bind/named.conf.zones").write_text(
+        '// zone "c" { type primary; };\nzone "a" { type master; file "a"; };\n'
+        'zone "b" { type primary; file "b"; };\nzone "." { type hint; file "root"; };\n')
+    git(clone, "init", "-q")
+    git(clone, "add", ".")
+    git(clone, "commit", "-q", "-m", "x")
+    (tmp_path / "list").write_text(f"bind owner/name {git(clone, 'rev-parse', 'HEAD')} etc/bind/named.conf\n")
+    tried = try_imports(tmp_path, servers.build_folder())
+    assert tried.returncode == 0, tried.stdout + tried.stderr
+    assert "| `named.conf` | 1 | 0 | 0 | 1 | 3 | 2 | 0 |" in tried.stdout
+    assert "named.conf: 1 repositories; zones left out: 1 type hint" in tried.stdout
+    forgetful = tmp_path / "build/pandoctl"
+    forgetful.parent.mkdir()
+    forgetful.write_text(f"""#!/bin/sh
+{servers.build_folder()}/pandoctl "$@" || exit
+for word; do case $word in */imported.yaml) sed -i '/name: b$/,+1d' "$word";; esac; done
+""")
+    forgetful.chmod(0o755)
+    tried = try_imports(tmp_path, forgetful.parent)
+    assert tried.returncode == 1 and "zone b has not arrived" in tried.stdout, tried.stdout + tried.stderr

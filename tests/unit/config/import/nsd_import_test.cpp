@@ -79,6 +79,29 @@ zone:
   EXPECT_THAT(result.report(), HasSubstr("server-count: see server.workers"));
 }
 
+TEST(NsdImport, ServerSectionsAreOneAndTellFamiliesAndWhatIsHidden) {
+  const auto result = from_nsd(
+      "server:\n  ip4-only: yes\n  do-ip6: no\n  identity: \"\"\n"
+      "  hide-version: yes\n"
+      "server:\n  port: 5300\n  version: \"mine\"\n  do-ip4: yes\n");
+  EXPECT_THAT(result.settings.server.listen, ElementsAre(*Endpoint::from_text("0.0.0.0@5300")));
+  EXPECT_EQ(result.settings.server.version, "");
+  EXPECT_EQ(result.report(), "");
+  const auto other = from_nsd("server:\n  ip-address: 192.0.2.1\nserver:\n  ip6-only: yes\n");
+  EXPECT_THAT(other.settings.server.listen, ElementsAre(*Endpoint::from_text("192.0.2.1")));
+  const auto shown = from_nsd("server:\n  hide-version: no\n  version: \"mine\"\n");
+  EXPECT_EQ(shown.settings.server.version, "mine");
+}
+
+TEST(NsdImport, AlgorithmsOfKeysNeedNoHmac) {
+  const auto result = from_nsd(
+      "key:\n  name: k\n  algorithm: SHA512\n  secret: \"MTIzNA==\"\n"
+      "zone:\n  name: a\n  request-xfr: 192.0.2.1 k\n");
+  ASSERT_EQ(result.settings.keys.size(), 1U) << result.report();
+  EXPECT_EQ(result.settings.keys[0].algorithm, dns::TsigAlgorithm::kSha512);
+  EXPECT_THAT(result.options("a").primaries, ElementsAre("192.0.2.1 k."));
+}
+
 TEST(NsdImport, BlockedAddressesComeFirst) {
   const auto result = from_nsd(R"(
 zone:

@@ -118,6 +118,25 @@ view all { allow-transfer { 192.0.2.2; };
   EXPECT_TRUE(result.options("b").allow_transfer.empty());
 }
 
+TEST(NamedImport, KeywordsAndNamesOfListsHaveNoCase) {
+  const auto result = from_bind(R"(
+Options { Directory "/Zones"; };
+ACL Friends { 192.0.2.0/24; };
+Masters Others { 192.0.2.9; };
+Zone "a" In { Type Master; File "A"; Allow-Transfer { friends; !FRIENDS; None; }; };
+Zone "b" { Type Slave; Masters { OTHERS; }; Notify No; };
+)");
+  EXPECT_EQ(result.file("a"), "/Zones/A");
+  EXPECT_THAT(rule_words(result.options("a").allow_transfer), ElementsAre("allow 192.0.2.0/24"));
+  EXPECT_THAT(result.options("b").primaries, ElementsAre("192.0.2.9"));
+}
+
+TEST(NamedImport, AZoneWithABlankInItsNameIsReported) {
+  const auto result = from_bind("zone \"a in {\n\" { type primary; file \"/a\"; };\n");
+  EXPECT_EQ(result.outcome.zones, 0U);
+  EXPECT_THAT(result.report(), HasSubstr("has a blank in its name; is a quotation mark missing?"));
+}
+
 TEST(NamedImport, RefusesZonesOfSeveralViewsByName) {
   const auto result = from_bind(
       "view inside { zone a { type primary; file \"a\"; }; };\n"

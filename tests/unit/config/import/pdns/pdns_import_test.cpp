@@ -5,6 +5,7 @@ namespace pando::config {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   const TemporaryFolder folder;
@@ -34,18 +35,6 @@ TEST(PdnsImport, TakesTheZonesOfTheBindBackend) {
   EXPECT_THAT(result.report(), HasSubstr("api-key: pando-http has an API of its own"));
 }
 
-TEST(PdnsImport, ReadsOnlyFilesOfTheIncludedFolderThatEndInConf) {
-  const TemporaryFolder folder;
-  folder.write("pdns.d/README", "not a setting: at all\n");
-  folder.write("pdns.d/old.conf~", "server-id=old\n");
-  folder.write("pdns.d/new.conf", "server-id=new\n");
-  const std::string path =
-      folder.write("pdns.conf", fmt::format("include-dir={}/pdns.d\n", folder.path()));
-  auto outcome = import_configuration(path, {});
-  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
-  EXPECT_EQ(load_imported(std::move(*outcome)).settings.server.identity, "new");
-}
-
 TEST(PdnsImport, LinesGoOnBehindABackslashAndCommentsBeginBehindABlank) {
   const auto result = imported(ImportKind::kPdns,
                                "local-address=192.0.2.1,\\\n   192.0.2.2, \\ \n192.0.2.3\n"
@@ -59,10 +48,47 @@ TEST(PdnsImport, LinesGoOnBehindABackslashAndCommentsBeginBehindABlank) {
   EXPECT_THAT(result.report(), HasSubstr("x.conf:7: bad-one"));
 }
 
+TEST(PdnsImport, NativeZonesAndThoseWithoutATypeArePrimary) {
+  const TemporaryFolder folder;
+  folder.write("named.conf",
+               "zone a { type native; file \"/a\"; };\nzone b { file \"/b\"; };\n"
+               "zone c { type forward; file \"/c\"; };\n");
+  const std::string path =
+      folder.write("pdns.conf", fmt::format("bind-config={}/named.conf\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const Imported result = load_imported(std::move(*outcome));
+  EXPECT_EQ(result.file("a"), "/a");
+  EXPECT_EQ(result.file("b"), "/b");
+  EXPECT_THAT(result.report(), HasSubstr("zone c: zones of type forward are not served"));
+  EXPECT_THAT(result.report(), Not(HasSubstr("allow-transfer")));
+}
+
+TEST(PdnsImport, AFolderThatIsIncludedMeansItsFilesOfConfiguration) {
+  const TemporaryFolder folder;
+  folder.write("conf.d/a.conf", "server-id=a\n");
+  folder.write("conf.d/B.conf", "server-id=b\n");
+  folder.write("conf.d/README", "not a setting: at all\n");
+  folder.write("conf.d/c.conf.bak", "is no setting\n");
+  folder.write("conf.d/.d.conf", "is no setting\n");
+  const std::string path =
+      folder.write("pdns.conf", fmt::format("include-dir={}/conf.d\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(load_imported(std::move(*outcome)).settings.server.identity, "b");
+}
+
 TEST(PdnsImport, TellsHowZonesLeaveADatabase) {
   const auto result = imported(ImportKind::kPdns, "launch=gmysql\ngmysql-host=db\n");
   EXPECT_THAT(result.report(), HasSubstr("/etc/x/x.conf:1: launch=gmysql: its zones are in a "
                                          "database: 'pdnsutil list-all-zones'"));
+}
+
+TEST(PdnsImport, TellsThatProgramsHaveNoZones) {
+  const auto result = imported(ImportKind::kPdns, "launch=pipe:a,gmysql:b,geoip\n");
+  EXPECT_THAT(result.report(), HasSubstr("launch=pipe:a: its answers come from a program"));
+  EXPECT_THAT(result.report(), HasSubstr("launch=gmysql:b: its zones are in a database"));
+  EXPECT_THAT(result.report(), HasSubstr("launch=geoip: answers by the client's place"));
 }
 
 TEST(PdnsImport, FaultsOfTheSyntaxHaveFileAndLine) {
@@ -93,10 +119,20 @@ TEST(Import, FollowsIncludesAndReportsMissingOnes) {
   EXPECT_EQ(outcome->omissions[0].line, 2);
 }
 
-TEST(Import, NamesACompressedFile) {
-  for (const std::string_view magic : {"\x1F\x8B\x08", "BZh9", "\3757zXZ", "\x28\xB5\x2F\xFD"})
-    for (const ImportKind kind : {ImportKind::kPdnsDump, ImportKind::kBind})
-      EXPECT_EQ(import_error(kind, magic), "/x.conf: is compressed: unpack it first");
+for (const std::string_view magic : {"\x1F\x8B\x08", "BZh9", "\3757zXZ", "\x28\xB5\x2F\xFD"})
+  for (const ImportKind kind : {ImportKind::kPdnsDump, ImportKind::kBind})
+    EXPECT_EQ(import_error(kind, magic), "/x.conf: is compressed: unpack it first");
+}
+
+TEST(Import, IncludedFilesOfBindMayStandBelowItsDirectory) {
+  const TemporaryFolder folder;
+  folder.write("var/a.conf", "zone a { type primary; file \"a\"; };");
+  const std::string path = folder.write(
+      "named.conf",
+      fmt::format("options {{ directory \"{}/var\"; }};\ninclude \"a.conf\";\n", folder.path()));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  EXPECT_EQ(load_imported(std::move(*outcome)).file("a"), folder.path() + "/var/a");
 }
 
 TEST(Import, RefusesAFileThatIncludesItself) {
