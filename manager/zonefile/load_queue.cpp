@@ -89,10 +89,13 @@ LoadTasks LoadQueue::next(LoadKind kind) {
 }
 
 /// A single request has each zone only once. Before a program judges the zone, a look at its file
-/// finds out whether it has to; such a look puts nothing, and is in nobody's way.
+/// finds out whether it has to. Such a look puts nothing, and goes on beside a program. It waits
+/// while a version with its verdict is put, since it would compare the file with the one before.
 bool LoadQueue::is_blocked(const LoadTask& task) const {
-  if (task.job.verifier && task.kind != LoadKind::kJudged) return false;
-  return (request_count() > 1 || !running_.empty()) && is_loading_(task.job.apex);
+  const bool may_load = request_count() > 1 || !running_.empty();
+  if (!may_load || !is_loading_(task.job.apex)) return false;
+  const bool is_look = task.job.verifier && task.kind != LoadKind::kJudged;
+  return !(is_look && judged(task.job.apex));
 }
 
 LoadTasks LoadQueue::next_tasks(OfKind& queue) const {
@@ -143,8 +146,8 @@ void LoadQueue::take_new(OfKind& queue, const std::shared_ptr<QueuedRequest>& re
 }
 
 void LoadQueue::check_again(std::shared_ptr<LoadTask> task) {
-  auto& again = of(task->kind).again;
-  again.push_back(std::move(task));
+  OfKind& queue = of(task->kind);
+  (is_blocked(*task) ? queue.blocked : queue.again).push_back(std::move(task));
 }
 
 // Tasks whose programs judge

@@ -69,6 +69,8 @@ struct LoadTask : ZoneFileCheck {
   bool journal_pending = false;  ///< the journal failed, so records are added as pending ones
   bool is_superseded = false;    ///< of kJudged: the verdict does not matter any more
   bool is_first = false;         ///< of kJudged: the zone had no data
+  /// Of kJudged: hash of the file that a later look has left to this task; 0: of none.
+  std::uint64_t asked = 0;
 
   /// Sets the version and the journal position that the file is compared with.
   void use_current(const Committer& committer) {

@@ -101,6 +101,8 @@ void ZoneFileCheck::reset_findings() {
   touched.reset();
   in_journal = moved = false;
   outcome.reset();
+  judging.shown = judging.left = 0;
+  judging.base.reset();
 }
 
 bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
@@ -115,13 +117,15 @@ bool ZoneFileCheck::is_merged(const FileCheck& check) {
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
-bool ZoneFileCheck::is_judged_already(const zone::ZoneFileInfo& now) const {
+bool ZoneFileCheck::is_judged_already(const zone::ZoneFileInfo& now) {
   const auto judged = judging.before ? judging.before->source() : std::nullopt;
   if (!judged) return false;
   // Without a hash, which is for a file that need not be read, its state has to tell.
   const FileCheck check =
       now.hash == 0 ? check_file(job.path, *judged, 0) : compare_content(now, *judged);
-  return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
+  if (check.kind != FileCheck::Kind::kSame && check.kind != FileCheck::Kind::kTouched) return false;
+  judging.left = judged->hash;
+  return true;
 }
 
 ZoneFileCheck::Simple ZoneFileCheck::look(bool is_alone) {
@@ -144,6 +148,7 @@ ZoneFileCheck::Simple ZoneFileCheck::look(bool is_alone) {
 
 ZoneFileCheck::Simple ZoneFileCheck::found_unchanged() {
   unchanged();
+  judging.base = merge_base_file(live());
   return Simple::kFound;
 }
 
@@ -202,6 +207,7 @@ std::vector<std::string> ZoneFileCheck::faults_of_built(shm::Store& store) {
   if (!faults.empty() || !job.verifier) return faults;
   // A zone that changes again and again would have the same file judged for ever.
   const std::uint64_t hash = zone->source.hash;
+  judging.shown = hash;
   if (hash != 0 && hash == judging.accepted) return faults;
   if (judging.file) judging.file->set(zone->source);
   if (auto refusal = job.verifier->refusal(*view)) faults.push_back(about_source(*refusal));

@@ -91,6 +91,10 @@ class ZoneFileCheck {
     std::shared_ptr<const JudgedFile> before;
     bool before_waits = false;   ///< that check is yet to read the file
     std::uint64_t accepted = 0;  ///< hash of the file that the program has accepted; 0: none
+    std::uint64_t shown = 0;     ///< hash of the file of this check that the program has judged
+    std::uint64_t left = 0;      ///< hash of the file that look() left to `before`; 0: unknown
+    /// The merge base to which look() found the file equal.
+    std::optional<zone::ZoneFileInfo> base;
   };
 
   // Input.
@@ -132,6 +136,8 @@ class ZoneFileCheck {
   /// file. kNot: it has to, so that `judging.file` is set; or the file is a large one, which is
   /// read only with `is_alone`.
   Simple look(bool is_alone);
+  /// Forgets the findings, except the sums.
+  void reset_findings();
   /// The outcome if the zone `now` changed its role or got data during the check. Nullopt: the
   /// findings are still of use.
   [[nodiscard]] std::optional<LoadOutcome> stale_outcome(const zone::ZoneView& now) const;
@@ -144,14 +150,13 @@ class ZoneFileCheck {
   Simple found_unchanged();
   Simple judged_already();
   Simple needs_program(const zone::ZoneFileInfo& now);
-  [[nodiscard]] bool is_judged_already(const zone::ZoneFileInfo& now) const;
+  [[nodiscard]] bool is_judged_already(const zone::ZoneFileInfo& now);
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
   void unchanged() {
     outcome =
         LoadOutcome{LoadOutcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
   }
   [[nodiscard]] bool opens_small_new_file(dns::FileSource& file) const;
-  void reset_findings();
   void wait_for_journal(const std::string& why);
   void load_new(shm::Store& store, bool has_file);
   void load_old(shm::Store& store, const ZoneHistory& before, std::vector<std::string> problems);

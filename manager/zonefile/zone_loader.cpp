@@ -69,6 +69,13 @@ void log_load(const LoadProgress& load, LoadProgress::Clock::time_point now) {
               seen.done, "s", spent);
 }
 
+/// True when a later look has left its file to this task, which has shown its program another one,
+/// or none. The file was changed and put back, or touched while it was read.
+bool has_to_read_again(LoadTask& judged) {
+  const std::uint64_t asked = std::exchange(judged.asked, 0);
+  return asked != 0 && asked != judged.judging.shown && judged.tries < kMaxTries;
+}
+
 }  // namespace
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
@@ -169,6 +176,12 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
       continue;
     }
     if (!is_found) task->outcome = LoadOutcome{Kind::kSuperseded, {}, 0, {}};
+    if (task->job.verifier && is_outdated(*task)) {
+      task->reset_findings();
+      queue_.check_again(task);
+      continue;
+    }
+    if (task->outcome && task->outcome->kind == Kind::kJudging) leave_to_judged(*task);
     if (task->outcome && task->outcome->kind == Kind::kUnchanged) withdraw_judged(*task);
     if (!task->outcome) {
       const zone::ZoneView zone = now.zone_at(task->job.apex);
@@ -193,6 +206,26 @@ void ZoneLoader::look_for_judgement(LoadTask& task) const {
   const Task before = queue_.judged(task.job.apex);
   task.judging.before = before ? before->judging.file : nullptr;
   task.judging.before_waits = before && before->tries == 0;
+}
+
+/// True when the check that a look relied on has ended, or when another version was put, between
+/// the look and its end.
+bool ZoneLoader::is_outdated(const LoadTask& look) const {
+  if (!look.outcome) return false;
+  const Task judged = queue_.judged(look.job.apex);
+  if (look.outcome->kind == Kind::kJudging)
+    return !judged || judged->judging.file != look.judging.before;
+  if (!look.judging.base) return false;
+  if (!judged && loads_.find(look.job.apex)) return true;  // a version is being put
+  const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
+  return now && merge_base_file(now).hash != look.judging.base->hash;
+}
+
+/// The outcome of the load of this look comes from the judged task, so that task has to show its
+/// program this file.
+void ZoneLoader::leave_to_judged(const LoadTask& look) {
+  const Task judged = queue_.judged(look.job.apex);
+  if (judged) judged->asked = look.judging.left;
 }
 
 /// The file is the one that is served again, so the version that was judged at the time of the look
@@ -260,7 +293,7 @@ void ZoneLoader::commit(const Task& task) {
   if (stopped_) return;
   task->pin = {};
   if (task->is_superseded) return finish(task, {Kind::kSuperseded, {}, 0, {}});
-  if (task->moved) return check(task);
+  if (task->moved || has_to_read_again(*task)) return check(task);
   // From here on a later job waits for this one.
   if (task->kind == LoadKind::kJudged) queue_.take_judged(task->job.apex);
   const zone::ZoneView now = committer_.current().zone_at(task->job.apex);

@@ -91,6 +91,8 @@ class ZoneLoader {
   void finish_batch(LoadBatch& batch);
 
   void look_for_judgement(LoadTask& task) const;
+  [[nodiscard]] bool is_outdated(const LoadTask& look) const;
+  void leave_to_judged(const LoadTask& look);
   void withdraw_judged(const LoadTask& unchanged);
   void judge(const Task& task);
   void supersede(dns::NameView zone);

@@ -382,6 +382,38 @@ TEST_F(JudgedLoads, WithAVerdictBetweenTheirLooksBeginAnew) {
   EXPECT_TRUE(becomes("one", 1));
 }
 
+/// Else what was judged first would be served, though the file has what was served before.
+TEST_F(JudgedLoads, AreLookedAtAgainIfTheVerdictComesWhileTheFileIsFoundUnchanged) {
+  write("one", 1);
+  configure({"one"});
+  serve("one", 1);
+  write("slow", 1);
+  hold();
+  write("one", 2, "192.0.2.2");
+  EXPECT_EQ(load().being_judged, 1U);
+  ASSERT_TRUE(runs("one"));
+  write("one", 1);
+  configure({"one"}, {program_}, {"slow"});
+  begin_slowly();
+  let_go();
+  ASSERT_TRUE(becomes("one", 2));
+  ASSERT_TRUE(run_until_judged("one"));
+  slow_.let_go();
+  EXPECT_TRUE(becomes("one", 3)) << "the file's serial is behind";
+}
+
+TEST_F(JudgedLoads, AreReadAgainIfALaterLookSawAnotherFile) {
+  write("one", 1);
+  configure({"one"});
+  begin_slowly();
+  EXPECT_TRUE(goes_on("one"));
+  write("one", 2);
+  slow_.let_go();
+  EXPECT_TRUE(becomes("one", 2));
+  EXPECT_TRUE(run_until_judged("one"));
+  EXPECT_EQ(loader_.counters().built, 2U);
+}
+
 /// The look of an earlier load may end after that of a later one.
 TEST_F(JudgedLoads, AreNotWithdrawnByAnEarlierLook) {
   write("one", 1);
