@@ -15,8 +15,8 @@ namespace pando::ctl {
 /// Files that come together or not at all. None may be there yet.
 ///
 /// They are written into a hidden folder of each folder that gets some, and get their names once
-/// all are on disk, the last one last. A full disk thus leaves nothing, and no file is ever
-/// incomplete under its name. Signals that end the process wait until all is done. What a kill
+/// all are on disk, the last one after all others. A full disk thus leaves nothing, and no file is
+/// ever incomplete under its name. Signals that end the process wait until all is done. What a kill
 /// leaves is taken back by the next create() for the folder.
 class NewFiles {
  public:
@@ -25,39 +25,39 @@ class NewFiles {
 
   /// The text has to live until create().
   void add(std::string name, std::string_view text, ::mode_t mode);
-  /// Creates the files in the order of add(), so the last one is there only with all others.
+  /// Creates the files, the last one after all others.
   /// kExists: one is there already, or another process creates files there. Whatever the error, no
-  /// file of these is there.
+  /// file of these is there, or the error names it.
   Status create();
-  /// Files of a killed process that create() took back.
-  [[nodiscard]] std::size_t taken_back() const noexcept { return taken_back_; }
+  /// What create() found of a killed process.
+  [[nodiscard]] const DraftFolder::Leftovers& leftovers() const noexcept { return leftovers_; }
 
  private:
   struct File {
     std::string name;
     std::string_view text;
     ::mode_t mode;
-    std::filesystem::path draft;
+  };
+  struct Home {
+    DraftFolder* drafts = nullptr;
+    std::filesystem::path below;  ///< of files in that folder's target, or empty
   };
   Status claim_folders();
   Status claim(const std::filesystem::path& target);
   Status claim_other(const std::filesystem::path& target);
-  void clear_leftovers();
+  Status take_back(DraftFolder::Leftovers& found) const;
+  Status clear_leftovers();
   void leave_folders();
   Status create_files();
   [[nodiscard]] Status check_places() const;
-  Status place_drafts();
-  [[nodiscard]] Result<std::filesystem::path> place_of(const std::filesystem::path& target) const;
-  [[nodiscard]] Status write_drafts() const;
-  Status name_all();
-  Status make_folder(const std::filesystem::path& folder);
-  void remove_named();
+  Status write_drafts();
+  Home home_of(const std::filesystem::path& folder);
+  Status name_all() const;
 
   std::filesystem::path folder_;
   std::vector<File> files_;
-  std::vector<DraftFolder> drafts_;           ///< the first is that of folder_
-  std::vector<std::filesystem::path> named_;  ///< files and folders that have their place
-  std::size_t taken_back_ = 0;
+  std::vector<DraftFolder> drafts_;  ///< the first is that of folder_
+  DraftFolder::Leftovers leftovers_;
 };
 
 }  // namespace pando::ctl

@@ -41,9 +41,13 @@ Status write_files(const ImportRequest& request, const ImportOutcome& outcome,
     files.add(file.name, file.text, kPublicMode);
   files.add(to.filename().string(), outcome.yaml, request.with_secrets ? kSecretMode : kPublicMode);
   auto created = files.create();
-  if (files.taken_back() > 0)
+  const auto& [removed, retained] = files.leftovers();
+  if (removed > 0)
     output.err << fmt::format("{}: removed {} of an import that was killed\n", request.to,
-                              counted(files.taken_back(), "file"));
+                              counted(removed, "file"));
+  for (const std::filesystem::path& path : retained)
+    output.err << fmt::format("{} stays: it is not as the import that was killed made it\n",
+                              path.string());
   return created;
 }
 

@@ -23,6 +23,7 @@ NSD = 'zone:\n name: a.example\n zonefile: /z/a\n'
 MADE = ["pando.yaml", "transfer.key", "zones/one.test.zone", "zones/two.test.zone"]
 THEIRS = {"mine.yaml": "precious", "zones/mine.zone": "precious"}
 HIDDEN = ".pando-import"
+RESULT = "pando-result"
 MAX_STEPS = 200
 
 
@@ -237,6 +238,128 @@ def test_a_file_that_was_changed_since_is_not_taken_back(place):
     assert place.run().returncode == 0
 
 
+def kill_with_names(place):
+    """Leaves names of an import that is not complete; returns what was there before."""
+    before, _ = expected(place)
+    step = steps_with_names(place, before)
+    place.clean()
+    place.put_theirs()
+    assert place.run(step=step).returncode == -signal.SIGKILL
+    return before
+
+
+def test_an_old_file_that_was_put_in_place_is_not_taken_back(place):
+    """Such as a copy from a backup. It keeps the inode of the import's file, and has an old time."""
+    kill_with_names(place)
+    restored = place.seen / "to" / "zones" / "one.test.zone"
+    old = place.seen / "old.zone"
+    old.write_text("precious")
+    os.utime(old, (1546300800, 1546300800))
+    inode = restored.stat().st_ino
+    subprocess.run(["cp", "-p", old, restored], check=True)
+    assert restored.stat().st_ino == inode and restored.stat().st_mtime == 1546300800
+    done = place.run("nsd.conf", "other.yaml")
+    named = f"{place.folder}/to/zones/one.test.zone stays: it is not as the import that was killed made it\n"
+    assert done.returncode == 0 and done.stderr.count(named) == 1, done.stderr
+    assert "removed 2 files" in done.stderr and done.stderr.count("stays") == 1
+    assert restored.read_text() == "precious" and not place.hidden()
+
+
+def test_a_file_that_cannot_be_taken_back_is_named_until_it_can(tmp_path):
+    """Here a mount on it holds it. What tells whose file it is stays as well."""
+    place = TwoFileSystems(tmp_path)
+    try:
+        before = kill_with_names(place)
+        held = f"{place.folder}/to/zones/one.test.zone"
+        inside = ["nsenter", "-t", str(place.holder.pid), "-m"]
+        subprocess.run([*inside, "mount", "--bind", held, held], check=True)
+        for _ in range(2):
+            done = place.run("nsd.conf", "other.yaml")
+            assert done.returncode == 1 and f"cannot remove {held}: Device or resource busy" in done.stderr
+            assert "other.yaml" not in place.files() and "zones/one.test.zone" in place.files()
+        subprocess.run([*inside, "umount", held], check=True)
+        assert place.run("nsd.conf", "other.yaml").returncode == 0
+        files = place.files()
+        assert files.pop("other.yaml") and files == before and not place.hidden()
+    finally:
+        place.end()
+
+
+@pytest.mark.parametrize("names", [["only-copy"], ["files/only-copy"], ["result"], ["pando-file-1", "result/a"]])
+def test_a_folder_that_no_import_made_is_not_emptied(names, tmp_path):
+    """Whoever owns the folder around it may have given it the name."""
+    place = Place(tmp_path)
+    hidden = tmp_path / "to" / HIDDEN
+    for name in names:
+        (hidden / name).parent.mkdir(parents=True, exist_ok=True)
+        (hidden / name).write_text("precious")
+    hidden.chmod(0o755)
+    done = place.run()
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert f"{hidden}/{names[-1].split('/')[0]} is of no import: move it elsewhere" in done.stderr
+    assert all((hidden / name).read_text() == "precious" for name in names) and place.files() == {}
+    shutil.rmtree(hidden)
+    assert place.run().returncode == 0
+
+
+def held_import(place, at):
+    """An import that waits at this point while the file `held` is there."""
+    held = place.seen / "held"
+    held.touch()
+    environment = os.environ | {"PANDO_PAUSE_AT": at, "PANDO_PAUSE_WHILE": str(place.folder / "held")}
+    return held, subprocess.Popen(place.command("dump.sql", "pando.yaml"), env=environment, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("as_link", [True, False])
+def test_a_folder_that_is_put_in_place_of_the_hidden_one_is_not_touched(as_link, tmp_path):
+    """The owner of the folder around it can do so while root imports."""
+    place = NewFolder(tmp_path)
+    _, after = expected(place)
+    place.clean()
+    place.put_theirs()
+    victim = tmp_path / "victim"
+    for name in ("pando-file-0", "pando-names", RESULT, "files/a", "other"):
+        (victim / name).parent.mkdir(parents=True, exist_ok=True)
+        (victim / name).write_text("precious")
+    held, process = held_import(place, "import-drafts-written")
+    hidden = tmp_path / "to" / HIDDEN
+    try:
+        wait_for((hidden / RESULT).exists)
+        hidden.rename(tmp_path / "to" / "gone")
+        if as_link:
+            hidden.symlink_to(victim)
+        else:
+            victim = victim.rename(hidden)
+    finally:
+        held.unlink()
+        _, told = process.communicate(timeout=120)
+    assert sorted(path.name for path in victim.iterdir()) == ["files", "other", "pando-file-0", "pando-names", RESULT]
+    assert all(path.read_text() == "precious" for path in victim.rglob("*") if path.is_file())
+    files = place.files()
+    assert process.returncode == 0 and files.pop("gone", "") is None and files.keys() == after.keys(), told
+
+
+def test_a_new_hidden_folder_that_another_user_replaces_is_refused(tmp_path):
+    """Between its making and its opening."""
+    if os.getuid() != 0:
+        pytest.skip("only root gives files away")
+    place = Place(tmp_path)
+    held, process = held_import(place, "import-folder-made")
+    hidden = tmp_path / "to" / HIDDEN
+    try:
+        wait_for(hidden.exists)
+        hidden.rename(tmp_path / "to" / "gone")
+        hidden.mkdir(mode=0o700)
+        (hidden / "theirs").write_text("precious")
+        os.chown(hidden, 1, 1)
+    finally:
+        held.unlink()
+        _, told = process.communicate(timeout=120)
+    assert process.returncode == 1 and f"{hidden} is an import's folder, but another user's" in told
+    assert (hidden / "theirs").read_text() == "precious" and place.files() == {"gone": None}
+
+
 def wait_for(condition):
     deadline = time.monotonic() + 60
     while not condition():
@@ -254,7 +377,7 @@ def test_two_imports_at_once(place):
     environment = os.environ | {"PANDO_PAUSE_AT": "import-drafts-written", "PANDO_PAUSE_WHILE": str(place.folder / "held")}
     first = subprocess.Popen(place.command("dump.sql", "pando.yaml"), env=environment, stdout=subprocess.DEVNULL)
     try:
-        wait_for((place.seen / "to" / HIDDEN / "result").exists)
+        wait_for((place.seen / "to" / HIDDEN / RESULT).exists)
         before = place.files()
         for source, to in (("dump.sql", "pando.yaml"), ("nsd.conf", "other.yaml")):
             second = place.run(source, to)
@@ -280,7 +403,7 @@ def test_imports_of_two_folders_may_share_the_folder_of_zones(tmp_path):
     environment = os.environ | {"PANDO_PAUSE_AT": "import-drafts-written", "PANDO_PAUSE_WHILE": str(held)}
     first = subprocess.Popen(place.command("dump.sql", "pando.yaml"), env=environment, stdout=subprocess.DEVNULL)
     try:
-        wait_for((tmp_path / "to" / HIDDEN / "result").exists)
+        wait_for((tmp_path / "to" / HIDDEN / RESULT).exists)
         second = place.run(to="b/pando.yaml")
         assert second.returncode == 1 and "b/zones is under way" in second.stderr
     finally:
