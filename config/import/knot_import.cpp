@@ -14,8 +14,8 @@ constexpr std::uint16_t kKnotPort = 53;
 constexpr std::string_view kDefaultStorage = "/var/lib/knot";
 
 /// Settings that are read somewhere, by section.
-constexpr std::array<std::string_view, 8> kReadOfZones{
-    "domain", "template", "storage", "file", "master", "notify", "acl", "id"};
+constexpr std::array<std::string_view, 8> kReadOfZones{"domain", "template", "storage", "file",
+                                                       "master", "notify",   "acl",     "id"};
 
 std::string title_of(const SettingSection& section, std::string_view key) {
   return fmt::format("{} {}", section.kind, section.text(key));
@@ -65,8 +65,8 @@ std::string knot_file(std::string_view format, const dns::Name& name) {
   std::string file;
   for (std::size_t i = 0; i < format.size(); ++i) {
     const char kind = format[i] == '%' && i + 1 < format.size() ? format[i + 1] : '\0';
-    const KnotIndex index = kind == 'c' || kind == 'l' ? index_at(format.substr(i + 2))
-                                                       : KnotIndex();
+    const KnotIndex index =
+        kind == 'c' || kind == 'l' ? index_at(format.substr(i + 2)) : KnotIndex();
     if (kind == 's') {
       file += text;
       ++i;
@@ -105,7 +105,7 @@ bool is_on(std::string_view word) { return word == "on" || word == "true" || wor
 }  // namespace
 
 Status KnotImport::run(const ImportText& text) {
-  const auto sections = parse_sections(text, LineSyntax::kKnot, files_, report_);
+  const auto sections = parse_knot(text, files_, report_);
   if (!sections) return tl::unexpected<Error>(sections.error());
   sort_items(*sections);
   for (const SettingSection& section : *sections)
@@ -114,10 +114,8 @@ Status KnotImport::run(const ImportText& text) {
 }
 
 void KnotImport::sort_items(const std::vector<SettingSection>& sections) {
-  const std::map<std::string_view, Items*> kinds{{"remote", &remotes_},
-                                                 {"remotes", &groups_},
-                                                 {"acl", &acls_},
-                                                 {"template", &templates_}};
+  const std::map<std::string_view, Items*> kinds{
+      {"remote", &remotes_}, {"remotes", &groups_}, {"acl", &acls_}, {"template", &templates_}};
   for (const SettingSection& section : sections) {
     const auto kind = kinds.find(section.kind);
     if (section.settings.empty() || section.kind == "zone") continue;
@@ -321,8 +319,7 @@ MatchRules KnotImport::rules_of(const SettingSection& acl) {
 
 /// Conditions `update-owner`, `update-owner-match`, `update-owner-name`, `update-type`. False when
 /// they cannot be expressed.
-bool KnotImport::limit_update(const SettingSection& acl, const dns::Name& zone,
-                              MatchRules& rules) {
+bool KnotImport::limit_update(const SettingSection& acl, const dns::Name& zone, MatchRules& rules) {
   const std::string_view owner = acl.text("update-owner");
   const std::string_view how = acl.text("update-owner-match");
   std::vector<std::string> patterns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/import/model/import_reasons.h"
+#include "config/import/nsd_syntax.h"
 #include "config/settings/values.h"
 
 namespace pando::config {
@@ -121,7 +122,7 @@ zone::Acl NsdImport::acl_of(const std::vector<Rule>& list) {
 }
 
 Status NsdImport::run(const ImportText& text) {
-  const auto sections = parse_sections(text, LineSyntax::kNsd, files_, report_);
+  const auto sections = parse_nsd(text, files_, report_);
   if (!sections) return tl::unexpected<Error>(sections.error());
   SettingSection server{{}, "server", {}};  // which may stand in several sections
   for (const SettingSection& section : *sections) {
@@ -229,7 +230,8 @@ void NsdImport::take_zone_setting(const LineSetting& setting, Zone& zone) {
   if (setting.key == "zonefile") {
     zone.file = setting.value();
   } else if (setting.key == "request-xfr") {
-    const bool has_mode = setting.value() == "AXFR" || setting.value() == "UDP";
+    const std::string mode = lower_case(setting.value());
+    const bool has_mode = mode == "axfr" || mode == "udp";
     add_remote(setting, has_mode ? 1 : 0, zone.result.options.primaries);
   } else if (setting.key == "notify") {
     add_remote(setting, 0, zone.result.options.notify);
@@ -251,7 +253,7 @@ void NsdImport::add_remote(const LineSetting& setting, std::size_t first,
   const std::string_view key = setting.value(first + 1);
   const auto endpoint = endpoint_of(setting.value(first), kNsdPort);
   if (!endpoint) return report_.add(setting.at, statement, endpoint.error().text);
-  if (!setting.value(first + 2).empty() && setting.value(first + 2).front() != '#')
+  if (!setting.value(first + 2).empty())
     return report_.add(setting.at, statement, setting_reason("tls"));
   std::optional<dns::Name> known;
   if (!key.empty() && key != "NOKEY") {
@@ -278,16 +280,18 @@ NsdImport::Rule NsdImport::rule_of(const LineSetting& setting) {
       rule.matches.emplace_back().rule.address = prefix;
   }
   const auto known = out_.find_key(key);
-  const bool understood =
-      !rule.matches.empty() && (known || rule.blocked || key == "NOKEY" || key.empty());
+  const std::string_view tls = setting.value(2);  // a condition: transfers over TLS alone
+  const bool understood = !rule.matches.empty() && (rule.blocked || tls.empty()) &&
+                          (known || rule.blocked || key == "NOKEY");
   if (rule.matches.empty()) rule.matches.emplace_back();
   for (MatchRule& match : rule.matches) {
     match.unknown = !understood;
     if (known && !match.rule.deny) match.rule.key = known;
   }
   if (!understood)
-    report_.add(setting.at, fmt::format("{} {} {}", setting.key, who, key),
-                "is not an address and a key that is here");
+    report_.add(setting.at,
+                fmt::format("{} {} {}{}{}", setting.key, who, key, tls.empty() ? "" : " ", tls),
+                tls.empty() ? "is not an address and a key that is here" : setting_reason("tls"));
   return rule;
 }
 

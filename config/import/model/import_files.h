@@ -23,9 +23,15 @@ class ImportFiles {
   static constexpr int kMaxIncludes = 16;  ///< depth; more is a file that includes itself
   static constexpr int kMaxNesting = 32;   ///< of braces; parsers recurse
   static constexpr std::size_t kMaxStatements = 2'000'000;  ///< bounds the memory of parsed files
+  /// Of a pattern; glob() reads as many folders as there are combinations.
+  static constexpr int kMaxWildcards = 4;
+  static constexpr int kMaxPatternFolders = 64;  ///< below the first wildcard; glob() recurses
+  /// Entries of folders and files that the patterns of all includes together look at.
+  static constexpr std::size_t kMaxListed = 100'000;
 
   /// `with_includes` false: no file is opened but by read(), for tests of parsers.
-  explicit ImportFiles(bool with_includes = true) : with_includes_(with_includes) {}
+  explicit ImportFiles(bool with_includes = true, std::size_t max_listed = kMaxListed)
+      : with_includes_(with_includes), max_listed_(max_listed) {}
 
   Result<ImportText> read(const std::string& path);
   /// Takes a text from memory instead of a file; it counts as well.
@@ -45,10 +51,12 @@ class ImportFiles {
   Status count_statement();
 
  private:
-  [[nodiscard]] std::vector<std::string> find(const SourceLine& at, std::string_view pattern,
-                                              std::string_view suffix) const;
+  std::vector<std::string> find(const SourceLine& at, std::string_view pattern,
+                                std::string_view suffix);
 
   bool with_includes_;
+  std::size_t max_listed_;
+  std::size_t listed_ = 0;
   std::string folder_;  ///< of look_in()
   std::string first_;   ///< the first file's folder
   std::size_t bytes_ = 0;

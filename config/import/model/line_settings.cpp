@@ -1,7 +1,6 @@
 #include "config/import/model/line_settings.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace pando::config {
@@ -9,8 +8,6 @@ namespace pando::config {
 namespace {
 
 constexpr std::string_view kLineBlanks = " \t\r\f\v";
-constexpr std::array<std::string_view, 8> kNsdSections{
-    "server", "zone", "pattern", "key", "remote-control", "tls-auth", "dnstap", "verify"};
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kLineBlanks);
@@ -54,22 +51,17 @@ class LineReader {
   int number_ = 0;
 };
 
-/// The parser of one file of NSD or Knot.
+/// The parser of one file of Knot.
 class SectionParser {
  public:
-  SectionParser(const ImportText& input, LineSyntax syntax, ImportFiles& files,
-                ImportReport& report, std::vector<SettingSection>& out)
-      : name_(input.name),
-        reader_(input.text),
-        syntax_(syntax),
-        files_(files),
-        report_(report),
-        out_(out) {}
+  SectionParser(const ImportText& input, ImportFiles& files, ImportReport& report,
+                std::vector<SettingSection>& out)
+      : name_(input.name), reader_(input.text), files_(files), report_(report), out_(out) {}
 
   Status parse() {
     std::string_view line;
     while (reader_.next(line))
-      if (auto parsed = parse_line(line, 0); !parsed) return parsed;
+      if (auto parsed = parse_line(line); !parsed) return parsed;
     if (in_list_) return fail_here("a list without an end");
     return {};
   }
@@ -80,12 +72,12 @@ class SectionParser {
   }
   [[nodiscard]] SourceLine here() const { return {name_, reader_.number()}; }
 
-  Status parse_line(std::string_view line, int sections) {
+  Status parse_line(std::string_view line) {
     const bool indented = !line.empty() && kLineBlanks.find(line.front()) != std::string_view::npos;
     std::string_view rest = trim(line);
     if (in_list_) return read_values(rest);
     bool dash = false;
-    if (syntax_ == LineSyntax::kKnot && rest.starts_with("- ")) {
+    if (rest.starts_with("- ")) {
       dash = true;
       rest = trim(rest.substr(2));
     }
@@ -94,17 +86,15 @@ class SectionParser {
         std::find_if_not(rest.begin(), rest.end(), is_key_char) - rest.begin());
     const bool is_setting = colon > 0 && colon < rest.size() && rest[colon] == ':';
     if (!is_setting) return read_continuation(rest, dash);
-    std::string key(rest.substr(0, colon));
-    if (syntax_ == LineSyntax::kNsd) key = lower_case(key);  // as NSD's own lexer
-    if (sections > ImportFiles::kMaxNesting) return fail_here("too many sections in a line");
+    const std::string key(rest.substr(0, colon));
     rest = trim(rest.substr(colon + 1));
     if (auto counted = files_.count_statement(); !counted) return fail_here(counted.error().text);
-    if (key == "include" && (syntax_ == LineSyntax::kNsd || !indented)) return include(rest);
-    if (!starts_section(key, rest, indented)) return take_setting(key, rest, dash);
+    if (key == "include" && !indented) return include(rest);
+    const bool is_section = !indented && (rest.empty() || rest.front() == '#');
+    if (!is_section) return take_setting(key, rest, dash);
     out_.push_back({here(), key, {}});
     own_setting_ = false;
-    // "zone: name: example.com" is one line in NSD.
-    return rest.empty() ? Status() : parse_line(rest, sections + 1);
+    return {};
   }
 
   /// A value on a line of its own belongs to a setting that has none yet, or to a list of lines.
@@ -123,63 +113,53 @@ class SectionParser {
     return read_values(rest);
   }
 
-  [[nodiscard]] bool starts_section(std::string_view key, std::string_view rest,
-                                    bool indented) const {
-    if (syntax_ == LineSyntax::kKnot) return !indented && (rest.empty() || rest.front() == '#');
-    return std::find(kNsdSections.begin(), kNsdSections.end(), key) != kNsdSections.end();
-  }
-
   Status include(std::string_view rest) {
     std::vector<std::string> words;
     if (auto split = split_values(rest, words); !split) return split;
     own_setting_ = false;
-    return files_.include(here(), words.empty() ? std::string() : words.front(), report_,
-                          [&](const ImportText& text) {
-                            return SectionParser(text, syntax_, files_, report_, out_).parse();
-                          });
+    return files_.include(
+        here(), words.empty() ? std::string() : words.front(), report_,
+        [&](const ImportText& text) { return SectionParser(text, files_, report_, out_).parse(); });
   }
 
   Status read_values(std::string_view rest) {
     return split_values(rest, out_.back().settings.back().values);
   }
 
-  /// Words of a line: blanks separate them, and commas in Knot's brackets.
+  /// Words of a line: blanks separate them, and commas in brackets.
   Status split_values(std::string_view rest, std::vector<std::string>& words) {
     while (!(rest = trim(rest)).empty() && rest.front() != '#') {
       const char c = rest.front();
-      if (c == '"' || c == '\'') {
-        if (auto read = quoted(rest, words.emplace_back()); !read) return read;
+      if (c == '"') {
+        rest.remove_prefix(1);
+        take_word(rest, "\"", words.emplace_back());
+        if (rest.empty()) return fail_here("a quoted text without an end");
+        rest.remove_prefix(1);
         continue;
       }
-      if (syntax_ == LineSyntax::kKnot && (c == '[' || c == ']' || c == ',')) {
+      if (c == '[' || c == ']' || c == ',') {
         in_list_ = c == '[' || (in_list_ && c != ']');
         rest.remove_prefix(1);
         continue;
       }
-      const std::string_view ends =
-          syntax_ == LineSyntax::kKnot && in_list_ ? " \t\r\f\v,]" : kLineBlanks;
-      const auto end = std::min(rest.find_first_of(ends), rest.size());
-      words.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(end);
+      take_word(rest, in_list_ ? " \t\r\f\v,]" : kLineBlanks, words.emplace_back());
     }
     return {};
   }
 
-  Status quoted(std::string_view& rest, std::string& word) const {
-    const char mark = rest.front();
-    std::size_t at = 1;
-    for (; at < rest.size() && rest[at] != mark; ++at) {
-      if (rest[at] == '\\' && at + 1 < rest.size()) ++at;
+  /// Knot's yparser drops the backslash before a quote alone: names of zones have some of their
+  /// own.
+  static void take_word(std::string_view& rest, std::string_view ends, std::string& word) {
+    std::size_t at = 0;
+    for (; at < rest.size() && ends.find(rest[at]) == std::string_view::npos; ++at) {
+      if (rest[at] == '\\' && at + 1 < rest.size() && rest[++at] != '"') word += '\\';
       word += rest[at];
     }
-    if (at >= rest.size()) return fail_here("a quoted text without an end");
-    rest.remove_prefix(at + 1);
-    return {};
+    rest.remove_prefix(at);
   }
 
   std::shared_ptr<const std::string> name_;
   LineReader reader_;
-  LineSyntax syntax_;
   ImportFiles& files_;
   ImportReport& report_;
   std::vector<SettingSection>& out_;
@@ -204,10 +184,10 @@ std::string_view SettingSection::text(std::string_view key) const noexcept {
   return setting == nullptr ? std::string_view() : setting->value();
 }
 
-Result<std::vector<SettingSection>> parse_sections(const ImportText& text, LineSyntax syntax,
-                                                   ImportFiles& files, ImportReport& report) {
+Result<std::vector<SettingSection>> parse_knot(const ImportText& text, ImportFiles& files,
+                                               ImportReport& report) {
   std::vector<SettingSection> sections;
-  if (auto parsed = SectionParser(text, syntax, files, report, sections).parse(); !parsed)
+  if (auto parsed = SectionParser(text, files, report, sections).parse(); !parsed)
     return pass(parsed);
   return sections;
 }

@@ -6,7 +6,8 @@
 
 #include "config/import/model/import_files.h"
 
-/// The syntax of configurations that have a setting per line: `key: values` in sections.
+/// The syntax of configurations that have a setting per line: `key: values` in sections (Knot), and
+/// `key=value` (PowerDNS).
 namespace pando::config {
 
 /// One `key: value value`; quotes are gone.
@@ -31,14 +32,10 @@ struct SettingSection {
   [[nodiscard]] std::string_view text(std::string_view key) const noexcept;
 };
 
-enum class LineSyntax : std::uint8_t {
-  kNsd,   ///< indentation means nothing; sections have known names
-  kKnot,  ///< sections begin without indentation, items with a dash; values may be `[a, b]`
-};
-
-/// Parses a file and what it includes. Errors are `file:line: reason`.
-Result<std::vector<SettingSection>> parse_sections(const ImportText& text, LineSyntax syntax,
-                                                   ImportFiles& files, ImportReport& report);
+/// Parses a file of Knot and what it includes: sections begin without indentation, items with a
+/// dash; values may be `[a, b]`. Errors are `file:line: reason`.
+Result<std::vector<SettingSection>> parse_knot(const ImportText& text, ImportFiles& files,
+                                               ImportReport& report);
 
 /// PowerDNS: `key=value` and `key+=value`; a key without `=` is an error of the file.
 Result<std::vector<LineSetting>> parse_assignments(const ImportText& text, ImportFiles& files);

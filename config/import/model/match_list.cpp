@@ -88,8 +88,12 @@ std::optional<IpPrefix> parse_match_prefix(std::string_view text) {
       return std::nullopt;
     if (is_ipv4) length = static_cast<std::uint8_t>(length + kMappedBits);
   }
+  return network_of(*address, length);
+}
+
+IpPrefix network_of(const IpAddress& address, std::uint8_t length) {
   const AddressNumber hosts = length == kAddressBits ? 0 : host_mask(length);
-  return IpPrefix{address_of(number_of(*address) & ~hosts), length};
+  return IpPrefix{address_of(number_of(address) & ~hosts), length};
 }
 
 std::optional<IpPrefix> masked_prefix(std::string_view address, std::string_view mask) {

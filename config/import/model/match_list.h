@@ -30,6 +30,9 @@ inline constexpr std::size_t kMaxMatchRules = 4096;
 /// cleared, octets at the end of an IPv4 prefix may be missing ("10/8").
 [[nodiscard]] std::optional<IpPrefix> parse_match_prefix(std::string_view text);
 
+/// The network of this length (of 128 bits) that has the address.
+[[nodiscard]] IpPrefix network_of(const IpAddress& address, std::uint8_t length);
+
 /// The prefix of an address and a mask such as 255.255.0.0; empty if the mask is of no prefix.
 [[nodiscard]] std::optional<IpPrefix> masked_prefix(std::string_view address,
                                                     std::string_view mask);

@@ -56,17 +56,32 @@ bool NamedLists::take(const NamedStatement& statement) {
 }
 
 void NamedLists::take_server(const NamedStatement& statement) {
+  const auto network = parse_match_prefix(statement.word(1));
+  if (!network)
+    return report_.add(statement.at, fmt::format("server {}", statement.word(1)),
+                       "is neither an address nor a network");
+  std::string& key = servers_[network->length][to_text(network->address)];
   for (const NamedStatement& member : *statement.block()) {
     const NamedBlock* block = member.block();
     if (member.word(0) != "keys") {
       report_.add(member.at, fmt::format("server {}: {}", statement.word(1), member.word(0)),
                   "is not a setting of a remote here");
     } else if (block != nullptr && !block->empty()) {
-      server_keys_.insert_or_assign(statement.lower(1), block->front().word(0));
+      key = block->front().word(0);
     } else {
-      server_keys_.insert_or_assign(statement.lower(1), member.word(1));
+      key = member.word(1);
     }
   }
+}
+
+std::string_view NamedLists::server_key(const IpAddress& address) const {
+  for (const auto& [length, networks] : servers_) {
+    const IpPrefix network = network_of(address, length);
+    if (address.is_v4() != network.address.is_v4()) continue;  // ::/0 has no IPv4 in BIND
+    if (const auto found = networks.find(to_text(network.address)); found != networks.end())
+      return found->second;
+  }
+  return {};
 }
 
 MatchRules NamedLists::element_of(const NamedStatement& element, std::size_t at, int depth) {
@@ -126,9 +141,7 @@ void NamedLists::add_remote(const NamedStatement& entry, std::uint16_t port, std
                             std::vector<std::string>& names) {
   auto endpoint = IpAddress::from_text(entry.word(0));
   if (!endpoint) return report_.add(entry.at, entry.word(0), "is no address and no list");
-  if (key.empty())
-    if (const auto found = server_keys_.find(entry.word(0)); found != server_keys_.end())
-      key = found->second;
+  if (key.empty()) key = server_key(*endpoint);
   std::optional<dns::Name> known;
   if (!key.empty()) known = out_.find_key(key);
   if (!key.empty() && !known)
@@ -260,7 +273,7 @@ zone::Acl NamedLists::policy_of(const NamedStatement& statement) {
   }
   for (const NamedStatement& rule : *block) {
     if (grant(rule, acl)) continue;
-    const bool lacks_key = owner_patterns(rule.word(2), rule.word(3)) &&
+    const bool lacks_key = owner_patterns(rule.lower(2), rule.word(3)) &&
                            rule.word(1).find('*') == std::string_view::npos &&
                            !out_.find_key(rule.word(1));
     report_.add(rule.at,

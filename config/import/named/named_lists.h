@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -33,13 +34,17 @@ class NamedLists {
   void add_remote(const NamedStatement& entry, std::uint16_t port, std::string_view key,
                   std::vector<std::string>& names);
   void take_server(const NamedStatement& statement);
+  /// The key of the `server` statement for the narrowest network with this address.
+  [[nodiscard]] std::string_view server_key(const IpAddress& address) const;
   bool grant(const NamedStatement& statement, zone::Acl& acl);
 
   ImportedConfiguration& out_;
   ImportReport& report_;
   std::map<std::string, NamedBlock, std::less<>> acls_;
   std::map<std::string, NamedStatement, std::less<>> remote_lists_;
-  std::map<std::string, std::string, std::less<>> server_keys_;  ///< by address
+  /// Keys of `server` statements, empty where they have none: by length, the longest first, and
+  /// by network.
+  std::map<std::uint8_t, std::map<std::string, std::string>, std::greater<>> servers_;
   std::size_t remote_steps_ = 0;
 };
 

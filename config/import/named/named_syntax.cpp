@@ -10,8 +10,9 @@ class NamedParser {
   NamedParser(const ImportText& input, ImportFiles& files, ImportReport& report)
       : name_(input.name), text_(input.text), files_(files), report_(report) {}
 
-  Status parse_file(NamedBlock& out) {
-    if (auto parsed = parse_block(out, 0); !parsed) return parsed;
+  /// `depth` is that of the block in which the file is included.
+  Status parse_file(NamedBlock& out, int depth) {
+    if (auto parsed = parse_block(out, depth); !parsed) return parsed;
     return at_end_ ? Status() : fail_here("a closing brace without an opening one");
   }
 
@@ -120,9 +121,10 @@ class NamedParser {
       return {};
     }
     const Token last = token_;
-    auto included = files_.include(
-        statement.at, statement.words[1], report_,
-        [&](const ImportText& text) { return NamedParser(text, files_, report_).parse_file(out); });
+    auto included =
+        files_.include(statement.at, statement.words[1], report_, [&](const ImportText& text) {
+          return NamedParser(text, files_, report_).parse_file(out, depth);
+        });
     token_ = last;
     return included;
   }
@@ -152,7 +154,7 @@ const NamedBlock* NamedStatement::block() const noexcept {
 
 Result<NamedBlock> parse_named(const ImportText& text, ImportFiles& files, ImportReport& report) {
   NamedBlock block;
-  if (auto parsed = NamedParser(text, files, report).parse_file(block); !parsed)
+  if (auto parsed = NamedParser(text, files, report).parse_file(block, 0); !parsed)
     return pass(parsed);
   return block;
 }

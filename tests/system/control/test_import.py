@@ -325,6 +325,11 @@ def test_the_trial_of_public_configurations_finds_a_lost_zone(tmp_path):
     assert tried.returncode == 0, tried.stdout + tried.stderr
     assert "| `named.conf` | 1 | 0 | 0 | 1 | 3 | 2 | 0 |" in tried.stdout
     assert "named.conf: 1 repositories; zones left out: 1 type hint" in tried.stdout
+    listed = (tmp_path / "list").read_text()
+    (tmp_path / "list").write_text(listed.replace("bind ", "bind-refused ", 1))
+    tried = try_imports(tmp_path, servers.build_folder())
+    assert tried.returncode == 1 and "is not refused, unlike the list has it" in tried.stdout, tried.stdout + tried.stderr
+    (tmp_path / "list").write_text(listed)
     forgetful = tmp_path / "build/pandoctl"
     forgetful.parent.mkdir()
     forgetful.write_text(f"""#!/bin/sh
@@ -334,3 +339,12 @@ for word; do case $word in */imported.yaml) sed -i '/name: b$/,+1d' "$word";; es
     forgetful.chmod(0o755)
     tried = try_imports(tmp_path, forgetful.parent)
     assert tried.returncode == 1 and "zone b has not arrived" in tried.stdout, tried.stdout + tried.stderr
+    forgetful.write_text("#!/bin/sh\necho named.conf:1: a fault\nexit 1\n")
+    tried = try_imports(tmp_path, forgetful.parent)
+    assert tried.returncode == 1 and "is refused, unlike the list has it" in tried.stdout, tried.stdout + tried.stderr
+    forgetful.write_text(f"""#!/bin/sh
+test "$4" = check && exit 1
+exec {servers.build_folder()}/pandoctl "$@"
+""")
+    tried = try_imports(tmp_path, forgetful.parent)
+    assert tried.returncode == 1 and "config check:" in tried.stdout, tried.stdout + tried.stderr

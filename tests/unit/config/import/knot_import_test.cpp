@@ -88,8 +88,8 @@ zone:
 }
 
 TEST(KnotImport, AListMayHaveSeveralLines) {
-  const auto result = from_knot(std::string(kPeers) +
-                                "zone:\n  - domain: a\n    notify: [ up,\n      down ]\n");
+  const auto result =
+      from_knot(std::string(kPeers) + "zone:\n  - domain: a\n    notify: [ up,\n      down ]\n");
   EXPECT_EQ(result.options("a").notify.size(), 3U);
 }
 
@@ -109,6 +109,18 @@ TEST(KnotImport, FilesAreNamedInLowerCaseAndASlashIsNoFolder) {
       "zone:\n  - domain: 0/25.a.Test\n  - domain: A.b.c\n");
   EXPECT_EQ(result.file("0/25.a.test"), "/z/0_25.a.test/0_25.0_") << result.report();
   EXPECT_EQ(result.file("a.b.c"), "/z/a.b.c/a.a.");
+}
+
+TEST(KnotImport, KeepsBackslashesButThoseBeforeQuotes) {
+  const auto result = from_knot(
+      "zone:\n  - domain: \"a\\.b.example\"\n    file: \"/x\\y\\\\\"\n"
+      "  - domain: a\\.c.example\n    file: /x\\\"y\n"
+      "  - domain: d.example\n    file: \"/x\\\"y\"\n"
+      "  - domain: e.example\n    file: /'x'\n");
+  EXPECT_EQ(result.file("a\\.b.example"), "/x\\y\\\\") << result.report();
+  EXPECT_EQ(result.file("a\\.c.example"), "/x\"y");
+  EXPECT_EQ(result.file("d.example"), "/x\"y");
+  EXPECT_EQ(result.file("e.example"), "/'x'");
 }
 
 TEST(KnotImport, FaultsOfTheSyntaxHaveFileAndLine) {

@@ -86,6 +86,64 @@ TEST(NamedImport, FindsIncludedFilesBelowTheDirectoryThatIsReadBefore) {
   EXPECT_EQ(result.settings.zones.size(), 4U) << result.outcome.yaml;
 }
 
+TEST(NamedImport, TheDirectoryMayStandInAnIncludedFile) {
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.write("named.conf", "options { include \"o.conf\"; };\ninclude \"z.conf\";\n");
+  folder.write("o.conf", fmt::format("directory \"{}/var\";\n", folder.path()));
+  folder.write("z.conf", "zone wrong { type primary; file \"x\"; };\n");
+  folder.write("var/z.conf", "zone right { type primary; file \"x\"; };\n");
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const Imported result = load_imported(std::move(*outcome));
+  EXPECT_EQ(result.file("right"), folder.path() + "/var/x");
+  EXPECT_EQ(result.settings.zones.size(), 1U) << result.outcome.yaml;
+}
+
+TEST(NamedImport, FoldersMayHaveTheCharactersOfPatterns) {
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.write("br[1]/named.conf", fmt::format("include \"own*.conf\"; include \"own.conf\";\n"
+                                                   "options {{ directory \"{}/d*[2]\\x\"; }};\n"
+                                                   "include \"z?.conf\"; include \"[1].conf\";\n",
+                                                   folder.path()));
+  const auto zone = [](std::string_view name) {
+    return fmt::format("zone {0} {{ type primary; file \"/{0}\"; }};\n", name);
+  };
+  folder.write("br[1]/own1.conf", zone("own1"));
+  folder.write("br[1]/own.conf", zone("own"));
+  folder.write("br1/own1.conf", zone("wrong"));
+  folder.write("d*[2]\\x/zz.conf", zone("zz"));
+  folder.write("d*[2]\\x/[1].conf", zone("literal"));
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const Imported result = load_imported(std::move(*outcome));
+  for (const std::string_view name : {"own1", "own", "zz", "literal"})
+    EXPECT_EQ(result.file(name), fmt::format("/{}", name)) << result.report();
+  EXPECT_EQ(result.settings.zones.size(), 4U) << result.outcome.yaml;
+}
+
+TEST(NamedImport, KeysOfServersCountForAddressesAndNetworks) {
+  const auto result = from_bind(std::string(kKey) + R"(
+server 2001:db8:0::1 { keys { k; }; };
+server 10.0.0.0/24 { keys k; };
+server 10.0.0.7 { bogus no; };
+server ::/0 { keys { k; }; };
+server here { keys { k; }; };
+zone a { type secondary;
+  primaries { 2001:db8::1; 10.0.0.1; 10.0.0.7; 10.0.1.1; 2001:db8::2 port 54; }; };)");
+  EXPECT_THAT(
+      result.options("a").primaries,
+      ElementsAre("2001:db8::1 k.", "10.0.0.1 k.", "10.0.0.7", "10.0.1.1", "2001:db8::2@54 k."));
+  EXPECT_THAT(result.report(), HasSubstr("server here: is neither an address nor a network"));
+}
+
+TEST(NamedImport, APolicyWithAKeyThatIsNotThereSaysSo) {
+  const auto result = from_bind(
+      "zone a { type primary; file \"a\"; update-policy { grant nokey ZoneSub any; }; };");
+  EXPECT_THAT(result.report(), HasSubstr("update-policy grant nokey ZoneSub: no such key"));
+}
+
 TEST(NamedImport, TellsOfAFileWithoutAKnownFolder) {
   EXPECT_THAT(from_bind("zone a { type primary; file \"x\"; };").report(),
               HasSubstr("file x: is relative to a folder that is not known"));

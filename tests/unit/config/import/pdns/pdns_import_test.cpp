@@ -119,6 +119,50 @@ TEST(Import, FollowsIncludesAndReportsMissingOnes) {
   EXPECT_EQ(outcome->omissions[0].line, 2);
 }
 
+TEST(Import, PatternsOfIncludesAreBounded) {
+  const TemporaryFolder folder;
+  std::string deep;
+  for (int i = 0; i < 3000; ++i) deep += "*/";
+  std::string flat;
+  for (int i = 0; i < 12; ++i) flat += "/*/..";
+  std::string below = "*";
+  while (below.size() < 4000) below += "/a";
+  const std::string path =
+      folder.write("named.conf", fmt::format("include \"{}\";\ninclude \"{}/x\";\ninclude \"{}\";\n"
+                                             "include \"*/*/*/[a].conf\";\ninclude \"{}\";\n",
+                                             deep, flat, below, std::string(5000, 'x')));
+  folder.write("b/c/d/a.conf", "zone a { type primary; file \"/a\"; };");
+  auto outcome = import_configuration(path, {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const Imported result = load_imported(std::move(*outcome));
+  EXPECT_EQ(result.file("a"), "/a");
+  for (const int line : {1, 2, 3, 5})
+    EXPECT_THAT(result.report(), HasSubstr(fmt::format("named.conf:{}: include ", line)));
+  EXPECT_THAT(result.report(), HasSubstr("more than 4 wildcards"));
+}
+
+TEST(Import, ListsABoundedNumberOfFiles) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 9; ++i)
+    folder.write(fmt::format("{}.conf", i), fmt::format("zone z{0} {{ type primary; }};", i));
+  ImportFiles files(true, 20);
+  ImportReport report;
+  const auto at = SourceLine{std::make_shared<const std::string>(folder.path() + "/x"), 1};
+  int visited = 0;
+  const auto visit = [&](const ImportText&) {
+    ++visited;
+    return Status();
+  };
+  ASSERT_TRUE(files.include(at, "*.conf", report, visit));
+  EXPECT_EQ(visited, 9);
+  ASSERT_TRUE(files.include(at, "*.conf", report, visit));
+  ASSERT_TRUE(files.include(at, "", report, visit));
+  EXPECT_EQ(visited, 9);
+  ASSERT_GE(report.omissions().size(), 1U);
+  EXPECT_EQ(report.omissions().front().statement, "include *.conf");
+  EXPECT_THAT(report.omissions().front().reason, HasSubstr("more than 20 files"));
+}
+
 TEST(Import, NamesACompressedFile) {
   for (const std::string_view magic : {"\x1F\x8B\x08", "BZh9", "\3757zXZ", "\x28\xB5\x2F\xFD"})
     for (const ImportKind kind : {ImportKind::kPdnsDump, ImportKind::kBind})
