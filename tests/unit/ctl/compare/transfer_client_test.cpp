@@ -156,7 +156,9 @@ TEST(TransferClient, WithAKeyAllMessagesAreSigned) {
       EXPECT_EQ(verdict.rcode, dns::Rcode::kNoError);
       auto session = dns::TsigSession::for_response(verdict);
       Bytes answer = message(id, {kSoa, kAddress, kSoa});
-      if (sign) EXPECT_TRUE(session.sign(answer, now));
+      if (sign) {
+        EXPECT_TRUE(session.sign(answer, now));
+      }
       return std::vector<Bytes>{answer};
     });
     RecordSet records(name("example."));

@@ -76,7 +76,9 @@ TEST(Processes, AProgramThatRunsHasNoExitCode) {
 
 TEST(Processes, AProcessThatIsNoUnitsMainProcessHasNoUnit) {
   // Where systemd runs the tests it is asked, and may not tell everybody.
-  if (const auto unit = unit_of(::getpid())) EXPECT_EQ(*unit, "");
+  if (const auto unit = unit_of(::getpid())) {
+    EXPECT_EQ(*unit, "");
+  }
 }
 
 }  // namespace processes_test
