@@ -65,7 +65,7 @@ class DraftFolder {
   /// Ties this folder to that of the result, once the drafts are written. File systems without
   /// symbolic links do without: then names of a killed import are not taken back.
   void belong_to(const DraftFolder& main) const;
-  /// What was written is on disk.
+  /// All drafts that were written are on disk on return.
   [[nodiscard]] Status sync() const;
   /// All drafts but the result get their names, which are then on disk.
   Status name_files() const;
@@ -75,7 +75,7 @@ class DraftFolder {
   [[nodiscard]] bool is_of(const std::filesystem::path& target) const;
 
  private:
-  /// What tells that a file is still the one that an import wrote.
+  /// Properties of a file as an import wrote it. A file with others is the user's.
   struct State {
     std::uint64_t inode = 0;
     std::int64_t size = 0;

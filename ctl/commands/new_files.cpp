@@ -48,7 +48,7 @@ Status NewFiles::create() {
   auto done = claim_folders();
   if (done) done = clear_leftovers();
   if (!done) {
-    // What a killed import left stays as it is.
+    // The files of a killed import stay as they are.
     for (; !drafts_.empty(); drafts_.pop_back()) drafts_.back().remove();
     return done;
   }

@@ -29,7 +29,7 @@ class NewFiles {
   /// kExists: one is there already, or another process creates files there. Whatever the error, no
   /// file of these is there, or the error names it.
   Status create();
-  /// What create() found of a killed process.
+  /// The files of a killed import that create() found.
   [[nodiscard]] const DraftFolder::Leftovers& leftovers() const noexcept { return leftovers_; }
 
  private:

@@ -191,8 +191,8 @@ CommitRequest StoreUpkeep::compact_step() {
     stage.reserve = shm::Reserve::kAll;
     const auto start = processor_time();
     progress->cursor = cursor_;
-    // What names cost differs by much from one part of the store to the next, so names alone are
-    // no bound of the time.
+    // A name may take much longer in one part of the store than in the next, so a number of names
+    // is no bound of the time.
     auto done = stage.draft.compact(
         progress->cursor, names_, [this](dns::NameView apex) { return is_spared(apex); },
         [start, most = slice()] { return processor_time() - start >= most; });

@@ -77,8 +77,8 @@ struct RequestContext {
   /// Key of the question's name, made while requests were read together; null: not made.
   const zone::NameKey* key = nullptr;
   zone::ZoneView nearest_zone;  ///< with `key`: the result of find_zone()
-  /// What was looked up while requests were read together (worker/respond/foreseen.h); null:
-  /// nothing.
+  /// The lookups that were made while requests were read together (worker/respond/foreseen.h);
+  /// null: none.
   const Foreseen* foreseen = nullptr;
   const Client* client = nullptr;
   std::span<std::uint8_t> space;  ///< for the response

@@ -16,7 +16,7 @@ using testing::name;
 
 constexpr const char* kBroken = "@ 300 SOA ns1 admin 10 3600 600 86400 300\n@ 300 A 192.0.2.300\n";
 
-/// What is known when the files of configured zones were checked.
+/// Loads of the configured zones' files, and the counts that they end with.
 class Loads : public testing::ZoneTableLoads {
  protected:
   struct Entry {

@@ -103,7 +103,7 @@ void expect_same_lookups(const StoreView& store) {
       }
       const auto wanted = wanted_in(zone, dnssec_ok[i]);
       expect_same(ahead.match(i), zone.lookup(names[i], wanted), names[i]);
-      // What the key remembers is not taken for another thing.
+      // A lookup by a key with a remembered descent finds the same as one by name.
       using Wanted = ZoneView::Wanted;
       for (const Wanted other : {Wanted::kMatch, Wanted::kNsecToo})
         expect_same(zone.lookup(ahead.key(i), other), zone.lookup(names[i], other), names[i]);
