@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/build.h"
 #include "dns/rdata/rdata.h"
 
 // Loading a zone reads millions of records, so the common types may not touch the heap.
@@ -16,8 +17,10 @@ void* operator new(std::size_t octets) {
   if (void* memory = std::malloc(octets)) return memory;
   throw std::bad_alloc();
 }
+#ifdef PANDO_WITH_SANITIZER  // else base/secret.cpp has these, which call free() as well
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace pando::dns {
 namespace {
