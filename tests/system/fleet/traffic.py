@@ -133,7 +133,7 @@ class UpdateStream:
             send(self.socket, self.zone.update(self.next, self.id, self.signer))
             self.under_way[self.id] = (self.next, now)
             self.next += 1
-            self.due = max(self.due + self.pause, now - 0.1)  # no burst makes up for a time without the primary
+            self.due = max(self.due + self.pause, now - 1)  # no long burst after a time without the primary
 
     def look(self, now):
         if now - self.looked > 0.5:
