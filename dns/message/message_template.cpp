@@ -113,6 +113,7 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
   const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.data() + pointers.size());
   const std::size_t room = writer.room();
   std::size_t last = ends.size() - 1;
+  if (ends[last].size > room) writer.note_crowded();
   while (ends[last].size > room)
     if (last-- == 0) return Put::kNothing;
   const std::size_t longer = writer.question_name().size() - head.question_name_octets;
@@ -184,6 +185,7 @@ bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const n
 
 void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
   std::size_t last = ends_.size() - 1;
+  if (ends_[last].size > writer.room()) writer.note_crowded();
   while (ends_[last].size > writer.room())
     if (last-- == 0) return;
   // Never false: there is room.

@@ -159,8 +159,13 @@ class MessageWriter {
   void release(std::size_t octets) noexcept { limit_ += static_cast<std::ptrdiff_t>(octets); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t room() const noexcept {
-    return fits(0) ? static_cast<std::size_t>(limit_) - size_ : 0;
+    const std::ptrdiff_t room = limit_ - static_cast<std::ptrdiff_t>(size_);
+    return room > 0 ? static_cast<std::size_t>(room) : 0;
   }
+  /// True once something did not fit: with more room the message might have become another one.
+  [[nodiscard]] bool is_crowded() const noexcept { return crowded_; }
+  /// Notes that the caller left something out without trying.
+  void note_crowded() noexcept { crowded_ = true; }
   [[nodiscard]] std::uint16_t count(Section section) const noexcept {
     return counts_[1 + static_cast<std::size_t>(section)];
   }
@@ -169,6 +174,7 @@ class MessageWriter {
   void set_aa(bool aa) noexcept {
     space_[2] = static_cast<std::uint8_t>((space_[2] & ~0x04) | (aa ? 0x04 : 0));
   }
+  [[nodiscard]] bool has_aa() const noexcept { return (space_[2] & 0x04) != 0; }
   /// Writes the counts; the finished message is space[0, size()).
   ByteView finish() noexcept;
 
@@ -186,9 +192,11 @@ class MessageWriter {
     std::size_t rest_octets = 1;
   };
 
-  [[nodiscard]] bool fits(std::size_t octets) const noexcept {
-    return static_cast<std::ptrdiff_t>(size_ + octets) <=
-           limit_;  // may become negative by reserve()
+  [[nodiscard]] bool fits(std::size_t octets) noexcept {
+    // The limit may become negative by reserve().
+    if (static_cast<std::ptrdiff_t>(size_ + octets) <= limit_) return true;
+    crowded_ = true;
+    return false;
   }
   Record begin_record(Section section, const RRsetHead& head) noexcept;
   bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
@@ -216,6 +224,7 @@ class MessageWriter {
   std::uint16_t question_size_ = 0;  // of the first question's name, which is at offset 12
   NameCase name_case_ = NameCase::kIgnored;
   bool table_ready_ = false;  // an answer that only repeats QNAME needs no table
+  bool crowded_ = false;
   std::array<std::uint16_t, 4> counts_{};
   CompressionTable table_;
 };

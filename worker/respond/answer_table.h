@@ -53,14 +53,27 @@ class AnswerTable {
 
   /// The entry at `place` for which `is_same` is true, or null; valid until the next store().
   template <class IsSame>
-  [[nodiscard]] const Head* find(AnswerPlace place, IsSame is_same) const noexcept {
-    const Head* found = nullptr;
+  [[nodiscard]] Head* find(AnswerPlace place, IsSame is_same) noexcept {
+    Head* found = nullptr;
     each_way(place, [&](std::size_t way) {
-      const Head* const head = head_of(sets_[place.set].blocks[way]);
+      Head* const head = head_of(sets_[place.set].blocks[way]);
       if (is_same(*head)) found = head;
       return found == nullptr;
     });
     return found;
+  }
+  template <class IsSame>
+  [[nodiscard]] const Head* find(AnswerPlace place, IsSame is_same) const noexcept {
+    return const_cast<AnswerTable*>(this)->find(place, is_same);
+  }
+
+  /// Forgets the entry that find() gave for `place`. Its memory is used for the next one there.
+  void drop(AnswerPlace place, const Head& entry) noexcept {
+    each_way(place, [&](std::size_t way) {
+      const bool is_entry = head_of(sets_[place.set].blocks[way]) == &entry;
+      if (is_entry) tags_[place.set].of[way] = 0;
+      return !is_entry;
+    });
   }
 
   /// Asks for the memory that find() reads first, without waiting for it.
@@ -162,8 +175,8 @@ class AnswerTable {
       }
     }
   }
-  static const Head* head_of(const Block& block) noexcept {
-    return reinterpret_cast<const Head*>(block.get());
+  static Head* head_of(const Block& block) noexcept {
+    return reinterpret_cast<Head*>(block.get());
   }
 
   /// Empties the table.

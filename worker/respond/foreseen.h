@@ -6,12 +6,13 @@
 
 namespace pando::worker {
 
-/// What was found out about a question while requests were read together, before its turn came. All
-/// of it is about one zone of the pinned version: an answer from another zone takes nothing of it.
+/// What was found out about a question while requests were read together, before its turn came.
+/// All but `kept` is about one zone of the pinned version: an answer from another zone takes nothing
+/// of it.
 struct Foreseen {
+  AnswerPlace kept;  ///< of the question among KeptAnswers; nowhere for a referral
   zone::ZoneView zone;
   const zone::Match* match = nullptr;  ///< of the question's name in `zone`
-  AnswerPlace kept;                    ///< of the question among KeptAnswers
   /// The part of the answer that may be kept: its place among AnswerTemplates, and its key there.
   bool has_part = false;
   AnswerTemplates::Kind part_kind{};

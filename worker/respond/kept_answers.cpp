@@ -3,67 +3,63 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <vector>
-
-#include "worker/answer/render.h"
 
 namespace pando::worker {
 
+ByteView KeptAnswers::Entry::records() const noexcept {
+  return {Table::behind(*this) + name_octets + owner_octets, records_octets};
+}
+
+ResponseKind KeptAnswers::Entry::kind() const noexcept {
+  return {kind_class, zone, {Table::behind(*this) + name_octets, owner_octets}, kind_type};
+}
+
 AnswerPlace KeptAnswers::place_of(const Key& key) noexcept {
-  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
   const std::uint64_t flags = (key.dnssec_ok ? 1U : 0U) | (key.minimal_responses ? 2U : 0U);
-  const std::uint64_t asked = std::uint64_t{key.zone} << 32 |
-                              std::uint64_t{static_cast<std::uint16_t>(key.type)} << 2 | flags;
-  const std::uint64_t seed = (key.data_version * kOdd) ^ asked;
-  const std::uint64_t hash = XXH3_64bits_withSeed(key.name.data(), key.name.size(), seed);
-  return AnswerPlace::of_hash(hash);
+  const std::uint64_t seed = std::uint64_t{key.limit} << 32 |
+                             std::uint64_t{static_cast<std::uint16_t>(key.type)} << 2 | flags;
+  return AnswerPlace::of_hash(XXH3_64bits_withSeed(key.name.data(), key.name.size(), seed));
 }
 
-std::optional<KeptAnswers::Kept> KeptAnswers::find(const Key& key,
-                                                   AnswerPlace place) const noexcept {
-  const Head* found = table_.find(place, [&](const Head& head) {
-    return head.type == key.type && head.zone == key.zone &&
-           head.data_version == key.data_version && head.dnssec_ok == key.dnssec_ok &&
-           head.minimal_responses == key.minimal_responses &&
-           std::ranges::equal(ByteView(Table::behind(head), head.name_octets), key.name.bytes());
+KeptAnswers::Entry* KeptAnswers::find(const Key& key, AnswerPlace place) noexcept {
+  return table_.find(place, [&](const Entry& entry) {
+    return entry.type == key.type && entry.limit == key.limit &&
+           entry.dnssec_ok == key.dnssec_ok && entry.minimal_responses == key.minimal_responses &&
+           std::ranges::equal(ByteView(Table::behind(entry), entry.name_octets), key.name.bytes());
   });
-  if (found == nullptr) return std::nullopt;
-  const std::uint8_t* const owner = Table::behind(*found) + found->name_octets;
-  Kept kept;
-  kept.records = {owner + found->owner_octets, found->records_octets};
-  kept.counts = found->counts;
-  kept.aa = found->aa;
-  kept.kind = {found->kind_class, found->zone, {owner, found->owner_octets}, found->kind_type};
-  return kept;
 }
 
-void KeptAnswers::keep(const Key& key, AnswerPlace place, const Answer& answer,
-                       const dns::Question& question, const ResponseKind& kind) {
-  space_.resize(kMaxOctets);
-  dns::MessageWriter writer(space_, space_.size());
-  writer.put_header({});
-  std::vector<dns::RRsetEnd> ends;
-  if (!writer.put_question(question.name, question.type, question.rr_class)) return;
-  const std::size_t start = writer.size();
-  // Optional RRsets are left out silently when they do not fit.
-  if (render(answer, question, writer, &ends) || ends.size() != answer.additional.size() + 1)
-    return;
-  const ByteView records = writer.finish().subspan(start);
-  const Head head{
-      .data_version = key.data_version,
-      .zone = key.zone,
-      .type = key.type,
-      .records_octets = static_cast<std::uint16_t>(records.size()),
-      .counts = {writer.count(dns::Section::kAnswer), writer.count(dns::Section::kAuthority),
-                 writer.count(dns::Section::kAdditional)},
-      .kind_type = kind.type,
-      .kind_class = kind.response_class,
-      .name_octets = static_cast<std::uint8_t>(key.name.size()),
-      .owner_octets = static_cast<std::uint8_t>(kind.owner.size()),
-      .dnssec_ok = key.dnssec_ok,
-      .minimal_responses = key.minimal_responses,
-      .aa = answer.aa};
-  table_.store(place, head, {key.name.bytes(), kind.owner, records});
+bool KeptAnswers::renew(Entry& entry, AnswerPlace place, const zone::ZoneView& zone,
+                        std::uint64_t version) noexcept {
+  if (!zone || entry.zone != zone.side_index() || entry.data_version != zone.data_version()) {
+    table_.drop(place, entry);
+    return false;
+  }
+  entry.version = version;
+  entry.view = zone;
+  return true;
+}
+
+void KeptAnswers::keep(const Key& key, AnswerPlace place, const Answered& answered) {
+  if (answered.records.size() > kMaxOctets) return;
+  const Entry entry{.version = answered.version,
+                    .data_version = answered.zone.data_version(),
+                    .view = answered.zone,
+                    .zone = answered.zone.side_index(),
+                    .counts = answered.counts,
+                    .type = key.type,
+                    .kind_type = answered.kind.type,
+                    .limit = key.limit,
+                    .only_room = answered.only_room,
+                    .records_octets = static_cast<std::uint16_t>(answered.records.size()),
+                    .name_octets = static_cast<std::uint8_t>(key.name.size()),
+                    .owner_octets = static_cast<std::uint8_t>(answered.kind.owner.size()),
+                    .rcode = static_cast<std::uint8_t>(answered.rcode),
+                    .kind_class = answered.kind.response_class,
+                    .dnssec_ok = key.dnssec_ok,
+                    .minimal_responses = key.minimal_responses,
+                    .aa = answered.aa};
+  table_.store(place, entry, {key.name.bytes(), answered.kind.owner, answered.records});
 }
 
 }  // namespace pando::worker

@@ -1,76 +1,91 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "base/bytes.h"
 #include "dns/message/message_writer.h"
-#include "worker/answer/answer.h"
 #include "worker/respond/answer_table.h"
 #include "worker/respond/rate_limit.h"
+#include "zone/read/store_view.h"
 
 namespace pando::worker {
 
-/// Rendered answers to the questions that are asked again and again: most queries to a small zone.
-/// Referrals and name errors have templates of their own (AnswerTemplates), since their questions
-/// seldom repeat.
+/// Rendered answers to the questions that are asked again and again. They are found by the question
+/// alone, before its zone is, and are right for the version of the store in which they were used
+/// last. In another version renew() asks whether the zone's data are the same.
+/// Referrals and name errors have templates as well (AnswerTemplates), for questions that differ.
 class KeptAnswers {
  public:
   struct Key {
     dns::NameView name;  ///< of the question; another spelling is another key
-    dns::RRType type{};
-    std::uint32_t zone = 0;          ///< ZoneView::side_index()
-    std::uint64_t data_version = 0;  ///< ZoneView::data_version()
+    dns::RRType type{};  ///< in class IN
+    std::uint16_t limit = 0;  ///< of the response's octets, as far as client and server set one
     bool dnssec_ok = false;
     bool minimal_responses = false;
   };
-  /// Views of an entry.
-  struct Kept {
+  /// An answer to be kept; RCODE 0 or 3 (NXDOMAIN), without an extended error.
+  struct Answered {
+    zone::ZoneView zone;  ///< gave the answer
+    std::uint64_t version = 0;  ///< StoreView::version()
     ByteView records;  ///< all sections behind the question
     dns::SectionCounts counts;
+    /// Room that the records had, if with another room they might have been others; else 0.
+    std::uint16_t only_room = 0;
+    dns::Rcode rcode{};
     bool aa = false;
     ResponseKind kind;
   };
-
-  [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
-  /// The answer, if it is kept; valid until the next keep().
-  [[nodiscard]] std::optional<Kept> find(const Key& key, AnswerPlace place) const noexcept;
-  /// Before find(), see AnswerTable.
-  void fetch(AnswerPlace place) const noexcept { table_.fetch(place); }
-  void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }
-  /// Returns true for a key that was missed twice in a row at its place.
-  [[nodiscard]] bool wants(AnswerPlace place) noexcept { return table_.wants(place); }
-  /// Keeps `answer` to `question`, which has RCODE 0 and no extended error, if it fits into
-  /// kMaxOctets with nothing left out.
-  void keep(const Key& key, AnswerPlace place, const Answer& answer, const dns::Question& question,
-            const ResponseKind& kind);
-
-  [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all answers
-  static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
-  /// Of a message without OPT and TSIG. Larger answers are not kept: few are asked for often.
-  static constexpr std::size_t kMaxOctets = 1400;
-
- private:
-  /// The key's parts, and those of the answer. Behind them stand the key's name, the owner of the
-  /// kind, and the records.
-  struct Head {
+  /// A kept answer. Behind it stand the key's name, the owner of the kind, and the records.
+  struct Entry {
+    std::uint64_t version;  ///< of the store, in which `view` is the zone
     std::uint64_t data_version;
-    std::uint32_t zone;
-    dns::RRType type;
-    std::uint16_t records_octets;
+    zone::ZoneView view;
+    std::uint32_t zone;  ///< ZoneView::side_index()
     dns::SectionCounts counts;
+    dns::RRType type;
     dns::RRType kind_type;
-    ResponseClass kind_class;
+    std::uint16_t limit;
+    std::uint16_t only_room;
+    std::uint16_t records_octets;
     std::uint8_t name_octets;
     std::uint8_t owner_octets;
+    std::uint8_t rcode;
+    ResponseClass kind_class;
     bool dnssec_ok;
     bool minimal_responses;
     bool aa;
+
+    [[nodiscard]] ByteView records() const noexcept;
+    [[nodiscard]] ResponseKind kind() const noexcept;
+    /// Whether the records are those for a message that has this room for them.
+    [[nodiscard]] bool suits(std::size_t room) const noexcept {
+      return only_room == 0 ? records_octets <= room : only_room == room;
+    }
   };
-  using Table = AnswerTable<Head>;
+
+  [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
+  /// The answer, of whatever version, or null; valid until the next keep().
+  [[nodiscard]] Entry* find(const Key& key, AnswerPlace place) noexcept;
+  /// Whether `entry` is right in `version`, where `zone` answers the question. If not, it is dropped.
+  bool renew(Entry& entry, AnswerPlace place, const zone::ZoneView& zone,
+             std::uint64_t version) noexcept;
+  /// Before find(), see AnswerTable.
+  void fetch(AnswerPlace place) const noexcept { table_.fetch(place); }
+  void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }
+  /// See AnswerTable.
+  [[nodiscard]] bool wants(AnswerPlace place) noexcept { return table_.wants(place); }
+  /// Keeps an answer, unless it is larger than kMaxOctets.
+  void keep(const Key& key, AnswerPlace place, const Answered& answered);
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all answers
+  static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
+  /// Of the records. Larger answers are not kept: few are asked for often.
+  static constexpr std::size_t kMaxOctets = 1400;
+
+ private:
+  using Table = AnswerTable<Entry>;
 
   Table table_;
-  Bytes space_;
 };
 
 }  // namespace pando::worker

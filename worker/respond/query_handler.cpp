@@ -15,6 +15,10 @@ using dns::RRClass;
 using dns::RRType;
 using ipc::Counter;
 
+/// Of a name error that is kept whole. A larger one is put together from its template: other
+/// questions use the same one, so it is in the processor's caches, where a whole answer seldom is.
+constexpr std::size_t kMaxDenialOctets = 256;
+
 struct Refusal {
   Rcode rcode;
   Ede detail;
@@ -56,6 +60,30 @@ bool wants_proofs(const Request& request) noexcept {
   return request.edns && request.edns->dnssec_ok;
 }
 
+/// Whether a zone's rules let the client ask it. `rules`: null when they are damaged.
+bool admits(const DecodedZoneSettings* rules, const RequestContext& context) {
+  return rules != nullptr &&
+         (rules->everybody_may_query ||
+          zone::allowed(rules->settings.allow_query, context.address(), context.key_name()));
+}
+
+Outcome refuse(const DecodedZoneSettings* rules, RequestContext& context) {
+  if (rules == nullptr) return respond_error(context, Rcode::kServFail);
+  return respond_error(context, Rcode::kRefused, Ede::kProhibited);
+}
+
+/// The question as kept answers are found by it; it is of class IN. What the response's memory
+/// allows is not known yet, and may be less than the limit.
+KeptAnswers::Key kept_key(const RequestContext& context) noexcept {
+  const Request& request = context.request;
+  const zone::ServerSettings& settings = *context.batch.settings;
+  std::uint16_t limit = 0xFFFF;
+  if (context.is_udp())
+    limit = request.edns ? std::min(request.edns->udp_payload, settings.udp_payload) : 0;
+  return {request.question.name, request.question.type, limit, wants_proofs(request),
+          settings.minimal_responses};
+}
+
 /// Names the part of an answer that may be kept as a template: a referral, or what name errors
 /// below one name have in common. False: the answer has none.
 bool name_part(const zone::Match& match, const zone::NameKey& key, Foreseen& out) noexcept {
@@ -75,67 +103,91 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
-  if (context.key != nullptr) return answer_below(context, *context.key, context.nearest_zone);
+  Asked asked = look_for(context);
+  if (asked.kept != nullptr && asked.kept->version == context.batch.view.version()) {
+    const zone::ZoneView zone = context.batch.view.view_again(asked.kept->view);
+    const DecodedZoneSettings* const rules = rules_of(context, zone);
+    if (!admits(rules, context)) return refuse(rules, context);
+    if (!has_expired(context, zone, rules))
+      if (const auto repeated = repeat(context, zone, rules, *asked.kept)) return *repeated;
+    asked.kept = nullptr;
+  }
+  if (context.key != nullptr)
+    return answer_below(context, *context.key, context.nearest_zone, asked);
   const zone::NameKey name(question.name);
-  return answer_below(context, name, context.batch.view.find_zone(name));
+  return answer_below(context, name, context.batch.view.find_zone(name), asked);
+}
+
+/// Finds the question's kept answer, of whatever version.
+QueryHandler::Asked QueryHandler::look_for(const RequestContext& context) noexcept {
+  Asked asked;
+  if (context.request.question.rr_class != RRClass::kIN) return asked;
+  if (context.foreseen != nullptr && context.foreseen->kept.tag == 0) return asked;
+  asked.may_be_kept = true;
+  asked.key = kept_key(context);
+  asked.place =
+      context.foreseen != nullptr ? context.foreseen->kept : KeptAnswers::place_of(asked.key);
+  asked.kept = kept_.find(asked.key, asked.place);
+  return asked;
 }
 
 Outcome QueryHandler::answer_below(RequestContext& context, const zone::NameKey& name,
-                                   const zone::ZoneView& nearest) {
-  const zone::ZoneView zone =
-      choose_zone(context.batch.view, name, context.request.question.type, nearest);
-  const DecodedZoneSettings* rules = nullptr;
-  if (zone) {
-    if (sampler_.chooses_next()) context.counting.busy(zone.side_index());
-    rules = cache_.zone(zone);
-    if (rules == nullptr) return respond_error(context, Rcode::kServFail);
-    if (!rules->everybody_may_query &&
-        !zone::allowed(rules->settings.allow_query, context.address(), context.key_name()))
-      return respond_error(context, Rcode::kRefused, Ede::kProhibited);
-  }
-  return answer_from(context, zone, name, rules);
+                                   const zone::ZoneView& nearest, Asked& asked) {
+  const zone::StoreView& view = context.batch.view;
+  const zone::ZoneView zone = choose_zone(view, name, context.request.question.type, nearest);
+  if (asked.kept != nullptr && !kept_.renew(*asked.kept, asked.place, zone, view.version()))
+    asked.kept = nullptr;
+  const DecodedZoneSettings* const rules = zone ? rules_of(context, zone) : nullptr;
+  if (zone && !admits(rules, context)) return refuse(rules, context);
+  return answer_from(context, zone, name, rules, asked);
+}
+
+/// The rules of the zone that answers, for admits(). Some of these zones are noted as busy.
+const DecodedZoneSettings* QueryHandler::rules_of(RequestContext& context,
+                                                  const zone::ZoneView& zone) {
+  if (sampler_.chooses_next()) context.counting.busy(zone.side_index());
+  return cache_.zone(zone);
+}
+
+bool QueryHandler::has_expired(const RequestContext& context, const zone::ZoneView& zone,
+                               const DecodedZoneSettings* rules) const {
+  return rules->settings.is_secondary && expiry_.expired(zone, context.batch.now);
 }
 
 Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView& zone,
-                                  const zone::NameKey& name, const DecodedZoneSettings* rules) {
-  const Request& request = context.request;
-  const dns::Question& question = request.question;
+                                  const zone::NameKey& name, const DecodedZoneSettings* rules,
+                                  const Asked& asked) {
   ResolveOptions options;
-  options.dnssec_ok = wants_proofs(request);
+  options.dnssec_ok = wants_proofs(context.request);
   options.minimal_responses = context.batch.settings->minimal_responses;
-  options.zone_expired =
-      zone && rules->settings.is_secondary && expiry_.expired(zone, context.batch.now);
+  options.zone_expired = zone && has_expired(context, zone, rules);
   options.put_off_referrals = options.put_off_denials = true;
   options.key = &name;
   foreseen_ = context.foreseen;
   // A question for DS may be answered by the zone above.
   if (foreseen_ != nullptr && !foreseen_->zone.is_same(zone)) foreseen_ = nullptr;
   if (foreseen_ != nullptr) options.match = foreseen_->match;
-  if (!zone || options.zone_expired || question.rr_class != RRClass::kIN)
-    return answer_anew(context, zone, rules, options, nullptr, {});
-  const KeptAnswers::Key key{question.name,       question.type,     zone.side_index(),
-                             zone.data_version(), options.dnssec_ok, options.minimal_responses};
-  const AnswerPlace place = foreseen_ != nullptr ? foreseen_->kept : KeptAnswers::place_of(key);
-  if (const auto kept = kept_.find(key, place))
-    if (auto repeated = repeat(context, zone, rules, *kept)) return *repeated;
-  return answer_anew(context, zone, rules, options, &key, place);
+  if (!zone || options.zone_expired)
+    return answer_anew(context, zone, rules, options, nullptr);
+  if (asked.kept != nullptr)
+    if (const auto repeated = repeat(context, zone, rules, *asked.kept)) return *repeated;
+  return answer_anew(context, zone, rules, options, asked.may_be_kept ? &asked : nullptr);
 }
 
 void QueryHandler::foresee(const RequestContext& context, const zone::Match& match,
                            Foreseen& out) const noexcept {
-  const dns::Question& question = context.request.question;
   const zone::ZoneView& zone = context.nearest_zone;
-  const bool dnssec_ok = wants_proofs(context.request);
   out.zone = zone;
   out.match = &match;
-  out.kept =
-      KeptAnswers::place_of({question.name, question.type, zone.side_index(), zone.data_version(),
-                             dnssec_ok, context.batch.settings->minimal_responses});
-  kept_.fetch(out.kept);
+  out.kept = {};
   out.has_part = name_part(match, *context.key, out);
+  if (!out.has_part || out.part_kind != AnswerTemplates::Kind::kReferral) {
+    out.kept = KeptAnswers::place_of(kept_key(context));
+    kept_.fetch(out.kept);
+  }
   if (!out.has_part) return;
-  out.part = AnswerTemplates::place_of(
-      {out.part_kind, zone.side_index(), zone.data_version(), dnssec_ok, out.part_name});
+  out.part = AnswerTemplates::place_of({out.part_kind, zone.side_index(), zone.data_version(),
+                                        wants_proofs(context.request), out.part_name});
   templates_.fetch(out.part);
   match.nsec.fetch();
 }
@@ -154,25 +206,25 @@ AnswerPlace QueryHandler::place_of(const AnswerTemplates::Key& key) const noexce
 /// Responds with a kept answer; nullopt when this client's limit leaves something out of it.
 std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone::ZoneView& zone,
                                             const DecodedZoneSettings* rules,
-                                            const KeptAnswers::Kept& kept) {
+                                            const KeptAnswers::Entry& kept) {
   if (context.request.edns) choose_options(context, zone, rules, kept.aa);
-  ResponseBuilder response(context, kept.aa, Rcode::kNoError);
-  if (response.writer().room() < kept.records.size()) return std::nullopt;
+  ResponseBuilder response(context, kept.aa, static_cast<Rcode>(kept.rcode));
+  if (!kept.suits(response.writer().room())) return std::nullopt;
   using Verdict = RateLimiter::Verdict;
-  const Verdict verdict = is_limited(context) ? judge(context, kept.kind) : Verdict::kSend;
+  const Verdict verdict = is_limited(context) ? judge(context, kept.kind()) : Verdict::kSend;
   ++repeated_;
   if (verdict == Verdict::kDrop) return Outcome{};
   if (verdict == Verdict::kSlip)
     response.writer().set_tc();
   else
-    static_cast<void>(response.writer().put_rendered(kept.records, kept.counts));
+    static_cast<void>(response.writer().put_rendered(kept.records(), kept.counts));
   return response.finish();
 }
 
-/// Looks the answer up and renders it. With `key` it is kept if it is asked for again.
+/// Looks the answer up and renders it. An answer that is `asked` for again is kept.
 Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView& zone,
                                   const DecodedZoneSettings* rules, const ResolveOptions& options,
-                                  const KeptAnswers::Key* key, AnswerPlace place) {
+                                  const Asked* asked) {
   const Request& request = context.request;
   const dns::Question& question = request.question;
   answer_.clear();
@@ -182,8 +234,11 @@ Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView&
   if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
     return drop_limited(context);
   using Verdict = RateLimiter::Verdict;
-  const Verdict verdict =
-      is_limited(context) ? judge(context, kind_of(zone, answer_)) : Verdict::kSend;
+  const bool limited = is_limited(context);
+  const bool is_denial = denial_.has_value();
+  const bool keeps = asked != nullptr && !answer_.cut && kept_.wants(asked->place);
+  const ResponseKind kind = limited || keeps ? kind_of(zone, answer_) : ResponseKind();
+  const Verdict verdict = limited ? judge(context, kind) : Verdict::kSend;
   if (verdict == Verdict::kDrop) return {};
   if (request.edns && zone) choose_options(context, zone, rules, answer_.aa);
   // RFC 1035 §6.2: an answer to class ANY is never authoritative, since other classes might have
@@ -194,14 +249,36 @@ Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView&
     response.writer().set_tc();
     return response.finish();
   }
-  const bool may_keep = key != nullptr && answer_.rcode == Rcode::kNoError && !answer_.ede &&
-                        !answer_.cut && !answer_.overflow;
-  if (may_keep && kept_.wants(place))
-    kept_.keep(*key, place, answer_, question, kind_of(zone, answer_));
+  const std::size_t room = response.writer().room();
   const bool truncated = put_answer(question, zone, options, response.writer());
   if (truncated) context.counting.add(Counter::kTruncated);
   response.set_rcode(answer_.rcode);  // a damaged referral is found while it is completed
+  const bool is_answer = answer_.rcode == Rcode::kNoError || answer_.rcode == Rcode::kNXDomain;
+  const std::size_t octets = response.writer().size();
+  if (keeps && is_answer && !truncated && !answer_.ede &&
+      (!is_denial || octets <= kMaxDenialOctets))
+    keep(context, *asked, zone, room, kind, response.writer());
   return response.finish();
+}
+
+/// Keeps the answer that `writer` has been given, with `room` for its records.
+void QueryHandler::keep(const RequestContext& context, const Asked& asked,
+                        const zone::ZoneView& zone, std::size_t room, const ResponseKind& kind,
+                        const dns::MessageWriter& writer) {
+  constexpr std::size_t kBehindName = 4;  // type and class
+  const std::size_t begin =
+      dns::kHeaderOctets + context.request.question.name.size() + kBehindName;
+  KeptAnswers::Answered answered;
+  answered.zone = zone;
+  answered.version = context.batch.view.version();
+  answered.records = ByteView(context.space).subspan(begin, writer.size() - begin);
+  answered.counts = {writer.count(dns::Section::kAnswer), writer.count(dns::Section::kAuthority),
+                     writer.count(dns::Section::kAdditional)};
+  if (writer.is_crowded()) answered.only_room = static_cast<std::uint16_t>(room);
+  answered.rcode = answer_.rcode;
+  answered.aa = writer.has_aa();
+  answered.kind = kind;
+  kept_.keep(asked.key, asked.place, answered);
 }
 
 /// Chooses the EDNS options that tell of the zone.

@@ -40,10 +40,23 @@ class QueryHandler {
   [[nodiscard]] std::size_t take_repeated() noexcept { return std::exchange(repeated_, 0); }
 
  private:
+  /// A question as the table of kept answers knows it.
+  struct Asked {
+    KeptAnswers::Key key;
+    AnswerPlace place;
+    bool may_be_kept = false;
+    KeptAnswers::Entry* kept = nullptr;  ///< its answer in the batch's version
+  };
+
+  [[nodiscard]] Asked look_for(const RequestContext& context) noexcept;
   Outcome answer_below(RequestContext& context, const zone::NameKey& name,
-                       const zone::ZoneView& nearest);
+                       const zone::ZoneView& nearest, Asked& asked);
+  const DecodedZoneSettings* rules_of(RequestContext& context, const zone::ZoneView& zone);
+  [[nodiscard]] bool has_expired(const RequestContext& context, const zone::ZoneView& zone,
+                                 const DecodedZoneSettings* rules) const;
   Outcome answer_from(RequestContext& context, const zone::ZoneView& zone,
-                      const zone::NameKey& name, const DecodedZoneSettings* rules);
+                      const zone::NameKey& name, const DecodedZoneSettings* rules,
+                      const Asked& asked);
   void choose_options(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, bool authoritative) const;
   [[nodiscard]] AnswerPlace place_of(const AnswerTemplates::Key& key) const noexcept;
@@ -62,10 +75,12 @@ class QueryHandler {
   bool put_security(const dns::Question& question, const zone::ZoneView& zone,
                     const ResolveOptions& options, dns::MessageWriter& writer);
   std::optional<Outcome> repeat(RequestContext& context, const zone::ZoneView& zone,
-                                const DecodedZoneSettings* rules, const KeptAnswers::Kept& kept);
+                                const DecodedZoneSettings* rules, const KeptAnswers::Entry& kept);
   Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, const ResolveOptions& options,
-                      const KeptAnswers::Key* key, AnswerPlace place);
+                      const Asked* asked);
+  void keep(const RequestContext& context, const Asked& asked, const zone::ZoneView& zone,
+            std::size_t room, const ResponseKind& kind, const dns::MessageWriter& writer);
   RateLimiter::Verdict judge(RequestContext& context, const ResponseKind& kind);
 
   SettingsCache& cache_;

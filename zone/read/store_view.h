@@ -311,6 +311,12 @@ class StoreView {
   [[nodiscard]] ZoneView find_zone(const NameKey& key) const noexcept;
   /// The zone whose apex is exactly `apex`.
   [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
+  /// `zone`, which was viewed when this very version was pinned before.
+  [[nodiscard]] ZoneView view_again(ZoneView zone) const noexcept {
+    zone.window_ = window_;
+    zone.root_ = root_;
+    return zone;
+  }
   /// Calls `visit(ZoneView)` for all zones in canonical order.
   template <class Visit>
   void for_each_zone(Visit&& visit) const;

@@ -54,8 +54,7 @@ class ZoneStore {
     auto transaction = store_->begin();
     zone::Draft draft(transaction, {}, 2);
     EXPECT_TRUE(draft.put_server_settings(server));
-    std::uint32_t side = 0;
-    for (const auto& zone : zones) add(draft, transaction, zone, side++);
+    for (const auto& zone : zones) add(draft, transaction, zone, zones_++);
     const auto root = draft.root();
     EXPECT_TRUE(store_->publish(std::move(transaction), root, 0));
   }
@@ -69,6 +68,15 @@ class ZoneStore {
   [[nodiscard]] zone::StoreView view() const {
     const auto current = store_->current();
     return {store_->window(), current.root, current.number};
+  }
+  /// Publishes a version with one zone more.
+  void add(const TestZone& zone) {
+    auto transaction = store_->begin();
+    const auto before = store_->current();
+    zone::Draft draft(transaction, before.root, before.number + 1);
+    add(draft, transaction, zone, zones_++);
+    const auto root = draft.root();
+    EXPECT_TRUE(store_->publish(std::move(transaction), root, 0));
   }
   [[nodiscard]] shm::Store& store() { return *store_; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -93,6 +101,7 @@ class ZoneStore {
   }
 
   std::string path_;
+  std::uint32_t zones_ = 0;
   std::unique_ptr<shm::Store> store_;
 };
 

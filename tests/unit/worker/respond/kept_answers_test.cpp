@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/unit/worker/query_builder.h"
@@ -90,6 +91,7 @@ class KeptAnswersTest : public ::testing::Test {
     const Bytes expected = ask_other(query);
     ASSERT_EQ(ask(warm_, query), expected) << query.qname << ' ' << query.payload;
   }
+  /// Publishes a version with these changes, which may be none.
   void update(const zone::Changeset& changes) {
     auto transaction = store_->store().begin();
     const auto current = store_->store().current();
@@ -116,7 +118,8 @@ TEST_F(KeptAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
   const char* const owners[] = {"",        "www.",      "WWW.",    "mail.",   "alias.",
                                 "chain.",  "away.",     "a.tree.", "A.tree.", "leaf.tree.",
                                 "x.wild.", "y.x.wild.", "sub.",    "w.sub.",  "srv.",
-                                "long.",   "many.",     "other.",  "ns."};
+                                "long.",   "many.",     "other.",  "ns.",
+                                "no.",     "a.no.",     "b.wild."};
   const RRType types[] = {RRType::kA,   RRType::kAAAA, RRType::kMX,  RRType::kNS,   RRType::kTXT,
                           RRType::kSOA, RRType::kANY,  RRType::kSRV, RRType::kCNAME};
   const std::uint16_t payloads[] = {512, 540, 700, 1232, 4096};
@@ -185,51 +188,105 @@ TEST_F(KeptAnswersTest, RepeatedAnswersAreCountedAndLimited) {
       << "all names of a wildcard count as one";
 }
 
-KeptAnswers::Key key_of(const dns::Name& owner, std::uint32_t zone = 0) {
-  return {owner.view(), RRType::kA, zone, 7, false, false};
+TEST_F(KeptAnswersTest, AnAnswerOutlivesVersionsThatChangeOtherZones) {
+  store_ = std::make_unique<pando::testing::ZoneStore>(
+      std::vector{TestZone{"example.", kZone},
+                  TestZone{"other.test.", "$TTL 300\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\n"}},
+      settings_);
+  const Query query{.qname = "x.sub.example."};
+  for (int i = 0; i < 3; ++i) expect_same(query);
+  zone::Changeset changes;
+  changes.zone = name("other.test.");
+  for (std::uint8_t i = 1; i < 5; ++i) {
+    changes.added = {{name("other.test."), RRType::kA, dns::Ttl{300}, {192, 0, 2, i}}};
+    update(changes);
+    expect_same(query);
+    expect_same({.qname = "other.test."});
+  }
 }
 
-TEST_F(KeptAnswersTest, AQuestionIsWantedAtItsSecondMiss) {
-  KeptAnswers kept;
-  const dns::Name owner = name("www.example.");
-  const KeptAnswers::Key key = key_of(owner);
-  const auto place = KeptAnswers::place_of(key);
-  EXPECT_FALSE(kept.find(key, place));
-  EXPECT_FALSE(kept.wants(place));
-  EXPECT_TRUE(kept.wants(place));
+TEST_F(KeptAnswersTest, AZoneBelowTakesItsNamesFromTheZoneAbove) {
+  const Query query{.qname = "host.sub.example."};
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(read(query).header.aa) << "a referral";
+  store_->add({"sub.example.", "$TTL 300\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\nhost A 192.0.2.77\n"});
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(read(query).answer_text(), std::vector<std::string>{"host.sub.example. A 192.0.2.77"});
 }
 
-TEST_F(KeptAnswersTest, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
-  KeptAnswers kept;
-  const dns::Name owner = name("www.example.");
-  const dns::Question question{owner, RRType::kA, dns::RRClass::kIN};
-  Answer answer;
-  answer.aa = true;
-  const KeptAnswers::Key key = key_of(owner);
-  kept.keep(key, KeptAnswers::place_of(key), answer, question, {});
-  EXPECT_TRUE(kept.find(key, KeptAnswers::place_of(key)));
+class KeptAnswersTable : public ::testing::Test {
+ protected:
+  static KeptAnswers::Key key_of(const dns::Name& owner) {
+    return {owner.view(), RRType::kA, 1232, false, false};
+  }
+  KeptAnswers::Answered answered(std::uint16_t only_room = 0) const {
+    KeptAnswers::Answered result;
+    result.zone = store_.view().zone_at(name("example."));
+    result.version = store_.view().version();
+    result.records = records_;
+    result.only_room = only_room;
+    return result;
+  }
+
+  pando::testing::ZoneStore store_{std::vector{TestZone{"example.", kZone}}, {}};
+  Bytes records_ = Bytes(100, 7);
+  KeptAnswers kept_;
+  dns::Name owner_ = name("www.example.");
+  KeptAnswers::Key key_ = key_of(owner_);
+  AnswerPlace place_ = KeptAnswers::place_of(key_);
+};
+
+TEST_F(KeptAnswersTable, AQuestionIsWantedAtItsSecondMiss) {
+  EXPECT_FALSE(kept_.find(key_, place_));
+  EXPECT_FALSE(kept_.wants(place_));
+  EXPECT_TRUE(kept_.wants(place_));
+}
+
+TEST_F(KeptAnswersTable, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
+  kept_.keep(key_, place_, answered());
+  ASSERT_TRUE(kept_.find(key_, place_));
+  EXPECT_TRUE(std::ranges::equal(kept_.find(key_, place_)->records(), records_));
   const dns::Name capitals = name("WWW.example.");
-  std::vector<KeptAnswers::Key> others(6, key);
+  std::vector<KeptAnswers::Key> others(5, key_);
   others[0].name = capitals.view();
   others[1].type = RRType::kAAAA;
-  others[2].zone = 1;
-  others[3].data_version = 8;
-  others[4].dnssec_ok = true;
-  others[5].minimal_responses = true;
+  others[2].limit = 512;
+  others[3].dnssec_ok = true;
+  others[4].minimal_responses = true;
   for (const KeptAnswers::Key& other : others)
-    EXPECT_FALSE(kept.find(other, KeptAnswers::place_of(key))) << "even at its place";
+    EXPECT_FALSE(kept_.find(other, place_)) << "even at its place";
 }
 
-TEST_F(KeptAnswersTest, MemoryIsBounded) {
-  KeptAnswers kept;
-  Answer answer;
+TEST_F(KeptAnswersTable, AnAnswerThatLackedRoomSuitsThisRoomAlone) {
+  kept_.keep(key_, place_, answered());
+  EXPECT_FALSE(kept_.find(key_, place_)->suits(99));
+  EXPECT_TRUE(kept_.find(key_, place_)->suits(100));
+  EXPECT_TRUE(kept_.find(key_, place_)->suits(1000));
+  KeptAnswers crowded;
+  crowded.keep(key_, place_, answered(120));
+  EXPECT_FALSE(crowded.find(key_, place_)->suits(119));
+  EXPECT_TRUE(crowded.find(key_, place_)->suits(120));
+  EXPECT_FALSE(crowded.find(key_, place_)->suits(121));
+}
+
+TEST_F(KeptAnswersTable, AnotherVersionNeedsTheSameDataOfTheZone) {
+  kept_.keep(key_, place_, answered());
+  const auto zone = answered().zone;
+  ASSERT_TRUE(kept_.renew(*kept_.find(key_, place_), place_, zone, 77));
+  EXPECT_EQ(kept_.find(key_, place_)->version, 77U);
+  EXPECT_FALSE(kept_.renew(*kept_.find(key_, place_), place_, {}, 78)) << "no zone answers now";
+  EXPECT_FALSE(kept_.find(key_, place_));
+  EXPECT_FALSE(kept_.wants(place_)) << "its place is free for its next answer";
+  EXPECT_TRUE(kept_.wants(place_));
+}
+
+TEST_F(KeptAnswersTable, MemoryIsBounded) {
   for (int i = 0; i < 40000; ++i) {
     const dns::Name owner = name(std::string(60, 'a') + "." + std::to_string(i) + ".example.");
-    const KeptAnswers::Key key = key_of(owner, static_cast<std::uint32_t>(i));
+    const KeptAnswers::Key key = key_of(owner);
     const auto place = KeptAnswers::place_of(key);
-    kept.keep(key, place, answer, {owner, RRType::kA, dns::RRClass::kIN}, {});
-    ASSERT_LE(kept.bytes(), KeptAnswers::kMaxBytes);
-    ASSERT_TRUE(kept.find(key, place));
+    kept_.keep(key, place, answered());
+    ASSERT_LE(kept_.bytes(), KeptAnswers::kMaxBytes);
+    ASSERT_TRUE(kept_.find(key, place));
   }
 }
 
