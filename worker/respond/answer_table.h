@@ -175,9 +175,7 @@ class AnswerTable {
       }
     }
   }
-  static Head* head_of(const Block& block) noexcept {
-    return reinterpret_cast<Head*>(block.get());
-  }
+  static Head* head_of(const Block& block) noexcept { return reinterpret_cast<Head*>(block.get()); }
 
   /// Empties the table.
   void allocate() {

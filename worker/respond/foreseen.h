@@ -7,8 +7,8 @@
 namespace pando::worker {
 
 /// What was found out about a question while requests were read together, before its turn came.
-/// All but `kept` is about one zone of the pinned version: an answer from another zone takes nothing
-/// of it.
+/// All but `kept` is about one zone of the pinned version: an answer from another zone takes
+/// nothing of it.
 struct Foreseen {
   AnswerPlace kept;  ///< of the question among KeptAnswers; nowhere for a referral
   zone::ZoneView zone;

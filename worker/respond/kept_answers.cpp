@@ -23,8 +23,8 @@ AnswerPlace KeptAnswers::place_of(const Key& key) noexcept {
 
 KeptAnswers::Entry* KeptAnswers::find(const Key& key, AnswerPlace place) noexcept {
   return table_.find(place, [&](const Entry& entry) {
-    return entry.type == key.type && entry.limit == key.limit &&
-           entry.dnssec_ok == key.dnssec_ok && entry.minimal_responses == key.minimal_responses &&
+    return entry.type == key.type && entry.limit == key.limit && entry.dnssec_ok == key.dnssec_ok &&
+           entry.minimal_responses == key.minimal_responses &&
            std::ranges::equal(ByteView(Table::behind(entry), entry.name_octets), key.name.bytes());
   });
 }

@@ -25,7 +25,7 @@ class KeptAnswers {
   };
   /// An answer to be kept; RCODE 0 or 3 (NXDOMAIN), without an extended error.
   struct Answered {
-    zone::ZoneView zone;  ///< gave the answer
+    zone::ZoneView zone;        ///< gave the answer
     std::uint64_t version = 0;  ///< StoreView::version()
     ByteView records;  ///< all sections behind the question
     dns::SectionCounts counts;
@@ -66,7 +66,8 @@ class KeptAnswers {
   [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
   /// The answer, of whatever version, or null; valid until the next keep().
   [[nodiscard]] Entry* find(const Key& key, AnswerPlace place) noexcept;
-  /// Whether `entry` is right in `version`, where `zone` answers the question. If not, it is dropped.
+  /// Whether `entry` is right in `version`, where `zone` answers the question. If not, it is
+  /// dropped.
   bool renew(Entry& entry, AnswerPlace place, const zone::ZoneView& zone,
              std::uint64_t version) noexcept;
   /// Before find(), see AnswerTable.

@@ -167,8 +167,7 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   // A question for DS may be answered by the zone above.
   if (foreseen_ != nullptr && !foreseen_->zone.is_same(zone)) foreseen_ = nullptr;
   if (foreseen_ != nullptr) options.match = foreseen_->match;
-  if (!zone || options.zone_expired)
-    return answer_anew(context, zone, rules, options, nullptr);
+  if (!zone || options.zone_expired) return answer_anew(context, zone, rules, options, nullptr);
   if (asked.kept != nullptr)
     if (const auto repeated = repeat(context, zone, rules, *asked.kept)) return *repeated;
   return answer_anew(context, zone, rules, options, asked.may_be_kept ? &asked : nullptr);
@@ -266,8 +265,7 @@ void QueryHandler::keep(const RequestContext& context, const Asked& asked,
                         const zone::ZoneView& zone, std::size_t room, const ResponseKind& kind,
                         const dns::MessageWriter& writer) {
   constexpr std::size_t kBehindName = 4;  // type and class
-  const std::size_t begin =
-      dns::kHeaderOctets + context.request.question.name.size() + kBehindName;
+  const std::size_t begin = dns::kHeaderOctets + context.request.question.name.size() + kBehindName;
   KeptAnswers::Answered answered;
   answered.zone = zone;
   answered.version = context.batch.view.version();

@@ -115,11 +115,10 @@ class KeptAnswersTest : public ::testing::Test {
 
 TEST_F(KeptAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
   std::mt19937_64 random(20261126);
-  const char* const owners[] = {"",        "www.",      "WWW.",    "mail.",   "alias.",
-                                "chain.",  "away.",     "a.tree.", "A.tree.", "leaf.tree.",
-                                "x.wild.", "y.x.wild.", "sub.",    "w.sub.",  "srv.",
-                                "long.",   "many.",     "other.",  "ns.",
-                                "no.",     "a.no.",     "b.wild."};
+  const char* const owners[] = {"",      "www.",    "WWW.",    "mail.",      "alias.",  "chain.",
+                                "away.", "a.tree.", "A.tree.", "leaf.tree.", "x.wild.", "y.x.wild.",
+                                "sub.",  "w.sub.",  "srv.",    "long.",      "many.",   "other.",
+                                "ns.",   "no.",     "a.no.",   "b.wild."};
   const RRType types[] = {RRType::kA,   RRType::kAAAA, RRType::kMX,  RRType::kNS,   RRType::kTXT,
                           RRType::kSOA, RRType::kANY,  RRType::kSRV, RRType::kCNAME};
   const std::uint16_t payloads[] = {512, 540, 700, 1232, 4096};
@@ -210,7 +209,8 @@ TEST_F(KeptAnswersTest, AZoneBelowTakesItsNamesFromTheZoneAbove) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(read(query).header.aa) << "a referral";
   store_->add({"sub.example.", "$TTL 300\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\nhost A 192.0.2.77\n"});
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(read(query).answer_text(), std::vector<std::string>{"host.sub.example. A 192.0.2.77"});
+    EXPECT_EQ(read(query).answer_text(),
+              std::vector<std::string>{"host.sub.example. A 192.0.2.77"});
 }
 
 class KeptAnswersTable : public ::testing::Test {
