@@ -23,7 +23,8 @@ import pytest
 
 import injected
 import servers
-from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, both_serve, pids, user_exists
+from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, pids, user_exists
+from test_local_users import asked_status
 
 pytestmark = [injected.needed, injected.needs_filter, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
@@ -465,10 +466,3 @@ while True:
     grown, seconds = server.log_path.stat().st_size - before, time.monotonic() - begin
     print(f"status {took:.2f} s, log {grown} octets in {seconds:.1f} s")
     assert took < 2 and grown < 4_000 * max(seconds, 5)
-
-
-def asked_status(server):
-    """Seconds that the answer took."""
-    begin = time.monotonic()
-    server.control("status")
-    return time.monotonic() - begin
