@@ -644,7 +644,7 @@ def test_a_store_that_was_in_low_space_once_keeps_histories_and_snapshots_over_a
     host = Host(pando, tmp_path, zones=[{"name": "large.test", "file": str(large)}], size_limit="64MiB")
     host.file.write_text(zone_text(1, [f"host{number}" for number in range(40)]))  # more than the differences
     host.start()
-    servers.wait_until("the large zone is served", lambda: host.server.serial("large.test") == 1)
+    servers.wait_until("the large zone is served", lambda: host.server.serial("large.test") == 1, 150)
 
     def in_use():
         return host.server.control("status")["store"]["chunks_in_use"]
