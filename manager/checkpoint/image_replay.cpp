@@ -357,7 +357,9 @@ class ImageReplay {
 /// journal's snapshot, or the journal began behind a dump or another store. The journal snapshot
 /// names the zones with records, but not those that left the configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
-  if (present.snapshot_position > position) return true;
+  // A snapshot of the image's own position proves that this journal has had the position. Groups
+  // that were refused before and behind it may have left nothing but void positions there.
+  if (present.snapshot_position >= position) return present.snapshot_position > position;
   if (present.segments.empty()) return false;
   // The image has positions that never took place in this journal.
   const SegmentHeader& head = present.segments.front().header;

@@ -45,6 +45,13 @@ void log_warnings(const LoadTask& task, const std::vector<std::string>& warnings
                        "zone", to_text(task.job.apex), "text", warning);
 }
 
+/// Warns of an NSEC3 chain with iterations, which RFC 9276 §3.1 advises against.
+void doubt_iterations(LoadTask& task, const zone::ZoneView& live) {
+  if (live.denial() != zone::Denial::kNsec3) return;
+  auto doubt = dns::doubt_about_iterations(live.nsec3_parameters().iterations);
+  if (!doubt.empty()) task.warnings.push_back(std::move(doubt));
+}
+
 /// False: a later request has taken the job's program away.
 bool is_wanted(const LoadTask& task) {
   return !task.request->is_wanted || task.request->is_wanted(task.job);
@@ -330,10 +337,7 @@ void ZoneLoader::serve(const Task& task) {
   if (task->journal_pending && !task->zone->journal.empty())
     committer_.add_pending(task->job.apex, std::move(task->zone->journal));
   const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-  if (live.denial() == zone::Denial::kNsec3)
-    if (auto doubt = dns::doubt_about_iterations(live.nsec3_parameters().iterations);
-        !doubt.empty())
-      task->zone->warnings.push_back(std::move(doubt));
+  doubt_iterations(*task, live);
   log_loaded(*task, live);
   // A secondary's copy may be newer than the changesets, so skipped ones are normal.
   if (task->zone->skipped > 0 && !task->job.file_optional)
@@ -386,8 +390,9 @@ void ZoneLoader::merged(const Task& task, const Merged& result,
               milliseconds_since(task->start));
   if (!result.overridden.empty())
     task->warnings.push_back(fmt::format("{}: {}", task->job.path, result.overridden));
-  finish(task, outcome_of(has_changes ? Kind::kChanged : Kind::kUnchanged,
-                          committer_.current().zone_at(task->job.apex)));
+  const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
+  if (has_changes) doubt_iterations(*task, live);
+  finish(task, outcome_of(has_changes ? Kind::kChanged : Kind::kUnchanged, live));
 }
 
 /// Records the new time and stamp of an unchanged file, so that the next check need not read the

@@ -95,13 +95,16 @@ def free_port():
 
 
 def wait_until(what, condition, seconds=30):
-    """Waits for a condition; the limit is generous because machines are slow, not to measure."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    """Waits for a condition; the limit is generous because machines are slow, not to measure. Where all processes are
+    stopped for a while (SIGSTOP), that counts as a few seconds."""
+    waited, looked = 0, time.monotonic()
+    while waited < seconds:
         value = condition()
         if value:
             return value
         time.sleep(0.05)
+        before, looked = looked, time.monotonic()
+        waited += min(looked - before, 5)
     raise AssertionError(f"not within {seconds} s: {what}")
 
 

@@ -1,6 +1,7 @@
 """The image on disk: a restarted host serves what it has, brought up to the last acknowledged update, and
 whatever is wrong with it, zone files and journal have everything."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -451,6 +452,48 @@ def test_a_copy_beside_a_journal_with_records_is_kept(host):
     assert host.chunk_file() != chunks
 
 
+@contextlib.contextmanager
+def unreadable(path):
+    """Reading it fails, as on a bad sector."""
+    aside = path.with_name(f"aside-{path.name}")
+    path.rename(aside)
+    path.mkdir()
+    yield
+    path.rmdir()
+    aside.rename(path)
+
+
+def test_an_image_and_a_journal_that_cannot_be_read_for_a_while_lose_nothing(host, monkeypatch):
+    """The image is put aside, and zones wait for the journal. The way back of docs/howto/back-up-and-restore.md to that
+    image loses nothing either, as the journal has all that came since."""
+    monkeypatch.setenv("PANDO_DIVIDE_PAUSES", "10")
+    host.update("covered")
+    host.checkpoint()
+    host.update("behind")
+    serial = host.server.serial(ZONE)
+    index, chunks = index_and_chunks(host)
+    host.lose_memory()
+    [segment] = (host.server.folder / "journal").glob("*.journal")
+    with unreadable(chunks):
+        with unreadable(segment):
+            host.server.start()
+            assert host.logged("image_quarantined")
+            assert host.server.ask(f"covered.{ZONE}").rcode() == dns.rcode.SERVFAIL
+        servers.wait_until("the zone is served", lambda: host.has("behind"))
+        assert all(host.has(name) for name in ("a", "b", "covered")) and host.server.serial(ZONE) == serial
+        servers.wait_until("updates are taken", lambda: not host.server.control("status")["problem"])
+        host.update("later")
+        host.lose_memory(clean=True)
+    for path in host.image.parent.glob("zones.image*"):
+        if path not in (chunks, index.with_name("zones.image.quarantined")):
+            path.unlink()
+    index.with_name("zones.image.quarantined").rename(index)
+    host.start()
+    assert host.logged("image_restored")
+    assert all(host.has(name) for name in ("a", "b", "covered", "behind", "later"))
+    assert host.server.serial(ZONE) == serial + 1
+
+
 def test_a_second_image_that_is_refused_is_not_written_over(host, tmp_path):
     for journal in ("first", "second"):
         host.checkpoint()
@@ -601,7 +644,7 @@ def test_a_store_that_was_in_low_space_once_keeps_histories_and_snapshots_over_a
     host = Host(pando, tmp_path, zones=[{"name": "large.test", "file": str(large)}], size_limit="64MiB")
     host.file.write_text(zone_text(1, [f"host{number}" for number in range(40)]))  # more than the differences
     host.start()
-    servers.wait_until("the large zone is served", lambda: host.server.serial("large.test") == 1)
+    servers.wait_until("the large zone is served", lambda: host.server.serial("large.test") == 1, 150)
 
     def in_use():
         return host.server.control("status")["store"]["chunks_in_use"]

@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 
+import dns.query
 import pytest
 
 import servers
@@ -502,3 +503,14 @@ def test_a_hostile_include_is_refused_while_the_others_are_served(pando, tmp_pat
 def with_problem(server, zone):
     status = server.control("zone", "status", zone)
     return status if status["state"] == "not-loaded" and status.get("problem") else None
+
+
+def test_a_transfer_spells_the_apex_as_its_file_does(pando, tmp_path):
+    path = tmp_path / "zone"
+    path.write_text("$TTL 300\nSpelt.TEST. SOA ns admin 1 3600 600 86400 300\nspelt.test. NS ns.Spelt.TEST.\n"
+                    "ns.spelt.test. A 192.0.2.1\n")
+    server = pando([{"name": "spelt.test", "file": str(path),
+                     "allow-transfer": [{"address": "127.0.0.0/8"}]}]).start("spelt.test")
+    transfer = dns.query.xfr("127.0.0.1", "spelt.test", port=server.port, relativize=False, lifetime=60)
+    owners = [str(rrset.name) for message in transfer for rrset in message.answer]
+    assert owners == ["Spelt.TEST.", "Spelt.TEST.", "ns.Spelt.TEST.", "Spelt.TEST."]

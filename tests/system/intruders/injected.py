@@ -16,7 +16,7 @@ import servers
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 LIBC.ptrace.restype = ctypes.c_long
-ATTACH, DETACH, GETREGS, SETREGS, STEP = 16, 17, 12, 13, 9
+ATTACH, DETACH, GETREGS, SETREGS, STEP, CONTINUE = 16, 17, 12, 13, 9, 7
 SYSCALL = b"\x0f\x05"
 
 needed = pytest.mark.skipif(os.getuid() != 0 or platform.machine() != "x86_64",
@@ -57,6 +57,8 @@ class Injection:
     def __init__(self, pid):
         self.pid = pid
         self.alive = True
+        self.others = []  # signals of others that came while it stood still
+        self.stop()
         self.saved = Registers()
         ptrace(GETREGS, pid, None, ctypes.addressof(self.saved))
         self.memory = open(f"/proc/{pid}/mem", "r+b", buffering=0)
@@ -96,18 +98,30 @@ class Injection:
         for register, value in zip(("rdi", "rsi", "rdx", "r10", "r8", "r9"), arguments):
             setattr(registers, register, value & 0xFFFFFFFFFFFFFFFF)
         ptrace(SETREGS, self.pid, None, ctypes.addressof(registers))
-        ptrace(STEP, self.pid)
-        self.wait()
+        self.go_on(STEP, signal.SIGTRAP)
         ptrace(GETREGS, self.pid, None, ctypes.addressof(registers))
         return ctypes.c_longlong(registers.rax).value
 
-    def wait(self):
-        """Until the step is done; other signals stay with the process and end the step as well."""
-        _, status = os.waitpid(self.pid, 0x40000000)  # __WALL
-        if os.WIFSIGNALED(status):
-            self.alive = False
-            raise Ended(os.WTERMSIG(status))
-        assert os.WIFSTOPPED(status), status
+    def stop(self):
+        ptrace(ATTACH, self.pid)
+        self.wait(CONTINUE, signal.SIGSTOP)
+
+    def go_on(self, how, until):
+        ptrace(how, self.pid)
+        self.wait(how, until)
+
+    def wait(self, how, until):
+        """Until this signal. Another one comes before the instruction, which is then still to be made."""
+        while True:
+            _, status = os.waitpid(self.pid, 0x40000000)  # __WALL
+            if os.WIFSIGNALED(status):
+                self.alive = False
+                raise Ended(os.WTERMSIG(status))
+            assert os.WIFSTOPPED(status), status
+            if os.WSTOPSIG(status) == until:
+                return
+            self.others.append(os.WSTOPSIG(status))
+            ptrace(how, self.pid)
 
     def setsockopt(self, descriptor, level, option, value):
         data = struct.pack("i", value) if isinstance(value, int) else value
@@ -117,6 +131,9 @@ class Injection:
         if self.alive:
             with contextlib.suppress(OSError):
                 ptrace(SETREGS, self.pid, None, ctypes.addressof(self.saved))
+                # Whoever pauses and continues all processes has paused this one as well: both are over.
+                for number in set(self.others) - {signal.SIGSTOP, signal.SIGCONT}:
+                    os.kill(self.pid, number)
                 ptrace(DETACH, self.pid)
         self.memory.close()
 
@@ -124,13 +141,19 @@ class Injection:
 @contextlib.contextmanager
 def into(pid):
     """`with into(pid) as worker: worker.call("getpid")`. The process goes on afterwards, if it lives."""
-    ptrace(ATTACH, pid)
-    os.waitpid(pid, 0x40000000)
     injection = Injection(pid)
     try:
         yield injection
     finally:
         injection.leave()
+
+
+def lives(pid):
+    """Whether the process is there, and has not ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def descriptors(pid):

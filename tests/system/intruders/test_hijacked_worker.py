@@ -1,6 +1,7 @@
 """A worker that code has taken over: system calls are injected into a serving worker, under its live filter. What
 it reaches must end with it."""
 
+import contextlib
 import errno
 import mmap
 import os
@@ -22,13 +23,16 @@ import pytest
 
 import injected
 import servers
-from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, both_serve, pids, user_exists
+from test_isolation import MANAGER, WORKER, ZONE, TwoUsers, add, pids, user_exists
+from test_local_users import asked_status
 
 pytestmark = [injected.needed, injected.needs_filter, pytest.mark.skipif(
     not (user_exists(MANAGER) and user_exists(WORKER)), reason="needs two ordinary users")]
 
 SOL_SOCKET, SO_LOCK_FILTER, SO_ATTACH_REUSEPORT_CBPF, SO_SNDBUF, SO_RCVBUF = 1, 44, 51, 7, 8
 F_OFD_SETLK, F_SETFL, F_SETOWN, F_ADD_SEALS, F_DUPFD_CLOEXEC = 37, 4, 8, 1033, 1030
+# A worker may stand still in the middle of a batch for as long as a busy machine takes for a test.
+PATIENT = "{pin-time: 24h}"
 FIONBIO, MAP_GROWSDOWN, MAP_NORESERVE = 0x5421, 0x100, 0x4000
 
 
@@ -52,7 +56,7 @@ def make(**more):
     zone.write_text(ZONE)
     zone.chmod(0o644)
     return Logged(folder, [{"name": "two.test", "file": str(zone),
-                            "allow-update": [{"address": "127.0.0.0/8"}]}], **more)
+                            "allow-update": [{"address": "127.0.0.0/8"}]}], limits=PATIENT, **more)
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +74,26 @@ def server():
 @pytest.fixture
 def worker(server):
     """Pid of the worker in slot 0. All slots serve again afterwards."""
-    def serving():
-        now = pids(server)
-        return now if {0, 1} <= now.keys() else None
-    yield servers.wait_until("slots 0 and 1 serve", serving)[0]
-    servers.wait_until("slots 0 and 1 serve again", serving)
+    yield servers.wait_until("slots 0 and 1 serve", lambda: both_live(server))[0]
+    servers.wait_until("slots 0 and 1 serve again", lambda: both_live(server))
+
+
+def both_live(server):
+    """The pids, if slots 0 and 1 serve. The manager may hear of the end of a worker a little later."""
+    now = pids(server)
+    return now if {0, 1} <= now.keys() and all(map(injected.lives, now.values())) else None
+
+
+def told(server, event):
+    """How many lines of the log begin with this event, or with it and its first field."""
+    return len(re.findall(rf" {event}\b", server.log_path.read_text()))
+
+
+def end(server, worker):
+    """Ends the worker in slot 0, and waits until another one serves there."""
+    with contextlib.suppress(ProcessLookupError):  # the manager may have ended it
+        os.kill(worker, signal.SIGKILL)
+    servers.wait_until("the next worker serves", lambda: pids(server).get(0) not in (None, worker))
 
 
 def is_ended(worker, call, *arguments):
@@ -92,9 +111,9 @@ def is_ended(worker, call, *arguments):
 def everybody_is_answered(server, queries=60):
     """Queries of as many ports, so that they come to all sockets."""
     for _ in range(queries):
-        assert server.ask("ns.two.test", timeout=2) is not None, server.log()
+        assert server.ask("ns.two.test", timeout=30) is not None, server.log()
     for _ in range(10):
-        assert server.ask("ns.two.test", tcp=True, timeout=2) is not None, server.log()
+        assert server.ask("ns.two.test", tcp=True, timeout=30) is not None, server.log()
 
 
 def test_it_cannot_signal_the_other_worker(server, worker):
@@ -152,8 +171,7 @@ def test_it_sets_no_option_of_a_socket(server, worker):
                    process.setsockopt(udp, SOL_SOCKET, SO_LOCK_FILTER, 1),
                    process.setsockopt(udp, SOL_SOCKET, SO_SNDBUF, 1),
                    process.setsockopt(udp, SOL_SOCKET, SO_RCVBUF, 1)]
-    os.kill(worker, signal.SIGKILL)
-    servers.wait_until("the next worker serves", lambda: pids(server).get(0) not in (None, worker))
+    end(server, worker)
     assert results == [-errno.EPERM] * 4
     everybody_is_answered(server)
 
@@ -166,10 +184,9 @@ def test_what_it_silences_is_answered_after_its_end(server, worker):
     with injected.into(worker) as process:
         assert process.call("connect", udp, process.put(nowhere), len(nowhere)) == 0
         assert process.call("shutdown", udp, socket.SHUT_WR) == 0
-    os.kill(worker, signal.SIGKILL)
-    servers.wait_until("the next worker serves", lambda: pids(server).get(0) not in (None, worker))
+    end(server, worker)
     everybody_is_answered(server)
-    assert "sockets_replaced slot=0" in server.log_path.read_text()
+    assert told(server, "sockets_replaced slot=0")
 
 
 def test_it_shuts_no_log(server, worker):
@@ -213,8 +230,20 @@ def test_it_gets_no_memory_that_is_not_counted(server, worker, flags):
     assert is_ended(worker, "mmap", 0, 4096, mmap.PROT_READ | mmap.PROT_WRITE, flags | mmap.MAP_ANONYMOUS, -1, 0)
 
 
+def lent_sockets(process, ipc):
+    """The sockets of another slot, for UDP and TCP, as soon as they come by the connection to the manager: taken
+    before the worker's own code sees them."""
+    taken = []
+
+    def come():
+        taken.extend(received_descriptors(process, ipc))
+        return len(taken) >= 2
+    servers.wait_until("the sockets come", come)
+    return taken
+
+
 def received_descriptors(process, ipc):
-    """Descriptors that wait in the connection to the manager, taken before the worker's own code sees them."""
+    """Descriptors that wait in the connection to the manager."""
     taken = []
     while True:
         data, control = process.put(b"\0" * 4096), process.put(b"\0" * 1024, 4096)
@@ -232,16 +261,14 @@ def test_what_it_silences_of_another_slot_is_answered_within_seconds(server, wor
     """Its neighbour dies, and it gets the neighbour's sockets to read them to the end."""
     neighbour = pids(server)[1]
     ipc = injected.connection(worker)
+    replaced = told(server, "sockets_replaced slot=1")
     (server.folder / "held").touch()  # a successor that comes at once leaves nothing to be lent
     with injected.into(worker) as process:
         os.kill(neighbour, signal.SIGKILL)
-        servers.wait_until("the sockets are lent", lambda: "queue_handed_over slot=1" in server.log_path.read_text())
-        time.sleep(0.5)
-        descriptors = received_descriptors(process, ipc)
-        shut = [process.call("shutdown", one, socket.SHUT_WR) for one in descriptors]
+        shut = [process.call("shutdown", one, socket.SHUT_WR) for one in lent_sockets(process, ipc)]
     (server.folder / "held").unlink()
     assert {0, -errno.ENOTCONN} & set(shut), shut  # the second shuts an unconnected socket, too
-    servers.wait_until("its sockets are replaced", lambda: "sockets_replaced slot=1" in server.log_path.read_text())
+    servers.wait_until("its sockets are replaced", lambda: told(server, "sockets_replaced slot=1") > replaced)
     servers.wait_until("others serve", lambda: {0, 1} <= pids(server).keys() and worker not in pids(server).values())
     everybody_is_answered(server)
 
@@ -266,18 +293,13 @@ def test_what_it_was_lent_is_not_its_to_read_when_the_slot_has_a_worker_again(se
     neighbour = pids(server)[1]
     ipc = injected.connection(worker)
     (server.folder / "held").touch()
-    lent = server.log_path.read_text().count("queue_handed_over slot=1")
-    replaced = server.log_path.read_text().count("lent_sockets_replaced slot=1")
+    replaced = told(server, "lent_sockets_replaced slot=1")
     with injected.into(worker) as process:
         os.kill(neighbour, signal.SIGKILL)
-        servers.wait_until("the sockets are lent",
-                           lambda: server.log_path.read_text().count("queue_handed_over slot=1") > lent)
-        time.sleep(0.5)
-        kept = received_descriptors(process, ipc)
-        assert kept
+        kept = lent_sockets(process, ipc)
         (server.folder / "held").unlink()
-        servers.wait_until("the neighbour has other sockets", lambda: server.log_path.read_text().count(
-            "lent_sockets_replaced slot=1") > replaced)
+        servers.wait_until("the neighbour has other sockets",
+                           lambda: told(server, "lent_sockets_replaced slot=1") > replaced)
         own = injected.listening(worker, "udp", server.port)
         unanswered(server, 60)  # half of them wait in the socket of the worker that stands still
         assert process.call("recvfrom", own, process.free, 512, 0x40, 0, 0) > 0
@@ -292,16 +314,46 @@ def test_what_it_was_lent_is_not_its_to_read_when_the_slot_has_a_worker_again(se
     servers.wait_until("it answers again", lambda: unanswered(server, 20) == 0)
 
 
+def slot_memory(worker):
+    """Where the worker has mapped its slot's file, in the order of the file: pairs of address and length."""
+    parts = []
+    for line in pathlib.Path(f"/proc/{worker}/maps").read_text().splitlines():
+        if line.endswith("/0.slot"):
+            span, _, offset = line.split()[:3]
+            begin, end = (int(text, 16) for text in span.split("-"))
+            parts.append((int(offset, 16), begin, end - begin))
+    return [part[1:] for part in sorted(parts)]
+
+
 def test_its_slot_file_does_not_grow(server, worker):
-    """The file lies in the run directory's memory: a worker must not fill that."""
+    """The file lies in the run directory's memory: a worker must not fill that. It writes what stands there already:
+    with other bytes in the page the manager ends it, perhaps before it has come to the end of the file."""
     path = server.folder / "run/slots/0.slot"
-    before = path.stat().st_size
+    before, parts = path.stat().st_size, slot_memory(worker)
+    assert sum(length for _, length in parts) == before
     with injected.into(worker) as process:
-        written = []
-        while sum(written) <= 2 * before and (not written or written[-1] > 0):
-            written.append(process.call("write", slot_file(worker), process.free, 1 << 20))
+        written = [process.call("write", slot_file(worker), *part) for part in parts + parts]
     assert path.stat().st_size == before, written
-    assert written[-1] == -errno.EFBIG, written
+    assert written == [length for _, length in parts] + [-errno.EFBIG] * len(parts)
+
+
+@pytest.mark.parametrize("byte", [0, 0xFF])
+def test_a_spoilt_page_harms_nobody_else(server, worker, byte):
+    """Zeros name no worker and no layout; ones are holds on all versions that there will ever be."""
+    with injected.into(worker) as process:
+        for address, length in slot_memory(worker):
+            process.poke(address, bytes([byte]) * length)
+        assert add(server, f"beside-{byte}") == 0
+        servers.wait_until("the other worker has it", lambda: has(server, f"beside-{byte}"))
+        assert 0 in server.workers()
+    end(server, worker)
+    everybody_is_answered(server)
+
+
+def has(server, name):
+    """The other worker answers half of the questions."""
+    answer = server.ask(f"{name}.two.test", timeout=1)
+    return answer is not None and answer.rcode() == 0
 
 
 def test_it_seeks_in_no_file(server, worker):
@@ -309,10 +361,8 @@ def test_it_seeks_in_no_file(server, worker):
 
 
 def test_it_punches_no_holes_through_its_mapping(server, worker):
-    begin = next(int(line.split("-")[0], 16) for line in
-                 pathlib.Path(f"/proc/{worker}/maps").read_text().splitlines() if line.endswith("/0.slot"))
     injected.CALLS.setdefault("madvise", 28)
-    assert is_ended(worker, "madvise", begin, 4096, 9)  # MADV_REMOVE
+    assert is_ended(worker, "madvise", slot_memory(worker)[0][0], 4096, 9)  # MADV_REMOVE
 
 
 def test_a_page_that_goes_while_its_worker_lives_ends_the_worker(server, worker):
@@ -329,7 +379,7 @@ path, layout, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 kept, given = [], 0
 for slot in range(count):
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.settimeout(5)
+    connection.settimeout(60)
     try:
         connection.connect(path)
         connection.send(struct.pack(">HBIIQIII", PROTOCOL, 0, slot, os.getpid(), layout, 0, 0, 0))
@@ -387,9 +437,8 @@ def test_a_flood_of_connections_does_not_keep_the_manager_from_its_work(server, 
     """By a process of the workers' user, whom the socket's mode lets in."""
     entry = pwd.getpwnam(WORKER)
     flood = """
-import socket, sys, time
-end = time.monotonic() + 4
-while time.monotonic() < end:
+import socket, sys
+while True:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.setblocking(False)
     try:
@@ -399,19 +448,21 @@ while time.monotonic() < end:
         pass
     connection.close()
 """
-    before = server.log_path.stat().st_size
+    refused = told(server, "worker_refused")
+    before, begin = server.log_path.stat().st_size, time.monotonic()
     processes = [subprocess.Popen([sys.executable, "-c", flood, str(server.folder / "run/workers.sock")],
                                   user=entry.pw_uid, group=entry.pw_gid, extra_groups=[], cwd="/")
                  for _ in range(3)]
     try:
-        time.sleep(1)
-        begin = time.monotonic()
-        server.control("status")
-        took = time.monotonic() - begin
+        servers.wait_until("the flood has begun", lambda: told(server, "worker_refused") > refused)
+        took = min(asked_status(server) for _ in range(3))  # one of them may wait for a processor
         assert add(server, "in-the-flood") == 0
+        servers.wait_until("it goes on for seconds", lambda: told(server, "worker_refused") > refused + 3)
+        assert all(process.poll() is None for process in processes)
     finally:
         for process in processes:
+            process.kill()
             process.wait(30)
-    grown = server.log_path.stat().st_size - before
-    print(f"status {took:.2f} s, log {grown} octets")
-    assert took < 2 and grown < 20_000
+    grown, seconds = server.log_path.stat().st_size - before, time.monotonic() - begin
+    print(f"status {took:.2f} s, log {grown} octets in {seconds:.1f} s")
+    assert took < 2 and grown < 4_000 * max(seconds, 5)

@@ -111,6 +111,21 @@ TEST_F(ReplayOntoImage, WhatNeverTookPlaceIsNotMissing) {
   EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{11});
 }
 
+/// Refused groups took positions before and behind the snapshot and the image, and no others came.
+TEST_F(ReplayOntoImage, VoidPositionsUpToTheJournalsSnapshotAreNotAnotherJournals) {
+  journalled({text(10), text(11)});
+  replay(parts_.zone.store());
+  fold(12, false);
+  parts_.journal.begin_behind(5);  // the next segment says that 1 to 5 are void
+  journalled({text(12)});
+  const JournalFiles files = parts_.journal.files();
+  ASSERT_EQ(files.snapshot_position, 2U);
+  ASSERT_EQ(files.segments.front().header.first, 6U);
+  ASSERT_EQ(files.segments.front().header.void_from, 1U);
+  EXPECT_THAT(replay(parts_.zone.store()), IsEmpty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{13});
+}
+
 TEST_F(ReplayOntoImage, ARecordThatFitsBehindAGapProvesThatNoneIsMissing) {
   parts_.journal.skip_to(2);
   journalled({text(10)});

@@ -61,6 +61,19 @@ TEST_F(Loader, ManyBadFilesFillTheLogWithAThousandLinesAndTheirNumber) {
   EXPECT_EQ(count(" zones_not_loaded zones=110 lines_left_out=100\n"), 1U);
 }
 
+/// RFC 9276 §3.1: iterations cost each validator time, and do not hide names.
+TEST_F(Loader, AFileWhoseNsec3HasIterationsIsServedAndToldOf) {
+  const std::string chain = "@ NSEC3PARAM 1 0 5 -\n0p9mhaveqvm6t7vbl5lop2u3t2rp3tom NSEC3 1 0 5 - ";
+  for (const bool edited : {false, true}) {
+    ::testing::internal::CaptureStderr();
+    log::start({});
+    write(kFile + chain + "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom " + (edited ? "A\n" : "SOA\n"));
+    EXPECT_EQ(load().kind, edited ? Kind::kChanged : Kind::kLoaded);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("NSEC3PARAM has 5 iterations, RFC 9276 wants 0"));
+  }
+}
+
 TEST_F(Loader, ABadFileLeavesTheOldVersionServing) {
   write(kFile);
   load();
