@@ -4,9 +4,9 @@
     PANDO_BUILD=build/release bench/catalogs.py [MEMBERS [FOLDER]]
 
 The producer's members are a zone list. Prints seconds from the reload of that list until the consumer has the members,
-and until it has transferred their data; then the same for a tenth of the members more, and for their removal, for
-reloads without a change, and restarts of the consumer. CPU seconds are those of both managers. Beside it goes one
-client that sends updates to the producer. FOLDER is on the disk whose fdatasync counts.
+until it has transferred their data, and until each has a copy on disk; then the same for a tenth of the members more,
+and for their removal, for reloads without a change, and restarts of the consumer. CPU seconds are those of both
+managers. Beside it goes one client that sends updates to the producer. FOLDER is on the disk whose fdatasync counts.
 """
 
 import json
@@ -77,6 +77,15 @@ class Pair:
             return now["zones"] == count + 1 and (not loaded or now["zones_loaded"] == count + 1)
         servers.wait_until(f"{count} members", there, seconds=1800)
 
+    def await_copies(self, count):
+        folder = self.consumer.folder / "journal/secondary"
+
+        def there():
+            time.sleep(0.3)  # listing is not free
+            names = os.listdir(folder) if folder.exists() else []
+            return len(names) == count + 1 and not any(name.endswith(".partial") for name in names)
+        servers.wait_until(f"{count} copies", there, seconds=1800)
+
     def measure(self, what, *steps):
         """Each step is a name and a function; the time of each counts from the beginning."""
         pids = [self.producer.process.pid, self.consumer.process.pid]
@@ -93,7 +102,8 @@ class Pair:
         self.write_list(count)
         self.measure(what, ("reload", lambda: reload(self.producer)),
                      ("known to the consumer", lambda: self.await_members(count, loaded=False)),
-                     ("transferred", lambda: self.await_members(count)))
+                     ("transferred", lambda: self.await_members(count)),
+                     ("copied", lambda: self.await_copies(count)))
 
 
 def main(count, parent):

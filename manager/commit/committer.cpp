@@ -366,6 +366,12 @@ void Committer::zone_replaced(const dns::Name& apex) {
   if (zone_hook_) zone_hook_(apex, true);
 }
 
+void Committer::new_zone_put(const dns::Name& apex) {
+  merge_bases_.erase(dns::folded_key(apex));
+  pending_.drop(apex);
+  if (zone_hook_) zone_hook_(apex, true);
+}
+
 /// Appends the records of a whole transfer in a step of their own. Without them (disk full, process
 /// killed) the next changeset would not follow the last one, and the dynamic changes become
 /// unknown.

@@ -94,6 +94,8 @@ class Committer {
     shm::Transaction built_in;
   };
   void put_new_zones(NewZones zones, Finished done);
+  /// To be called after a request of submit() put a zone that had no data.
+  void new_zone_put(const dns::Name& apex);
   /// To be called after a zone sent whole by a primary was applied as a changeset. As after
   /// put_zone(), a journal record tells that earlier updates are gone.
   void zone_replaced(const dns::Name& apex);

@@ -2,10 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -95,6 +98,29 @@ int open_flags(OpenMode mode) noexcept {
   return O_RDONLY | O_CLOEXEC;
 }
 
+/// Of these, syncfs() is known to wait for the disk. Others may leave out what fdatasync() asks of
+/// a server or a program (FUSE, CIFS).
+bool syncs_as_a_whole(const Fd& fd) noexcept {
+  constexpr std::array kKnown{std::int64_t{EXT4_SUPER_MAGIC}, std::int64_t{XFS_SUPER_MAGIC},
+                              std::int64_t{BTRFS_SUPER_MAGIC}, std::int64_t{F2FS_SUPER_MAGIC}};
+  struct statfs status{};
+  return ::fstatfs(fd.get(), &status) == 0 &&
+         std::ranges::find(kKnown, std::int64_t{status.f_type}) != kKnown.end();
+}
+
+class NativeGroup final : public GroupSync {
+ public:
+  /// The kernel reports errors to `directory` from its opening on.
+  explicit NativeGroup(Fd directory) noexcept : directory_(std::move(directory)) {}
+  Status sync() override {
+    if (::syncfs(directory_.get()) != 0) return fail_errno("syncfs");
+    return {};
+  }
+
+ private:
+  Fd directory_;
+};
+
 class NativeFiles final : public Files {
  public:
   Result<std::unique_ptr<StoreFile>> open(const std::string& path, OpenMode mode) override {
@@ -121,6 +147,13 @@ class NativeFiles final : public Files {
     if (!fd) return fail_errno("open " + directory);
     if (::fsync(fd.get()) != 0) return fail_errno("fsync " + directory);
     return {};
+  }
+
+  Result<std::unique_ptr<GroupSync>> begin_group(const std::string& directory) override {
+    Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return fail_errno("open " + directory);
+    if (!syncs_as_a_whole(fd)) return Files::begin_group(directory);
+    return std::unique_ptr<GroupSync>(std::make_unique<NativeGroup>(std::move(fd)));
   }
 
   Result<std::vector<std::string>> list(const std::string& directory) override {
@@ -193,8 +226,8 @@ Status write_file_atomically(Files& files, const std::string& path, ByteView byt
 Status write_text_atomically(Files& files, const std::string& path, std::string_view text) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (auto made = files.make_directory(folder); !made) return made;
-  return write_file_atomically(
-      files, path, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return write_file_atomically(files, path,
+                               {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace pando::manager

@@ -40,6 +40,15 @@ enum class OpenMode {
   kSecret,  ///< the same, 0600
 };
 
+/// Files of one file system that are synced together.
+class GroupSync {
+ public:
+  virtual ~GroupSync() = default;
+  /// syncfs: makes the content of all files of the file system durable, also of other programs'.
+  /// An error may concern any file that was written since begin_group().
+  virtual Status sync() = 0;
+};
+
 /// The calls on file names.
 class Files {
  public:
@@ -51,6 +60,11 @@ class Files {
   virtual Status sync_directory(const std::string& directory) = 0;
   /// Names in `directory`, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
+  /// To be called before the files of a group in `directory` are written. kUnsupported: each file
+  /// has to be synced for itself.
+  virtual Result<std::unique_ptr<GroupSync>> begin_group(const std::string& directory) {
+    return fail(Errc::kUnsupported, "{}: no group sync", directory);
+  }
   /// Creates `directory` (0750) and missing parents; existing ones are fine.
   virtual Status make_directory(const std::string& directory) = 0;
 };

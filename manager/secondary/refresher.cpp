@@ -80,17 +80,17 @@ Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store
       slots_(slots),
       committer_(committer),
       changes_(changes),
+      new_zones_(committer),
       hooks_(std::move(hooks)),
       timers_(store, committer),
       due_(&due_before),
-      timer_(commit_loop),
-      last_look_(unix_seconds()) {}
+      look_{asio::steady_timer(commit_loop), unix_seconds()} {}
 
 Refresher::~Refresher() { stop(); }
 
 void Refresher::stop() {
   *alive_ = false;
-  timer_.cancel();
+  look_.timer.cancel();
   for (auto& [name, zone] : zones_) zone.verification.reset();
 }
 
@@ -179,8 +179,8 @@ void Refresher::schedule(Zones::iterator zone, std::uint64_t due) {
 /// ends.
 void Refresher::arm_timer() {
   if (due_.empty() || !*alive_) {
-    timer_.cancel();
-    timer_set_ = false;
+    look_.timer.cancel();
+    look_.timer_set = false;
     return;
   }
   const std::uint64_t now = unix_seconds();
@@ -190,21 +190,21 @@ void Refresher::arm_timer() {
   // on the steady clock.
   const auto at = std::chrono::steady_clock::now() +
                   std::chrono::seconds(std::min<std::uint64_t>(due - now, 60));
-  if (timer_set_ && timer_.expiry() <= at) return;
-  timer_set_ = true;
-  timer_.expires_at(at);
-  timer_.async_wait([this, alive = alive_](asio::error_code error) {
+  if (look_.timer_set && look_.timer.expiry() <= at) return;
+  look_.timer_set = true;
+  look_.timer.expires_at(at);
+  look_.timer.async_wait([this, alive = alive_](asio::error_code error) {
     if (error || !*alive) return;
-    timer_set_ = false;
+    look_.timer_set = false;
     run_due();
   });
 }
 
 void Refresher::look_soon() {
-  if (std::exchange(look_posted_, true)) return;
+  if (std::exchange(look_.is_posted, true)) return;
   asio::post(commit_loop_, [this, alive = alive_] {
     if (!*alive) return;
-    look_posted_ = false;
+    look_.is_posted = false;
     run_due();
   });
 }
@@ -253,7 +253,7 @@ void Refresher::start_waiting() {
 
 void Refresher::run_due() {
   const std::uint64_t now = unix_seconds();
-  const std::uint64_t before = std::exchange(last_look_, now);
+  const std::uint64_t before = std::exchange(look_.last, now);
   if (went_back(before, now)) mark_timers_untrusted(before, now);
   start_waiting();
   std::size_t looked_at = 0;
@@ -436,8 +436,8 @@ void Refresher::apply_changesets(const std::shared_ptr<Attempt>& attempt, Transf
 void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
   const zone::ZoneView old = committer_.current().zone_at(attempt->zone);
   const bool had_data = old && old.loaded();
-  committer_.put_zone(
-      attempt->zone, result.zone, std::move(*result.transaction), {},
+  new_zones_.put(
+      attempt->zone, result.zone, std::move(*result.transaction),
       [this, attempt, had_data, serial = result.serial, alive = alive_](const Status& done) {
         if (!*alive) return;
         if (done) {

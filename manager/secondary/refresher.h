@@ -18,6 +18,7 @@
 #include "manager/dnssec/changes_verification.h"
 #include "manager/net/network.h"
 #include "manager/notify/notify_handler.h"
+#include "manager/secondary/new_zone_batches.h"
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
 #include "manager/secondary/received_verification.h"
@@ -143,6 +144,13 @@ class Refresher {
     RefreshSlots programs;
     std::set<std::shared_ptr<Attempt>> judged;  // have a place in `programs` instead
   };
+  /// The next run_due().
+  struct Look {
+    asio::steady_timer timer;
+    std::uint64_t last;  // wall-clock time of the last one
+    bool timer_set = false;
+    bool is_posted = false;
+  };
 
   // Schedule of the zones.
   void schedule(Zones::iterator zone, std::uint64_t due);
@@ -181,6 +189,7 @@ class Refresher {
   shm::SlotTable& slots_;
   Committer& committer_;
   LargeChangesets& changes_;
+  NewZoneBatches new_zones_;
   Hooks hooks_;
   RuntimePtr runtime_;
   Zones zones_;
@@ -191,10 +200,7 @@ class Refresher {
                     const std::pair<std::uint64_t, dns::Name>&)>
       due_;
   Places places_;
-  asio::steady_timer timer_;
-  bool timer_set_ = false;
-  bool look_posted_ = false;
-  std::uint64_t last_look_;  // wall-clock time of the last run_due()
+  Look look_;
   std::uint64_t generations_ = 0;
   NotifyPace notify_pace_;
   Counters counters_;

@@ -4,6 +4,8 @@
 
 #include <asio/post.hpp>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
@@ -16,17 +18,55 @@ namespace {
 /// False if the zone became primary or left the configuration while its copy was written.
 bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
 
-/// Returns the state of the written file; nullopt if the file was removed at once by somebody else.
-Result<std::optional<zone::ZoneFileInfo>> write_copy(Files& files, const zone::ZoneView& zone,
-                                                     const std::string& path) {
-  auto hash = write_zone_file(files, zone, path);
-  if (!hash) return pass(hash);
+/// Batches at a time: a few large zones must not keep all others waiting.
+constexpr std::size_t kMostBatches = 4;
+/// Limits of a batch. It keeps a version pinned, and its zones are not recorded before its end.
+constexpr std::size_t kMostZones = 256;
+constexpr std::uint64_t kMostRecordsTogether = 50'000;
+
+/// The state of the written file; nullopt if the file was removed at once by somebody else.
+std::optional<zone::ZoneFileInfo> state_of(const std::string& path, std::uint64_t hash) {
   auto written = stat_source(path);
-  if (written) written->hash = *hash;
+  if (written) written->hash = hash;
   return written;
 }
 
+std::string folder_before(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
 }  // namespace
+
+/// Zones of one version with copies in one folder.
+struct ZoneCopies::Batch {
+  struct One {
+    dns::Name zone;
+    std::string path;
+    dns::Serial serial;
+    Copied written = fail(Errc::kNotFound, "the zone has gone");
+  };
+  zone::StoreView version;
+  shm::SlotTable::OwnPin pin;
+  std::vector<One> zones;
+
+  void write(Files& files);
+};
+
+void ZoneCopies::Batch::write(Files& files) {
+  std::vector<ZoneFileToWrite> loaded;
+  std::vector<One*> written;
+  for (One& one : zones) {
+    const zone::ZoneView view = version.zone_at(one.zone);
+    if (!view || !view.loaded()) continue;
+    one.serial = view.serial();
+    loaded.push_back({view, one.path});
+    written.push_back(&one);
+  }
+  auto hashes = write_zone_files(files, loaded);
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    if (hashes[i])
+      written[i]->written = state_of(written[i]->path, *hashes[i]);
+    else
+      written[i]->written = pass(hashes[i]);
+}
 
 std::string copy_name(dns::NameView zone) {
   // the limit of a file name is 255 bytes; suffixes need room
@@ -79,25 +119,56 @@ void ZoneCopies::keep_only(const RuntimePtr& runtime) {
 
 void ZoneCopies::write(const dns::Name& zone, std::string path, bool in_journal) {
   const auto [at, fresh] = running_.try_emplace(zone);
-  at->second.path = std::move(path);
-  at->second.in_journal |= in_journal;
-  if (fresh)
-    begin(zone, at->second);
-  else
-    at->second.again = true;
+  Copy& copy = at->second;
+  copy.path = std::move(path);
+  copy.in_journal |= in_journal;
+  copy.again = !copy.waits;
+  if (!fresh) return;
+  waiting_.push_back(zone);
+  begin_batches();
 }
 
-void ZoneCopies::begin(const dns::Name& zone, const Copy& copy) {
-  auto version = std::make_shared<zone::StoreView>(committer_.current());
-  auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots_.pin_own(version->version()));
-  asio::post(pool_, [this, zone, path = copy.path, version, pin] {
-    const zone::ZoneView view = version->zone_at(zone);
-    const bool loaded = view && view.loaded();
-    const dns::Serial serial = loaded ? view.serial() : dns::Serial{};
-    Copied written = fail(Errc::kNotFound, "the zone has gone");
-    if (loaded) written = write_copy(files_, view, path);
-    asio::post(io_, [this, zone, pin, serial, written] { end(zone, serial, written); });
-  });
+void ZoneCopies::begin_batches() {
+  while (batches_ < kMostBatches) {
+    const auto batch = next_batch();
+    if (!batch) return;
+    ++batches_;
+    asio::post(pool_, [this, batch] {
+      batch->write(files_);
+      asio::post(io_, [this, batch] { ended(*batch); });
+    });
+  }
+}
+
+/// Null: no zone waits. A zone that has left while it waited needs no copy.
+std::shared_ptr<ZoneCopies::Batch> ZoneCopies::next_batch() {
+  if (waiting_.empty()) return nullptr;
+  auto batch = std::make_shared<Batch>();
+  batch->version = committer_.current();
+  batch->pin = slots_.pin_own(batch->version.version());
+  std::uint64_t records = 0;
+  for (; !waiting_.empty() && batch->zones.size() < kMostZones; waiting_.pop_front()) {
+    const auto at = running_.find(waiting_.front());
+    const zone::ZoneView view = batch->version.zone_at(at->first);
+    if (!view) {
+      running_.erase(at);
+      continue;
+    }
+    records += view.loaded() ? view.record_count() : 0;
+    if (!batch->zones.empty() &&
+        (records > kMostRecordsTogether ||
+         folder_before(at->second.path) != folder_before(batch->zones.front().path)))
+      break;
+    at->second.waits = false;
+    batch->zones.push_back({at->first, at->second.path, {}});
+  }
+  return batch->zones.empty() ? nullptr : batch;
+}
+
+void ZoneCopies::ended(const Batch& batch) {
+  --batches_;
+  for (const Batch::One& one : batch.zones) end(one.zone, one.serial, one.written);
+  begin_batches();
 }
 
 void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& written) {
@@ -109,7 +180,11 @@ void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& wr
   else
     log::warning("zone_not_copied", "zone", to_text(zone), "path", copy.path, "reason",
                  written.error().text);
-  if (std::exchange(copy.again, false)) return begin(zone, copy);
+  if (std::exchange(copy.again, false)) {
+    copy.waits = true;
+    waiting_.push_back(zone);
+    return;
+  }
   const bool in_journal = copy.in_journal;
   running_.erase(at);
   if (written && *written) record_merge_base({zone, serial, **written, in_journal});

@@ -3,6 +3,7 @@
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +23,7 @@ std::string copy_name(dns::NameView zone);
 /// Keeps copies of secondary zones on disk, in their `file` or in a folder beside the journal. A
 /// copy and the later changesets of the journal let a zone be served at once after a host restart.
 /// The primary may be away then. Lives on the commit thread; copies are written in the pool from a
-/// pinned version.
+/// pinned version, in batches: zones that wait while others are written become one batch.
 class ZoneCopies {
  public:
   /// `folder` holds the copies of zones without a `file`.
@@ -32,7 +33,7 @@ class ZoneCopies {
   /// Path of the copy of the secondary zone at `index`.
   [[nodiscard]] std::string path_of(const config::ZoneTable& zones, std::size_t index) const;
   /// Writes the zone's newest version to `path` and records that file as the zone's merge base.
-  /// Requests during a running copy are combined into one more copy after the running one.
+  /// Requests for a zone that waits are one; requests while a zone is written are one more copy.
   /// `in_journal`: the zone may have journal records, so the merge base is recorded in the journal,
   /// too. Otherwise the first changeset does so.
   void write(const dns::Name& zone, std::string path, bool in_journal);
@@ -46,6 +47,7 @@ class ZoneCopies {
   struct Copy {
     std::string path;
     bool in_journal = false;
+    bool waits = true;  // in waiting_; else being written
     bool again = false;
   };
   struct CanonicalLess {
@@ -54,7 +56,6 @@ class ZoneCopies {
     }
   };
 
-  void begin(const dns::Name& zone, const Copy& copy);
   struct Written {
     dns::Name zone;
     dns::Serial serial;
@@ -62,6 +63,10 @@ class ZoneCopies {
     bool in_journal = false;
   };
   using Copied = Result<std::optional<zone::ZoneFileInfo>>;
+  struct Batch;
+  void begin_batches();
+  [[nodiscard]] std::shared_ptr<Batch> next_batch();
+  void ended(const Batch& batch);
   void end(const dns::Name& zone, dns::Serial serial, const Copied& written);
   void record_merge_base(const Written& copy);
   Status stage_merge_base(Stage& stage, const Written& copy) const;
@@ -72,7 +77,9 @@ class ZoneCopies {
   Committer& committer_;
   shm::SlotTable& slots_;
   std::string folder_;
-  std::map<dns::Name, Copy, CanonicalLess> running_;
+  std::map<dns::Name, Copy, CanonicalLess> running_;  // waiting or being written
+  std::deque<dns::Name> waiting_;                     // oldest first
+  std::size_t batches_ = 0;                           // being written
   std::uint64_t written_ = 0;
   std::uint64_t failures_ = 0;
 };

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import signal
 import subprocess
 import time
 
@@ -337,3 +339,31 @@ def test_configurations_without_a_meaning_are_refused(tmp_path, text, reason):
     done = subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(path), "config", "check"],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and reason in done.stderr and re.match(rf"{path}:2: ", done.stderr), done.stderr
+
+
+def test_copies_of_many_members_are_whole_whatever_ends_the_consumer(producer, pando):
+    members = {f"z{number}.test": f"192.0.2.{100 + number}" for number in range(60)}
+    for zone, address in members.items():
+        producer.add(zone, address)
+    producer.start()
+    consumer = pando([], workers=1, remotes=[{"name": "up", "address": [f"127.0.0.1@{producer.server.port}"]}])
+    consumer.config.write_text(consumer.config.read_text() +
+                               f"catalogs: [{{zone: {CATALOG}, role: consumer, primaries: [up]}}]\n")
+    copies = consumer.folder / "journal/secondary"
+
+    def copied():
+        return {zone for zone in members if (copies / f"{zone}.zone").exists()}
+    consumer.crash_at = "zone-copy-written:5"  # while others wait or are written with it
+    consumer.start()
+    servers.wait_until("the manager has died", lambda: consumer.process.poll() is not None, 90)
+    assert consumer.process.returncode == -signal.SIGKILL
+    for zone in copied():
+        assert members[zone] in (copies / f"{zone}.zone").read_text(), "a copy has its last record"
+    consumer.crash_at = None
+    consumer.start()
+    servers.wait_until("all have copies", lambda: copied() == set(members), 90)
+    producer.server.stop()
+    consumer.stop()
+    shutil.rmtree(consumer.store)
+    consumer.start()
+    await_served(consumer, members)

@@ -29,6 +29,7 @@ class FakeDisk final : public Files {
     kRename,
     kRemove,
     kSyncDirectory,
+    kSyncGroup,
     kList
   };
   /// Asked before each call; returns the error the call shall give, or nothing.
@@ -41,6 +42,8 @@ class FakeDisk final : public Files {
   /// A rename reaches the disk whole or not at all, as file systems with a journal have it; else
   /// its halves are lost one by one.
   bool whole_renames = false;
+  /// There is a sync of all files.
+  bool syncs_groups = true;
   /// A write that fails has written its first half, about; else nothing, as when the host ends
   /// before it.
   bool half_writes = true;
@@ -92,6 +95,10 @@ class FakeDisk final : public Files {
     return found;
   }
   Status make_directory(const std::string&) override { return {}; }
+  Result<std::unique_ptr<GroupSync>> begin_group(const std::string& directory) override {
+    if (!syncs_groups) return Files::begin_group(directory);
+    return std::unique_ptr<GroupSync>(std::make_unique<Group>(*this, directory));
+  }
 
   /// The machine loses power: unsynced writes and names survive at random.
   void power_cut(std::mt19937_64& random) {
@@ -145,6 +152,10 @@ class FakeDisk final : public Files {
       bytes.resize(size);
       unsynced.push_back({0, {}, size});
     }
+    void sync(bool succeeds) {
+      if (succeeds) durable = bytes;
+      unsynced.clear();  // as Linux does: the pages count as clean, the disk has not got them
+    }
     template <class Survives>
     void lose_unsynced(std::mt19937_64& random, std::size_t sector, const Survives& survives) {
       std::vector<Change> pieces;
@@ -195,14 +206,9 @@ class FakeDisk final : public Files {
       return n;
     }
     Status sync() override {
-      if (auto asked = disk_.ask(Call::kSync, path_); !asked) {
-        node_->unsynced
-            .clear();  // as Linux does: the pages count as clean, the disk has not got them
-        return asked;
-      }
-      node_->durable = node_->bytes;
-      node_->unsynced.clear();
-      return {};
+      const Status asked = disk_.ask(Call::kSync, path_);
+      node_->sync(asked.has_value());
+      return asked;
     }
     Status preallocate(std::uint64_t bytes) override {
       if (auto asked = disk_.ask(Call::kPreallocate, path_); !asked) return asked;
@@ -220,6 +226,20 @@ class FakeDisk final : public Files {
     FakeDisk& disk_;
     std::string path_;
     std::shared_ptr<Node> node_;
+  };
+
+  class Group final : public GroupSync {
+   public:
+    Group(FakeDisk& disk, std::string directory) : disk_(disk), directory_(std::move(directory)) {}
+    Status sync() override {
+      const Status asked = disk_.ask(Call::kSyncGroup, directory_);
+      for (auto& [path, node] : disk_.names_) node->sync(asked.has_value());
+      return asked;
+    }
+
+   private:
+    FakeDisk& disk_;
+    std::string directory_;
   };
 
   Status ask(Call call, const std::string& path) {

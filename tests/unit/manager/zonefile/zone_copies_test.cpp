@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <set>
 
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/commit/parts.h"
@@ -19,6 +20,7 @@ using ::testing::IsEmpty;
 using testing::kinds_of;
 using testing::name;
 using testing::Parts;
+using testing::record;
 
 constexpr const char* kPath = "/copies/example.zone";
 
@@ -105,6 +107,169 @@ TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
   all_asked.count_down();
   ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 2; }));
   EXPECT_THAT(text(), HasSubstr("192.0.2.200"));
+}
+
+/// Copies of so many zones that they are synced together.
+class ManyCopies : public Copies {
+ protected:
+  static constexpr std::size_t kCount = 20;
+  static std::string path(std::size_t i) { return fmt::format("/copies/{}.zone", i); }
+  std::vector<Result<std::uint64_t>> write_all() {
+    std::vector<ZoneFileToWrite> zones;
+    for (std::size_t i = 0; i < kCount; ++i) zones.push_back({live(), path(i)});
+    return write_zone_files(disk_, zones);
+  }
+  std::string text_of(std::size_t i) {
+    if (!disk_.has(path(i))) return "";
+    const Bytes& bytes = disk_.contents(path(i));
+    return std::string(bytes.begin(), bytes.end());
+  }
+  std::vector<std::size_t> failed(const std::vector<Result<std::uint64_t>>& results) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (!results[i]) found.push_back(i);
+    return found;
+  }
+  using Call = FakeDisk::Call;
+};
+
+TEST_F(ManyCopies, NeedOneSyncAndAreTheSameFiles) {
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  EXPECT_EQ(disk_.calls[Call::kSyncGroup], 1);
+  EXPECT_EQ(disk_.calls[Call::kSync], 0);
+  EXPECT_EQ(disk_.calls[Call::kSyncDirectory], 1);
+  ASSERT_TRUE(write());
+  EXPECT_EQ(disk_.paths().size(), kCount + 1);
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(text_of(i), text());
+}
+
+TEST_F(ManyCopies, AreSyncedOneByOneWhereNothingElseIsKnownToReachTheDisk) {
+  disk_.syncs_groups = false;
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  EXPECT_EQ(disk_.calls[Call::kSync], static_cast<int>(kCount));
+}
+
+TEST_F(ManyCopies, AreOldOrNewAfterALossOfPower) {
+  ASSERT_TRUE(write());
+  const std::string before = text();
+  change();
+  ASSERT_TRUE(write());
+  const std::string after = text();
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    disk_ = FakeDisk();
+    for (std::size_t i = 0; i < kCount; ++i) {
+      auto file = disk_.open(path(i), OpenMode::kCreate).value();
+      ASSERT_TRUE(file->write_at(0, Bytes(before.begin(), before.end())));
+      ASSERT_TRUE(file->sync());
+    }
+    ASSERT_TRUE(disk_.sync_directory("/copies"));
+    int calls = static_cast<int>(random() % (3 * kCount + 4));
+    disk_.fail = [&](Call, const std::string&) -> Status {
+      return calls-- > 0 ? Status() : fail(Errc::kIo, "power is gone");
+    };
+    const auto results = write_all();
+    disk_.power_cut(random);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      EXPECT_TRUE(text_of(i) == before || text_of(i) == after) << "seed " << seed;
+      if (results[i]) EXPECT_EQ(text_of(i), after) << "seed " << seed;
+      seen.insert(text_of(i));
+    }
+  }
+  EXPECT_EQ(seen.size(), 2U) << "power went before and after the names changed";
+}
+
+/// The error may be that of another program's file.
+TEST_F(ManyCopies, AreWrittenOnceMoreOneByOneAfterAnErrorOfTheirCommonSync) {
+  disk_.fail = [](Call call, const std::string&) -> Status {
+    return call == Call::kSyncGroup ? fail(Errc::kIo, "EIO") : Status();
+  };
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  EXPECT_EQ(disk_.calls[Call::kSync], static_cast<int>(kCount));
+  std::mt19937_64 random(1);
+  disk_.power_cut(random);
+  ASSERT_TRUE(write());
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(text_of(i), text());
+}
+
+TEST_F(ManyCopies, FailOneByOne) {
+  disk_.fail = [](Call call, const std::string& file) -> Status {
+    const bool fails = (call == Call::kWrite && file == path(3) + kPartial) ||
+                       (call == Call::kRename && file == path(5) + kPartial);
+    return fails ? fail(Errc::kFull, "no space") : Status();
+  };
+  EXPECT_THAT(failed(write_all()), ElementsAre(3, 5));
+  EXPECT_EQ(disk_.paths().size(), kCount - 2) << "nothing half-written is left";
+}
+
+TEST_F(ManyCopies, OfWhichTheNamesAreNotDurableDoNotCount) {
+  disk_.fail = [](Call call, const std::string&) -> Status {
+    return call == Call::kSyncDirectory ? fail(Errc::kIo, "EIO") : Status();
+  };
+  EXPECT_EQ(failed(write_all()).size(), kCount);
+}
+
+/// Zones like "example." that wait while others are written.
+class WaitingCopies : public ManyCopies {
+ protected:
+  static dns::Name zone(std::size_t i) { return name(fmt::format("z{}", i)); }
+  void put(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      shm::Transaction transaction = parts_.zone.store().begin_private();
+      zone::ZoneBuilder builder(zone(i), transaction);
+      const zone::Record soa = record("@ 60 SOA ns1 admin 1 3600 600 86400 300");
+      const zone::Record ns = record("@ 60 NS ns1");
+      for (const zone::Record& one : {soa, ns})
+        ASSERT_TRUE(builder.add(zone(i), one.type, one.ttl, one.rdata).has_value());
+      auto built = builder.finish();
+      ASSERT_TRUE(built.has_value());
+      ASSERT_TRUE(parts_.commit([&](Stage& stage) -> Status {
+        stage.transaction.absorb(std::move(transaction));
+        if (auto made = stage.draft.put_zone_settings(zone(i), {}, 0); !made) return made;
+        return stage.draft.put_zone(zone(i), **built, {});
+      }));
+    }
+  }
+};
+
+TEST_F(WaitingCopies, AreOneBatchPerFolder) {
+  constexpr std::size_t kZones = 60;
+  put(kZones);
+  asio::thread_pool thread{1};  // the model of a disk knows one
+  ZoneCopies copies(parts_.io, thread, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch all_asked(1);
+  disk_.fail = [&](Call, const std::string&) {
+    all_asked.wait();
+    return Status();
+  };
+  for (std::size_t i = 0; i < kZones; ++i)
+    copies.write(zone(i), fmt::format("/{}/{}.zone", i < 40 ? "a" : "b", i), false);
+  all_asked.count_down();
+  ASSERT_TRUE(parts_.run_until([&] { return copies.written() == kZones; }));
+  thread.join();
+  EXPECT_EQ(disk_.paths().size(), kZones);
+  EXPECT_EQ(disk_.calls[Call::kSyncGroup], 2);
+}
+
+TEST_F(WaitingCopies, OfZonesThatLeftMeanwhileAreNotWritten) {
+  put(8);
+  asio::thread_pool thread{1};
+  ZoneCopies copies(parts_.io, thread, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch have_left(1);
+  disk_.fail = [&](Call, const std::string&) {
+    have_left.wait();
+    return Status();
+  };
+  for (std::size_t i = 0; i < 8; ++i) copies.write(zone(i), fmt::format("/a/{}.zone", i), false);
+  for (std::size_t i : {6, 7})
+    ASSERT_TRUE(parts_.edit([&](zone::Draft& draft) { return draft.remove_zone(zone(i)); }));
+  have_left.count_down();
+  ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 6; }));
+  ASSERT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
+  thread.join();
+  EXPECT_EQ(copies.failures(), 0U);
+  EXPECT_EQ(disk_.paths().size(), 6U);
 }
 
 /// Copies in a folder of the file system, where they can be looked at.
@@ -213,7 +378,9 @@ TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
   EXPECT_NE(file_of(longest.c_str()), file_of((longest.substr(0, 250) + "b.").c_str()));
 }
 
-TEST_F(Copies, OfAZoneThatHasGoneFailAndCount) {
+TEST_F(Copies, OfAZoneWithoutDataFailAndCount) {
+  ASSERT_TRUE(parts_.edit(
+      [](zone::Draft& draft) { return draft.put_zone_settings(name("other"), {}, 0); }));
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.write(name("other"), kPath, false);
   ASSERT_TRUE(parts_.run_until([&] { return copies.failures() == 1; }));
