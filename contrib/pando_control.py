@@ -15,6 +15,7 @@ import pathlib
 import socket
 
 PACKET_BYTES = 128 << 10
+IN_FLIGHT = 48  # the manager takes 64 requests of a connection before it has answered the first one
 
 
 class ControlError(Exception):
@@ -26,7 +27,7 @@ class ControlError(Exception):
 
 
 class Control:
-    """One connection. Requests are answered one after the other; a closed connection raises ConnectionError."""
+    """One connection. Replies come in the order of the requests; a closed connection raises ConnectionError."""
 
     def __init__(self, run_directory="/run/pando", timeout=60):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -44,14 +45,39 @@ class Control:
 
     def call(self, verb, **arguments):
         """Sends one request; gives the result, or raises ControlError."""
+        self._send(verb, arguments)
+        return self._result()
+
+    def call_each(self, verb, requests):
+        """Sends many requests, given as their arguments, and does not wait for each reply. Gives for each, in order,
+        its result, or a ControlError. All replies have to be taken before another call."""
+        sent = taken = 0
+        for arguments in requests:
+            if sent - taken == IN_FLIGHT:
+                yield self._result_or_error()
+                taken += 1
+            self._send(verb, arguments)
+            sent += 1
+        for _ in range(sent - taken):
+            yield self._result_or_error()
+
+    def _send(self, verb, arguments):
         text = json.dumps({"verb": verb, "args": arguments}).encode()
         pieces = [text[at:at + PACKET_BYTES - 1] for at in range(0, len(text), PACKET_BYTES - 1)]
         for number, piece in enumerate(pieces):
             self._socket.send((b"." if number == len(pieces) - 1 else b"+") + piece)
+
+    def _result(self):
         reply = self._receive()
         if not reply["ok"]:
             raise ControlError(reply["code"], reply["error"])
         return reply["result"]
+
+    def _result_or_error(self):
+        try:
+            return self._result()
+        except ControlError as error:
+            return error
 
     def _receive(self):
         text = b""
@@ -67,6 +93,11 @@ class Control:
         """Adds zones, given as in the configuration's `zones`, all or none. Zones whose files failed are in the
         result's "problems"."""
         return self.call("zone-add", zones=list(zones))
+
+    def add_each(self, zones):
+        """Adds zones, each for itself. Gives for each, in order, its result, or a ControlError; a zone that has its
+        result is durable and served. Several are under way at once, and share the waits for the disk."""
+        return self.call_each("zone-add", ({"zones": [zone]} for zone in zones))
 
     def remove_zones(self, *names):
         return self.call("zone-remove", names=list(names))

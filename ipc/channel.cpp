@@ -64,16 +64,25 @@ void Channel::close() noexcept {
   handlers_.reset();
 }
 
+void Channel::resume() {
+  is_paused_ = false;
+  if (is_open() && !is_reading_) wait_readable();
+}
+
 void Channel::wait_readable() {
+  if (waiting_readable_) return;
+  waiting_readable_ = true;
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const asio::error_code& error) {
-    if (!error && self->is_open()) self->read_packets();
+    self->waiting_readable_ = false;
+    if (!error && self->is_open() && !self->is_paused_) self->read_packets();
   });
 }
 
 void Channel::read_packets() {
   const auto self = shared_from_this();
   Packet packet;
-  for (int i = 0; i < kReadBudget; ++i) {
+  is_reading_ = true;
+  for (int i = 0; i < kReadBudget && !is_paused_; ++i) {
     auto got = receive_packet(native(), packet);
     if (!got) return fail_with(got.error());
     if (!*got) break;
@@ -81,7 +90,8 @@ void Channel::read_packets() {
     if (handlers && handlers->packet) handlers->packet(std::move(packet));
     if (!is_open()) return;
   }
-  wait_readable();
+  is_reading_ = false;
+  if (!is_paused_) wait_readable();
 }
 
 void Channel::flush() {

@@ -27,6 +27,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
                                        std::size_t max_queued_bytes);
   ~Channel();
   void start(Handlers handlers);
+  /// Takes no more packets until resume(), so that the peer has to wait. The end of the connection
+  /// is not noticed meanwhile.
+  void pause() noexcept { is_paused_ = true; }
+  void resume();
 
   /// Queues one packet and takes the descriptors over (they are closed when sent). kFull when the
   /// queue would pass its bound, because the peer does not read; that packet is not sent. Packets
@@ -58,6 +62,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::size_t queued_bytes_ = 0;
   std::size_t max_queued_bytes_;
   bool waiting_writable_ = false;
+  bool waiting_readable_ = false;
+  bool is_reading_ = false;  // a handler runs
+  bool is_paused_ = false;
 };
 
 }  // namespace pando::ipc

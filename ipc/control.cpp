@@ -197,15 +197,21 @@ std::vector<std::string> to_packets(const json& message) {
   return packets;
 }
 
-Result<std::optional<json>> PacketAssembler::feed(std::string_view packet) {
+Result<std::optional<std::string>> PacketAssembler::feed_text(std::string_view packet) {
   if (packet.size() < 2 || (packet[0] != kPacketContinues && packet[0] != kPacketEnds))
     return fail(Errc::kInvalid, "malformed control packet");
   if (packet.size() - 1 > max_bytes_ - text_.size())
     return fail(Errc::kInvalid, "control message above {} bytes", max_bytes_);
   text_ += packet.substr(1);
-  if (packet[0] == kPacketContinues) return std::optional<json>();
-  json message = json::parse(text_, nullptr, /*allow_exceptions=*/false);
-  text_.clear();
+  if (packet[0] == kPacketContinues) return std::optional<std::string>();
+  return std::optional<std::string>(std::exchange(text_, {}));
+}
+
+Result<std::optional<json>> PacketAssembler::feed(std::string_view packet) {
+  auto text = feed_text(packet);
+  if (!text) return pass(text);
+  if (!*text) return std::optional<json>();
+  json message = json::parse(**text, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded()) return fail(Errc::kInvalid, "control message is not JSON");
   return std::optional<json>(std::move(message));
 }

@@ -201,6 +201,8 @@ class PacketAssembler {
   /// Returns a whole message when `packet` ended one, or nothing when more packets follow. After an
   /// error (bad packet, bad JSON, too long) the connection must be closed.
   Result<std::optional<nlohmann::json>> feed(std::string_view packet);
+  /// The same with the message as text, which need not be JSON.
+  Result<std::optional<std::string>> feed_text(std::string_view packet);
 
  private:
   std::size_t max_bytes_;

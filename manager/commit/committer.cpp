@@ -323,6 +323,7 @@ void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
 void Committer::update_merge_bases(const Group& group) {
   pending_.drop_written(group.entries);
   for (const JournalEntry& entry : group.entries) {
+    if (entry.kind == RecordKind::kGone) ++counters_.gone;
     if (entry.kind == RecordKind::kSource) merge_bases_.insert(dns::folded_key(entry.zone));
     if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
       merge_bases_.erase(dns::folded_key(entry.zone));

@@ -40,6 +40,7 @@ class Committer {
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
     std::uint64_t store_bytes = 0;  ///< fresh blocks of all versions
+    std::uint64_t gone = 0;         ///< journal records of zones that left or were purged
   };
 
   /// All references outlive the committer. `journal` is written in `journal_thread` alone.

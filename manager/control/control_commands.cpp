@@ -43,6 +43,7 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
   if (request.names.empty()) return fail(Errc::kInvalid, "no zone is named");
   const bool rereads = request.verb == ipc::verb::kZoneReload;
   std::vector<dns::Name>& names = rereads ? change.reread : change.remove;
+  names.reserve(request.names.size());
   for (const std::string& text : request.names) {
     auto name = dns::Name::from_text(text);
     if (!name) return pass(name);
@@ -142,12 +143,13 @@ CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones)
 
 void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable::Reply& reply) {
   records_.forget_gone_zones();
-  const auto again = [this, request, reply] { run(request, reply); };
   if (request.verb == ipc::verb::kZonePurge) {
     const auto zone = dns::Name::from_text(request.name);
     if (zone && run_time_zones_.creates(*zone))
       return reply(fail(Errc::kExists, "{} is being added", to_text(*zone)));
   }
+  if (lists_.state() == ZoneLists::State::kRead) return table_.run(request, reply);
+  const auto again = [this, request, reply] { run(request, reply); };
   if (!lists_.put_off(request.verb, again, reply)) table_.run(request, reply);
 }
 

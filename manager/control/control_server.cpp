@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <asio/post.hpp>
+#include <deque>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
@@ -22,6 +25,8 @@ constexpr int kAcceptsPerTurn = 16;
 constexpr std::chrono::milliseconds kAcceptPause{10};
 /// Two of the longest replies: a client that does not read loses its connection.
 constexpr std::size_t kMaxQueuedOctets = 2 * ipc::kMaxReplyBytes;
+/// Longer requests are read in the pool, at 25 ns for each byte: updates must not wait for that.
+constexpr std::size_t kLongRequest = std::size_t{32} << 10;
 /// True for commands that change nothing and cost little.
 bool is_reading(std::string_view verb) {
   return verb == ipc::verb::kStatus || verb == ipc::verb::kZoneList ||
@@ -31,20 +36,40 @@ bool is_reading(std::string_view verb) {
 
 }  // namespace
 
+/// A request under way, or one whose reply waits for those of earlier requests.
+struct ControlServer::Unanswered {
+  std::size_t bytes = 0;                            // of the request
+  std::optional<std::vector<std::string>> reply{};  // its packets
+};
+
 struct ControlServer::Connection {
   std::shared_ptr<ipc::Channel> channel;
   ipc::PacketAssembler assembler{ipc::kMaxRequestBytes};
   std::uint32_t uid = 0;
   Rights rights = Rights::kNone;
-  std::uint64_t number = 0;  ///< from 1 on
+  std::uint64_t number = 0;                              // from 1 on
+  std::deque<std::shared_ptr<Unanswered>> unanswered{};  // in the order of the requests
+  std::size_t unanswered_bytes = 0;
+  bool is_decoding = false;  // requests behind a long one begin after it
+
+  /// The requests under way take no more memory than the longest one.
+  void read_if_it_may() {
+    const bool may = !is_decoding && unanswered.size() < kMostUnanswered &&
+                     unanswered_bytes < ipc::kMaxRequestBytes;
+    may ? channel->resume() : channel->pause();
+  }
 };
 
-ControlServer::ControlServer(asio::io_context& io, Callbacks callbacks)
-    : io_(io), callbacks_(std::move(callbacks)), listening_(io), pause_(io) {}
+ControlServer::ControlServer(asio::io_context& io, asio::thread_pool& pool, Callbacks callbacks)
+    : io_(io), pool_(pool), callbacks_(std::move(callbacks)), listening_(io), pause_(io) {}
 
-ControlServer::~ControlServer() = default;
+ControlServer::~ControlServer() {
+  // Replies that come later find no socket.
+  for (const ConnectionPtr& connection : connections_) connection->channel->close();
+}
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
+                                                           asio::thread_pool& pool,
                                                            const std::string& run_directory,
                                                            std::optional<std::uint32_t> group,
                                                            Callbacks callbacks) {
@@ -52,7 +77,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(asio::io_context& io,
   auto socket = ipc::listen_packets(path, group);
   if (!socket) return pass(socket);
   if (ipc::is_open_to_all(path)) log::info("socket_open_to_all", "path", path);
-  std::unique_ptr<ControlServer> server(new ControlServer(io, std::move(callbacks)));
+  std::unique_ptr<ControlServer> server(new ControlServer(io, pool, std::move(callbacks)));
   asio::error_code error;
   server->listening_.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), socket->release(),
                             error);
@@ -131,17 +156,44 @@ void ControlServer::admit(Fd socket) {
   connection->channel->start(std::move(handlers));
 }
 
-void ControlServer::packet(const std::shared_ptr<Connection>& connection, const Bytes& data) {
-  auto message =
-      connection->assembler.feed({reinterpret_cast<const char*>(data.data()), data.size()});
-  if (!message) {
-    connection->channel->close();
-    return end(connection);
-  }
-  if (*message) answer(connection, **message);
+void ControlServer::packet(const ConnectionPtr& connection, const Bytes& data) {
+  auto text =
+      connection->assembler.feed_text({reinterpret_cast<const char*>(data.data()), data.size()});
+  if (!text) return break_off(connection);
+  if (*text) take(connection, std::move(**text));
 }
 
-void ControlServer::end(const std::shared_ptr<Connection>& connection) {
+void ControlServer::take(const ConnectionPtr& connection, std::string text) {
+  auto place = std::make_shared<Unanswered>(text.size());
+  connection->unanswered.push_back(place);
+  connection->unanswered_bytes += place->bytes;
+  connection->is_decoding = text.size() > kLongRequest;
+  connection->read_if_it_may();
+  if (!connection->is_decoding) return answer(connection, place, decode(text));
+  asio::post(pool_, [this, weak = std::weak_ptr(connection), place, text = std::move(text)] {
+    auto decoded = std::make_shared<Decoded>(decode(text));
+    asio::post(io_, [this, weak, place, decoded] {
+      const ConnectionPtr self = weak.lock();
+      if (!self || !self->channel->is_open()) return;
+      self->is_decoding = false;
+      self->read_if_it_may();
+      answer(self, place, std::move(*decoded));
+    });
+  });
+}
+
+ControlServer::Decoded ControlServer::decode(const std::string& text) {
+  const auto message = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (message.is_discarded()) return std::nullopt;
+  return ipc::request_from_json(message);
+}
+
+void ControlServer::break_off(const ConnectionPtr& connection) {
+  connection->channel->close();
+  end(connection);
+}
+
+void ControlServer::end(const ConnectionPtr& connection) {
   if (connections_.erase(connection) != 0) callbacks_.ended(connection->number);
 }
 
@@ -151,26 +203,39 @@ Status ControlServer::check_rights(Rights rights, ipc::ControlRequest& request) 
   return fail(Errc::kDenied, "this user may only read (http.user)");
 }
 
-void ControlServer::answer(const std::shared_ptr<Connection>& connection,
-                           const nlohmann::json& message) {
-  auto request = ipc::request_from_json(message);
-  if (!request) return send(connection, ipc::error_reply(request.error()));
+void ControlServer::answer(const ConnectionPtr& connection,
+                           const std::shared_ptr<Unanswered>& place, Decoded decoded) {
+  if (!decoded) return break_off(connection);
+  Result<ipc::ControlRequest>& request = *decoded;
+  if (!request) return reply(connection, *place, ipc::error_reply(request.error()));
   if (auto allowed = check_rights(connection->rights, *request); !allowed)
-    return send(connection, ipc::error_reply(allowed.error()));
+    return reply(connection, *place, ipc::error_reply(allowed.error()));
   request->connection = connection->number;
   request->session = connection->rights == Rights::kEdit ? connection->number : 0;
-  callbacks_.handler(*request, [connection](Result<nlohmann::json> result) {
-    send(connection, result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error()));
+  callbacks_.handler(*request, [this, connection, place](Result<nlohmann::json> result) {
+    reply(connection, *place,
+          result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error()));
   });
 }
 
-void ControlServer::send(const std::shared_ptr<Connection>& connection,
-                         const nlohmann::json& message) {
+void ControlServer::reply(const ConnectionPtr& connection, Unanswered& place,
+                          const nlohmann::json& message) {
   if (!connection->channel->is_open()) return;
-  for (const std::string& packet : ipc::to_packets(message)) {
-    if (connection->channel->send(Bytes(packet.begin(), packet.end()))) continue;
-    return connection->channel->close();
+  place.reply = ipc::to_packets(message);
+  send_ready(connection);
+}
+
+void ControlServer::send_ready(const ConnectionPtr& connection) {
+  auto& unanswered = connection->unanswered;
+  while (!unanswered.empty() && unanswered.front()->reply) {
+    const auto done = std::move(unanswered.front());
+    unanswered.pop_front();
+    connection->unanswered_bytes -= done->bytes;
+    for (const std::string& packet : *done->reply)
+      if (!connection->channel->send(Bytes(packet.begin(), packet.end())))
+        return break_off(connection);
   }
+  connection->read_if_it_may();
 }
 
 }  // namespace pando::manager

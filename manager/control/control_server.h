@@ -3,6 +3,7 @@
 #include <asio/generic/seq_packet_protocol.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -17,8 +18,9 @@
 
 namespace pando::manager {
 
-/// The control socket: takes requests of pandoctl (ipc/control.h) from who may give commands, one
-/// after the other on each connection.
+/// The control socket: takes requests of pandoctl (ipc/control.h) from who may give commands.
+/// A connection may have several requests under way. They begin in the order in which they came,
+/// and so do their replies, however long each takes.
 class ControlServer {
  public:
   using Reply = std::function<void(Result<nlohmann::json>)>;
@@ -36,8 +38,11 @@ class ControlServer {
     std::function<void(std::uint64_t connection)> ended;
   };
 
-  /// `group`: of pandoctl's users (ipc::listen_packets).
-  static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io,
+  /// Requests of one connection that may be under way: no more are read until replies have left.
+  static constexpr std::size_t kMostUnanswered = 64;
+
+  /// `pool` reads long requests. `group`: of pandoctl's users (ipc::listen_packets).
+  static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io, asio::thread_pool& pool,
                                                      const std::string& run_directory,
                                                      std::optional<std::uint32_t> group,
                                                      Callbacks callbacks);
@@ -46,26 +51,36 @@ class ControlServer {
   void close();
 
  private:
+  struct Unanswered;
   struct Connection;
-  ControlServer(asio::io_context& io, Callbacks callbacks);
+  using ConnectionPtr = std::shared_ptr<Connection>;
+  /// nullopt: the text is no JSON.
+  using Decoded = std::optional<Result<ipc::ControlRequest>>;
+  ControlServer(asio::io_context& io, asio::thread_pool& pool, Callbacks callbacks);
   void accept_next();
   void accept_some();
   /// Whether a connection of this user may be opened beside the open ones.
   [[nodiscard]] bool has_room(std::uint32_t uid) const;
   void admit(Fd socket);
   void refuse(const Fd& socket, std::uint32_t uid);
-  void packet(const std::shared_ptr<Connection>& connection, const Bytes& data);
-  void answer(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
-  void end(const std::shared_ptr<Connection>& connection);
+  void packet(const ConnectionPtr& connection, const Bytes& data);
+  void take(const ConnectionPtr& connection, std::string text);
+  [[nodiscard]] static Decoded decode(const std::string& text);
+  void answer(const ConnectionPtr& connection, const std::shared_ptr<Unanswered>& place,
+              Decoded decoded);
+  void break_off(const ConnectionPtr& connection);
+  void end(const ConnectionPtr& connection);
   [[nodiscard]] Status check_rights(Rights rights, ipc::ControlRequest& request) const;
-  static void send(const std::shared_ptr<Connection>& connection, const nlohmann::json& message);
+  void reply(const ConnectionPtr& connection, Unanswered& place, const nlohmann::json& message);
+  void send_ready(const ConnectionPtr& connection);
 
   asio::io_context& io_;
+  asio::thread_pool& pool_;
   Callbacks callbacks_;
   asio::generic::seq_packet_protocol::socket listening_;
   asio::steady_timer pause_;
   RateLimitedLog refused_;
-  std::set<std::shared_ptr<Connection>> connections_;
+  std::set<ConnectionPtr> connections_;
   std::uint64_t numbers_ = 0;  // given to connections
 };
 

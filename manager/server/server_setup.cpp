@@ -293,10 +293,9 @@ Status Server::open_control() {
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(
-      io_, configuration_.runtime->settings.server.run_directory, host_.control_group,
-      {[this](std::uint32_t uid) {
-         return control_rights(uid, configuration_.runtime->settings);
-       },
+      io_, background_.pool(), configuration_.runtime->settings.server.run_directory,
+      host_.control_group,
+      {[this](std::uint32_t uid) { return control_rights(uid, configuration_.runtime->settings); },
        [this](ipc::ControlRequest& request) -> Status {
          const auto& http = configuration_.runtime->settings.http;
          if (http) return restrict_http_user(*http, request);

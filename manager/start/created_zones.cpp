@@ -25,6 +25,8 @@ bool may_include(std::string_view content) {
 }  // namespace
 
 Result<std::optional<CreatedZone>> take_content(std::string& zone, const std::string& journal) {
+  // Most zones have none, and ten thousand of them would take 10 ms to parse.
+  if (zone.find("\"content\"") == std::string::npos) return std::optional<CreatedZone>();
   json object = json::parse(zone, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("content")) return std::optional<CreatedZone>();
   const std::string written = object.value("name", json()).is_string() ? object["name"] : "";

@@ -20,6 +20,7 @@ struct CreatedZone {
 
 /// Takes the member `content` out of a zone as a command gives it (RunTimeChange::add), and puts
 /// the path of the file in its place. None: the zone has no content. kInvalid: it cannot have it.
+/// Members' names have no escapes: ipc::ControlRequest::zones has them as they are printed.
 Result<std::optional<CreatedZone>> take_content(std::string& zone, const std::string& journal);
 
 /// Writes the files durably, but of zones that `settings` has: theirs are in use. Returns those

@@ -16,6 +16,10 @@ namespace pando::manager {
 
 namespace {
 
+/// Time for which the journal is not read again for new zones. Until then its files stay open, and
+/// take space also when a journal snapshot has replaced them.
+constexpr std::chrono::seconds kHistoryTime{10};
+
 /// Whether workers have to be told: the same keys may be the manager's alone, or theirs as well.
 bool same_holders(const WorkerKeys& a, const WorkerKeys& b) {
   return std::equal(a.held.begin(), a.held.end(), b.held.begin(), b.held.end(),
@@ -44,7 +48,7 @@ struct Reloader::Reload {
 };
 
 Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
-    : io_(io), pool_(pool), parts_(parts), retired_(pool) {}
+    : io_(io), pool_(pool), parts_(parts), retired_(pool), kept_history_(kHistoryTime) {}
 
 void Reloader::reload(Done done) {
   if (!gate_.enter())
@@ -73,10 +77,10 @@ void Reloader::reload_or_put_off() {
 bool Reloader::hold() { return gate_.hold(); }
 
 /// The fingerprint is that of files. It is unknown once the list of added zones has changed.
-void Reloader::adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done) {
+void Reloader::adopt(RuntimePtr runtime, ZoneNames zones, Adopted done) {
   auto reload = std::make_shared<Reload>();
   reload->adopted = std::move(done);
-  reload->only = make_zone_names(std::move(zones));
+  reload->only = std::move(zones);
   reload->reads_files_only = runtime == parts_.configuration.runtime;
   if (reload->reads_files_only) reload->fingerprint = parts_.configuration.fingerprint;
   reload->runtime = std::move(runtime);
@@ -260,7 +264,7 @@ void Reloader::configure_workers(Reload& reload) {
 }
 
 void Reloader::load_files(const ReloadPtr& reload) {
-  reload->history = make_history(*parts_.data.journal);
+  reload->history = history_for(*reload);
   const auto done = [this, reload](const ZoneFileLoads::Counts& files) {
     files_loaded(reload, files);
   };
@@ -268,6 +272,22 @@ void Reloader::load_files(const ReloadPtr& reload) {
     parts_.zones.loads->load_some(reload->runtime, *reload->only, reload->history, done);
   else
     parts_.zones.loads->load(reload->runtime, reload->history, done);
+}
+
+/// A zone that is new gets journal records only while the store has it, and a record when it
+/// leaves. So a journal that was read before tells all of a new zone, unless zones have left since.
+/// Without this, zones that are added one by one would each have the whole journal read.
+std::shared_ptr<HistorySource> Reloader::history_for(const Reload& reload) {
+  if (!reload.only_added || may_return(reload)) return make_history(*parts_.data.journal);
+  return kept_history_.get(parts_.services.committer->counters().gone,
+                           std::chrono::steady_clock::now(),
+                           [this] { return make_history(*parts_.data.journal); });
+}
+
+void Reloader::free_retired() {
+  retired_.free_unused();
+  if (auto history = kept_history_.take_old(std::chrono::steady_clock::now()))
+    asio::post(pool_, [history = std::move(*history)] {});
 }
 
 void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts& files) {
@@ -278,6 +298,7 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   if (may_differ) parts_.zones.copies->keep_only(runtime);
   configure_exports(parts_.services, parts_.zones, runtime, may_differ);
   if (files.is_first) parts_.zones.notifier->tell_all();
+  if (!parts_.zones.loads->waiting().empty()) kept_history_.drop();  // it cannot be read for now
   result.zones_changed += files.changed;
   result.zones_failed = files.failed;
   result.problems = files.problems;

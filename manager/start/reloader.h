@@ -14,6 +14,7 @@
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
+#include "manager/support/kept_value.h"
 #include "manager/systemd/readiness.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool.h"
@@ -58,7 +59,7 @@ class Reloader {
   /// reload. The work grows with the number of `zones`, not with that of all zones. After an error
   /// the configuration before may be in force, or the new one with a store that lacks some zones.
   /// With the configuration in force itself, only the files of `zones` are read again.
-  void adopt(RuntimePtr runtime, std::vector<dns::Name> zones, Adopted done);
+  void adopt(RuntimePtr runtime, ZoneNames zones, Adopted done);
   /// Ends hold(): reloads that waited begin.
   void release();
 
@@ -69,8 +70,8 @@ class Reloader {
   [[nodiscard]] bool is_allowed() const noexcept { return gate_.is_allowed(); }
   /// Whether a reload is under way; one that waits for allow() is.
   [[nodiscard]] bool is_under_way() const noexcept { return gate_.is_under_way(); }
-  /// Frees what earlier configurations took; to be called regularly.
-  void free_retired() { retired_.free_unused(); }
+  /// Frees what earlier configurations and reloads took; to be called regularly.
+  void free_retired();
 
   /// The process is to end: no reload begins any more.
   void stop() noexcept { gate_.stop(); }
@@ -92,6 +93,7 @@ class Reloader {
   void configure_parts();
   void configure_workers(Reload& reload);
   void load_files(const ReloadPtr& reload);
+  [[nodiscard]] std::shared_ptr<HistorySource> history_for(const Reload& reload);
   void files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts& files);
   [[nodiscard]] bool may_return(const Reload& reload) const;
   void find_removed(const ReloadPtr& reload);
@@ -107,6 +109,8 @@ class Reloader {
   /// Of the zones in the store; nullopt: the next comparison looks at all of them.
   std::optional<SideIndexes> sides_;
   RetiredRuntimes retired_;
+  /// The journal as it was read for new zones; marked by Committer::Counters::gone.
+  KeptValue<std::shared_ptr<HistorySource>, std::uint64_t> kept_history_;
 };
 
 }  // namespace pando::manager

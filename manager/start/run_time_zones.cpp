@@ -16,8 +16,8 @@ namespace pando::manager {
 
 namespace {
 
-/// Changes that may wait: one for each control connection, twice.
-constexpr std::size_t kMostWaiting = 128;
+/// Changes that may wait: as many as all control connections may have under way.
+constexpr std::size_t kMostWaiting = 4096;
 /// A reload that is under way takes a second for a million zones.
 constexpr std::chrono::milliseconds kTryAgain{20};
 
@@ -28,12 +28,14 @@ struct RunTimeZones::Batch {
   std::vector<Pending> changes;
   RuntimePtr base;
   RuntimePtr runtime;  ///< `base`: only files are read
+  ZoneNames zones;     ///< of the changes that are not wrong
 
-  [[nodiscard]] std::vector<dns::Name> zones() const {
+  /// To sort ten thousand names takes 8 ms.
+  void name_zones() {
     std::vector<dns::Name> names;
     for (const Pending& change : changes)
-      names.insert(names.end(), change.zones.begin(), change.zones.end());
-    return names;
+      if (change.status) names.insert(names.end(), change.zones.begin(), change.zones.end());
+    zones = make_zone_names(std::move(names));
   }
 };
 
@@ -87,6 +89,7 @@ void RunTimeZones::begin_next() {
   batch->base = configuration_.runtime;
   asio::post(pool_, [this, batch] {
     work_out(*batch);
+    batch->name_zones();
     asio::post(io_, [this, batch] { worked_out(batch); });
   });
 }
@@ -172,7 +175,7 @@ void RunTimeZones::worked_out(const BatchPtr& batch) {
     reloader_.release();
     return begin_next();
   }
-  reloader_.adopt(batch->runtime, batch->zones(),
+  reloader_.adopt(batch->runtime, batch->zones,
                   [this, batch](const Result<ipc::ReloadResult>& result, const Files& files) {
                     if (result || batch->runtime == batch->base)
                       finish(*batch, result, files);
@@ -199,7 +202,7 @@ void RunTimeZones::take_back(const BatchPtr& batch, const Error& error) {
 /// Some zones may be in the store: the configuration before is put in force again.
 void RunTimeZones::set_back(const BatchPtr& batch, const Error& error) {
   const Result<ipc::ReloadResult> refused = tl::unexpected<Error>(error);
-  reloader_.adopt(batch->base, batch->zones(),
+  reloader_.adopt(batch->base, batch->zones,
                   [this, batch, refused](const Result<ipc::ReloadResult>& before, const Files&) {
                     if (!before)
                       log::error("added_zones_not_taken_back", "reason", before.error().text,
@@ -212,18 +215,19 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
                           const Files& files) {
   reloader_.release();
   for (Pending& pending : batch.changes) {
+    const Done done = std::exchange(pending.done, nullptr);
     if (!result) {
-      pending.done(tl::unexpected<Error>(result.error()));
+      done(tl::unexpected<Error>(result.error()));
       continue;
     }
     const RunTimeChange& change = pending.change;
     if (change.reread.empty() && !change.catalog)
       log::info("zones_changed_by_command", "added", change.add.size(), "removed",
                 change.remove.size(), "configured", change.set ? 1 : 0);
-    pending.done(own_result(pending, *result, files));
+    done(own_result(pending, *result, files));
   }
-  // The end of a million zones takes some 10 ms.
-  asio::post(pool_, [base = std::move(batch.base)] {});
+  // The end of a million zones takes some 10 ms, and that of ten thousand that were added one.
+  asio::post(pool_, [base = std::move(batch.base), changes = std::move(batch.changes)] {});
   begin_next();
 }
 

@@ -177,6 +177,36 @@ def test_updates_of_a_removed_zone_wait_for_its_return_or_a_purge(panel):
     assert panel.serves("new.test") and not panel.server.ask("kept.new.test").answer
 
 
+def test_a_journal_that_was_read_for_other_zones_hides_no_change(panel):
+    """The journal is not read again for each new zone."""
+    added = ("new.test", "--file", str(panel.file), 'allow-update=[{"address":"127.0.0.1"}]')
+    panel.add("first.test")
+    panel.do("add", *added)
+    assert panel.update("new.test", "kept") == dns.rcode.NOERROR
+    panel.do("remove", "new.test")
+    panel.add("second.test")
+    panel.do("add", *added)
+    assert panel.server.ask("kept.new.test").answer, "the zone came back with its updates"
+    panel.do("remove", "new.test")
+    panel.add("third.test")
+    panel.do("purge", "new.test")
+    panel.do("add", *added)
+    assert panel.serves("new.test") and not panel.server.ask("kept.new.test").answer
+
+
+def test_zones_are_added_one_by_one_with_requests_in_flight(panel):
+    zones = [f"z{number}.test" for number in range(200)]
+    zones[77] = zones[10]
+    with Control(panel.server.folder / "run") as control:
+        results = list(control.add_each({"name": zone, "file": panel.small} for zone in zones))
+        assert [at for at, result in enumerate(results) if isinstance(result, ControlError)] == [77]
+        assert results[77].code == "exists" and results[78]["zones_added"] == 1
+        assert control.status()["zones"] == 200, "the next reply is that of the next request"
+    assert all(panel.serves(zone) for zone in zones)
+    panel.restart()
+    servers.wait_until("all zones are loaded", lambda: panel.server.control("status")["zones_loaded"] == 200)
+
+
 def test_a_transaction_goes_with_its_zone(panel):
     """Another customer's zone of the same name gets nothing of it."""
     panel.add("new.test")
@@ -357,6 +387,31 @@ def test_kills_at_any_time_lose_no_acknowledged_zone(panel):
         there = {row["name"].rstrip(".") for row in panel.server.control("zone", "list")} - {BASE}
         assert there - unsure == expected
         assert there & unsure in (set(), unsure), "a change is whole or absent"
+        expected = there
+    panel.server.control("store", "check")
+
+
+def test_kills_lose_no_acknowledged_zone_of_requests_in_flight(panel):
+    expected = set()
+    for life in range(4):
+        zones = [f"z{number}.l{life}.test" for number in range(20_000)]
+        with Control(panel.server.folder / "run") as control:
+            killer = threading.Timer(0.1 + 0.2 * life, panel.server.process.kill)
+            killer.start()
+            try:
+                for zone, result in zip(zones, control.add_each({"name": zone, "file": panel.small} for zone in zones)):
+                    assert result["zones_added"] == 1
+                    expected.add(zone)
+            except OSError:
+                killer.join()
+        panel.server.process.wait(30)
+        panel.start()
+        servers.wait_until("all zones are loaded", lambda: (
+            lambda status: status["zones_loaded"] == status["zones"])(panel.server.control("status")))
+        there = {row["name"].rstrip(".") for row in panel.server.control("zone", "list")} - {BASE}
+        assert expected <= there
+        unsure = there - expected
+        assert unsure == set(zones[len(expected & set(zones)):][:len(unsure)]), "they were added in order"
         expected = there
     panel.server.control("store", "check")
 

@@ -176,6 +176,41 @@ TEST(Channel, WhatThePeerSentIsTakenEvenWhenSendingToItFailsFirst) {
   EXPECT_EQ(told, 1);
 }
 
+TEST(Channel, APauseKeepsPacketsUntilItIsOver) {
+  TwoEnds ends;
+  std::vector<std::uint8_t> taken;
+  ends.right->start({[&](Packet&& packet) {
+                       taken.push_back(packet.data[0]);
+                       if (taken.size() == 2) ends.right->pause();
+                     },
+                     {}});
+  for (std::uint8_t i = 1; i <= 4; ++i) ASSERT_TRUE(ends.left->send(Bytes{i}));
+  ends.io.run();
+  EXPECT_EQ(taken, (std::vector<std::uint8_t>{1, 2}));
+  ends.right->resume();
+  ends.right->resume();  // waits once all the same
+  ends.left->close();
+  ends.io.restart();
+  ends.io.run();
+  EXPECT_EQ(taken, (std::vector<std::uint8_t>{1, 2, 3, 4}));
+  EXPECT_FALSE(ends.right->is_open());
+}
+
+TEST(Channel, APauseThatIsOverAtOnceIsNone) {
+  TwoEnds ends;
+  int packets = 0;
+  ends.right->start({[&](Packet&&) {
+                       ++packets;
+                       ends.right->pause();
+                       ends.right->resume();
+                     },
+                     {}});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ends.left->send(Bytes(1)));
+  ends.left->close();
+  ends.io.run();
+  EXPECT_EQ(packets, 3);
+}
+
 TEST(Channel, ACloseInsideThePacketHandlerIsTheEnd) {
   TwoEnds ends;
   int packets = 0;

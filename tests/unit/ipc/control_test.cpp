@@ -155,6 +155,13 @@ TEST(ControlPackets, OctetsThatAreNotUtf8AreReplacedInsteadOfThrowing) {
   EXPECT_EQ(packets[0], ".{\"text\":\"\xEF\xBF\xBD\"}");
 }
 
+TEST(ControlPackets, GiveTheTextOfOneMessageAfterTheOther) {
+  PacketAssembler assembler(100);
+  EXPECT_EQ(assembler.feed_text("+no ").value(), std::nullopt);
+  EXPECT_EQ(assembler.feed_text(".JSON").value(), "no JSON");
+  EXPECT_EQ(assembler.feed_text(".{}").value(), "{}");
+}
+
 TEST(ControlPackets, RefusesGarbage) {
   for (const char* packet : {"", ".", "+", "x{}", ".{", ".{}}"})
     EXPECT_FALSE(PacketAssembler(100).feed(packet)) << packet;

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <asio/post.hpp>
+#include <asio/thread_pool.hpp>
 #include <filesystem>
 #include <fmt/format.h>
 #include <future>
@@ -37,11 +39,13 @@ class Control : public ::testing::Test {
     callbacks.restrict = [http](ipc::ControlRequest& request) {
       return restrict_http_user(http, request);
     };
-    callbacks.handler = [](const ipc::ControlRequest& request, const ControlServer::Reply& reply) {
-      reply(nlohmann::json{{"session", request.session}});
+    callbacks.handler = [this](const ipc::ControlRequest& request,
+                               const ControlServer::Reply& reply) {
+      if (request.verb == ipc::verb::kReload) return held_.push_back(reply);
+      reply(nlohmann::json{{"session", request.session}, {"zones", request.zones.size()}});
     };
     callbacks.ended = [this](std::uint64_t session) { ended_.push_back(session); };
-    auto opened = ControlServer::open(io_, folder_, std::nullopt, std::move(callbacks));
+    auto opened = ControlServer::open(io_, pool_, folder_, std::nullopt, std::move(callbacks));
     ASSERT_TRUE(opened) << opened.error().text;
     server_ = std::move(*opened);
     thread_ = std::thread([this] { io_.run(); });
@@ -49,6 +53,7 @@ class Control : public ::testing::Test {
   ~Control() override {
     asio::post(io_, [this] { io_.stop(); });
     if (thread_.joinable()) thread_.join();
+    pool_.join();
     server_.reset();
     std::filesystem::remove_all(folder_);
   }
@@ -62,16 +67,48 @@ class Control : public ::testing::Test {
   static std::string ask(const Fd& client, std::string_view verb, std::string name = "") {
     return ask(client, {.verb = std::string(verb), .name = std::move(name)});
   }
-  /// Runs on the server's thread.
-  std::vector<std::uint64_t> ended() {
-    std::promise<std::vector<std::uint64_t>> result;
-    asio::post(io_, [&] { result.set_value(ended_); });
+  /// Sends a request without waiting for its reply.
+  static void send(const Fd& client, const ipc::ControlRequest& request) {
+    const auto sent = ipc::send_json(client.get(), ipc::request_to_json(request), kTimeout);
+    ASSERT_TRUE(sent) << sent.error().text;
+  }
+  static void send(const Fd& client, std::string_view verb) {
+    send(client, {.verb = std::string(verb)});
+  }
+  /// The next reply.
+  static nlohmann::json receive(const Fd& client) {
+    auto reply = ipc::receive_json(client.get(), ipc::kMaxReplyBytes, kTimeout);
+    EXPECT_TRUE(reply) << reply.error().text;
+    return reply ? std::move(*reply) : nlohmann::json();
+  }
+  /// What `read` gives on the server's thread.
+  template <class Read>
+  auto on_server(Read read) {
+    std::promise<decltype(read())> result;
+    asio::post(io_, [&] { result.set_value(read()); });
     return result.get_future().get();
+  }
+  std::vector<std::uint64_t> ended() {
+    return on_server([this] { return ended_; });
+  }
+  /// Requests `reload` that have no reply yet.
+  std::size_t held() {
+    return on_server([this] { return held_.size(); });
+  }
+  /// Replies to those; the result is a number that counts up.
+  void release() {
+    on_server([this] {
+      for (const ControlServer::Reply& reply : std::exchange(held_, {})) reply(released_++);
+      return true;
+    });
   }
 
   std::string folder_ = (std::filesystem::temp_directory_path() /
                          fmt::format("pando-control-{}", ::getpid())).string();
   asio::io_context io_;
+  asio::thread_pool pool_{1};
+  std::vector<ControlServer::Reply> held_;
+  int released_ = 0;
   std::vector<std::uint64_t> ended_;
   std::unique_ptr<ControlServer> server_;
   std::thread thread_;
@@ -144,6 +181,68 @@ TEST_F(Control, AnOperatorHasNoSession) {
   EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "0");
   while (ended().empty()) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(ended().front(), 1U) << "its transactions may be tied to the connection";
+}
+
+TEST_F(Control, RepliesComeInTheOrderOfTheRequests) {
+  serve(Rights::kAll);
+  const Fd client = connect();
+  send(client, ipc::verb::kReload);
+  send(client, ipc::verb::kStatus);
+  send(client, ipc::verb::kReload);
+  EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "0") << "others do not wait";
+  while (held() < 2) std::this_thread::sleep_for(1ms);
+  release();
+  EXPECT_EQ(receive(client)["result"], 0);
+  EXPECT_EQ(receive(client)["result"]["session"], 0);
+  EXPECT_EQ(receive(client)["result"], 1);
+}
+
+TEST_F(Control, ALongRequestIsAnsweredInItsTurn) {
+  serve(Rights::kAll);
+  const Fd client = connect();
+  ipc::ControlRequest request{.verb = std::string(ipc::verb::kZoneAdd)};
+  for (int i = 0; i < 5000; ++i)
+    request.zones.push_back(fmt::format(R"({{"name": "zone{}.test", "file": "a.zone"}})", i));
+  send(client, request);
+  send(client, ipc::verb::kStatus);
+  EXPECT_EQ(receive(client)["result"]["zones"], 5000);
+  EXPECT_EQ(receive(client)["result"]["zones"], 0);
+}
+
+TEST_F(Control, ALongRequestThatIsNoJsonEndsTheConnection) {
+  serve(Rights::kAll);
+  const Fd client = connect();
+  const std::string packet = "." + std::string(100'000, '[');
+  ASSERT_EQ(::send(client.get(), packet.data(), packet.size(), 0), std::ssize(packet));
+  EXPECT_FALSE(ipc::receive_json(client.get(), ipc::kMaxReplyBytes, kTimeout));
+  while (ended().empty()) std::this_thread::sleep_for(1ms);
+}
+
+TEST_F(Control, AConnectionHasSoManyRequestsUnderWay) {
+  serve(Rights::kAll);
+  const Fd client = connect();
+  constexpr std::size_t kMost = ControlServer::kMostUnanswered;
+  for (std::size_t i = 0; i < kMost + 10; ++i) send(client, ipc::verb::kReload);
+  while (held() < kMost) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "0") << "others are served meanwhile";
+  EXPECT_EQ(held(), kMost);
+  release();
+  while (held() < 10) std::this_thread::sleep_for(1ms);
+  release();
+  for (std::size_t i = 0; i < kMost + 10; ++i) EXPECT_EQ(receive(client)["result"], i);
+}
+
+TEST_F(Control, AClientThatDoesNotReadLosesItsConnection) {
+  serve(Rights::kAll);
+  const Fd client = connect();
+  for (int i = 0; i < 3; ++i) send(client, ipc::verb::kReload);
+  while (held() < 3) std::this_thread::sleep_for(1ms);
+  on_server([this] {
+    for (const ControlServer::Reply& reply : std::exchange(held_, {}))
+      reply(std::string(ipc::kMaxReplyBytes, 'x'));
+    return true;
+  });
+  while (ended().empty()) std::this_thread::sleep_for(1ms);
 }
 
 }  // namespace control_server_test

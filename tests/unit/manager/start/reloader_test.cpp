@@ -41,7 +41,7 @@ class Reloading : public ::testing::Test {
   }
   Result<ipc::ReloadResult> adopt(const RuntimePtr& runtime, std::vector<dns::Name> zones) {
     return parts_.await<Result<ipc::ReloadResult>>([&](auto& place) {
-      parts_.reloader->adopt(runtime, zones,
+      parts_.reloader->adopt(runtime, make_zone_names(zones),
                              [&](const Result<ipc::ReloadResult>& result,
                                  const ZoneFileLoads::Counts&) { place = result; });
     });
