@@ -18,21 +18,27 @@ constexpr Field<AclRule> kUpdateRuleFields[] = {
     field<&AclRule::types, read_types>("types"),
 };
 
+/// A bare address is a rule.
+template <class ReadRule>
+void read_one(const Value& value, zone::Acl& out, ReadRule read_rule) {
+  if (value.node().is_scalar()) return read_prefix(value, out.emplace_back().address);
+  if (!value.is_mapping()) return;
+  Members members(value);
+  AclRule& rule = out.emplace_back();
+  const std::size_t errors_before = value.context().problems.error_count();
+  read_rule(value, members, rule);
+  members.finish();
+  // A rule without a condition would match everybody: a hole, not a default.
+  if (!rule.key && !rule.address && value.context().problems.error_count() == errors_before)
+    value.fail("a rule needs 'key', 'address' or both");
+}
+
+/// A rule where a list is wanted is the only one of its list.
 template <class ReadRule>
 void read_rules(const Value& value, zone::Acl& out, ReadRule read_rule) {
   out.clear();
-  value.for_each([&](const Value& element) {
-    if (element.node().is_scalar()) return read_prefix(element, out.emplace_back().address);
-    if (!element.is_mapping()) return;
-    Members members(element);
-    AclRule& rule = out.emplace_back();
-    const std::size_t errors_before = element.context().problems.error_count();
-    read_rule(element, members, rule);
-    members.finish();
-    // A rule without a condition would match everybody: a hole, not a default.
-    if (!rule.key && !rule.address && element.context().problems.error_count() == errors_before)
-      element.fail("a rule needs 'key', 'address' or both");
-  });
+  if (value.node().is_scalar() || value.node().is_mapping()) return read_one(value, out, read_rule);
+  value.for_each([&](const Value& element) { read_one(element, out, read_rule); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace pando::ipc {
 // Absent members keep their defaults, so that programs of neighbouring versions understand each
 // other. A list without its rows is an error.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CatalogRow, zone, role, problem)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FoundDamageRow, found_at, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(XdpQueueRow, queue, slot, zero_copy)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(XdpRow, interface, mode, problem, queues, served)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, program, pid, started,
@@ -20,7 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StatusResult, version, build, pr
                                                 workers_wanted, workers_running, addresses, xdp,
                                                 zones, zones_loaded, catalogs, store_version, store,
                                                 journal, image, image_not_used, image_quarantined,
-                                                counters)
+                                                damage_found, counters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, serial, records, names,
                                                 history, added, frozen, catalog, catalog_role,
                                                 catalog_members, file, primaries, notified,

@@ -20,6 +20,13 @@ struct CatalogRow {
   bool operator==(const CatalogRow&) const = default;
 };
 
+/// Damage of data that the manager found.
+struct FoundDamageRow {
+  std::uint64_t found_at = 0;
+  std::string text{};  ///< the file or the data, and what is wrong
+  bool operator==(const FoundDamageRow&) const = default;
+};
+
 /// A receive queue that a worker serves by an AF_XDP socket.
 struct XdpQueueRow {
   std::uint32_t queue = 0;
@@ -68,6 +75,8 @@ struct StatusResult {
   /// Path of the image that this start did not use, and the reason, while there is no newer one.
   std::string image_not_used{};
   std::string image_quarantined{};  ///< path of a quarantined image, and the reason
+  /// Damage of journal, store and image that this process found; mended unless a problem tells.
+  std::vector<FoundDamageRow> damage_found{};
   Counters counters{};              ///< all other counters: "updates", "transfers_in", ...
   bool operator==(const StatusResult&) const = default;
 };

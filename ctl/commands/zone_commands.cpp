@@ -10,6 +10,7 @@
 #include "config/files.h"
 #include "ctl/view/json_text.h"
 #include "dns/name.h"
+#include "dns/text.h"
 #include "ipc/control_json.h"
 
 namespace pando::ctl {
@@ -34,10 +35,15 @@ json parse_shallow(const std::string& text) {
   return json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-/// A value of a setting: JSON where the text is JSON, or else the text itself.
-json value_of(const std::string& text) {
+/// A value of a setting: JSON where the text is JSON, or else the text itself. No setting is a text
+/// that begins as a list or an object does.
+Result<json> value_of(const std::string& text) {
   json value = parse_shallow(text);
-  return value.is_discarded() ? json(text) : value;
+  if (!value.is_discarded()) return value;
+  if (text.starts_with('[') || text.starts_with('{'))
+    return fail(Errc::kInvalid, "{} is no JSON: texts in it need quotes, as in '[\"ns2\"]'",
+                dns::quote_for_message(text));
+  return json(text);
 }
 
 Result<std::string> read_content(const std::string& path) {
@@ -68,7 +74,9 @@ Result<json> object_of(const NewZone& zone) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
       return fail(Errc::kInvalid, "'{}' is not KEY=VALUE", setting);
-    object[setting.substr(0, equals)] = value_of(setting.substr(equals + 1));
+    auto value = value_of(setting.substr(equals + 1));
+    if (!value) return pass(value);
+    object[setting.substr(0, equals)] = std::move(*value);
   }
   return object;
 }
@@ -185,7 +193,10 @@ int ZoneCommands::configure(const std::string& zone, const std::string& key,
   ControlRequest request{.verb = std::string(ipc::verb::kZoneConfigure)};
   request.name = zone;
   request.key = key;
-  if (value) request.value = json_text(value_of(*value));
+  if (!value) return finish(send(request));
+  auto read = value_of(*value);
+  if (!read) return finish(pass(read));
+  request.value = json_text(*read);
   return finish(send(request));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/output.h"
@@ -10,6 +11,9 @@
 namespace pando::ctl {
 
 namespace {
+
+/// Lines about damage without --all.
+constexpr std::size_t kMostDamage = 3;
 
 /// Counters that are bytes; all others are plain numbers.
 bool counts_bytes(std::string_view name) {
@@ -82,6 +86,15 @@ void add_problems(Facts& facts, const ipc::StatusResult& status) {
     facts.add_problem("image quarantined", status.image_quarantined +
                                                " (remove that file when nobody needs it: its " +
                                                "chunks go with a later start)");
+}
+
+/// What was damaged is mended by now, unless a problem tells otherwise. The screen has room for few.
+void add_damage(Facts& facts, const ipc::StatusResult& status, bool all) {
+  const std::size_t most = all ? status.damage_found.size() : kMostDamage;
+  for (const ipc::FoundDamageRow& row : status.damage_found | std::views::take(most))
+    facts.add_problem("damage found", fmt::format("{}: {}", time_text(row.found_at), row.text));
+  if (status.damage_found.size() > most)
+    facts.add("more damage", fmt::format("{} more (--all)", status.damage_found.size() - most));
 }
 
 void add_data(Facts& facts, const ipc::StatusResult& status) {
@@ -166,6 +179,7 @@ void print_status(const ipc::StatusResult& status, bool all, std::ostream& out, 
   else
     facts.add("workers", workers);
   add_problems(facts, status);
+  add_damage(facts, status, all);
   add_data(facts, status);
   add_work(facts, status);
   if (all) {

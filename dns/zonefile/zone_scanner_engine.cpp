@@ -36,6 +36,12 @@ std::uint32_t soa_minimum(ByteView rdata) noexcept {
   return rdata.size() < 4 ? 0 : load_be32(rdata.data() + rdata.size() - 4);
 }
 
+/// True if the calling thread's work was given up.
+bool is_given_up() noexcept {
+  const Progress* const progress = Progress::here();
+  return progress != nullptr && progress->is_given_up();
+}
+
 /// Checks the number of a directive's arguments.
 Status check_count(std::span<const Token> arguments, std::size_t least, std::size_t most,
                    std::string_view directive) {
@@ -125,6 +131,8 @@ bool ZoneScanner::step(File& file, TextWindow& window, ZoneSource& source) {
       if (refilled && options_.bytes_read != nullptr)
         options_.bytes_read->fetch_add(*refilled, std::memory_order_relaxed);
       if (!refilled) add_error(file, lexer.line(), refilled.error().text);
+      // Records ask for themselves; a file may have none for a hundred megabytes.
+      if (refilled && is_given_up()) add_error(file, lexer.line(), kGivenUp);
       return refilled.has_value();
     }
     case RecordLexer::Outcome::kEnd:

@@ -15,6 +15,7 @@
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/journal/snapshot_file.h"
+#include "manager/support/found_damage.h"
 #include "manager/support/soa.h"
 #include "manager/support/withheld_data.h"
 #include "zone/build/draft.h"
@@ -137,6 +138,10 @@ class ImageReplay {
       if (auto published = publish(); !published) return published;
     }
     log::error("image_replayed_with_gaps", "records_lost", lost_records_, "zones", names.size());
+    found_damage().add(fmt::format(
+        "the journal lacks {} records behind the image: {} zones that may have lost some have new "
+        "serials",
+        lost_records_, names.size()));
     return {};
   }
 

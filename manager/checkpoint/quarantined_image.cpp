@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ipc/log.h"
+#include "manager/support/found_damage.h"
 
 namespace pando::manager {
 
@@ -26,6 +27,8 @@ bool is_before(const ImageIndex& image, const zone::DumpHeader& dump) noexcept {
 
 void QuarantinedImage::mark_unused(const Error& why) {
   log::error("image_not_used", "reason", why.text);
+  // Of a whole image no file is missing.
+  if (why.code == Errc::kCorrupt || why.code == Errc::kNotFound) found_damage().add(why.text);
   why_ = why;
 }
 

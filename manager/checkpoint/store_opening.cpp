@@ -13,6 +13,7 @@
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/support/found_damage.h"
 #include "shm/live_file.h"
 
 namespace pando::manager {
@@ -138,6 +139,8 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
     if (auto ready = seeds.not_live(); !ready) return pass(ready);
   if (why != Errc::kNotFound)
     log::warning("store_replaced", "path", options.path, "reason", live.error().text);
+  if (why == Errc::kCorrupt)
+    found_damage().add(fmt::format("{}: {}", options.path, live.error().text));
   if (seeds.dump) {
     auto made = shm::Store::create(options, seeds.dump);
     if (made) return OpenedStore{std::move(*made), OpenedStore::From::kDump};

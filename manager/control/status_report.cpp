@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "ipc/log.h"
+#include "manager/support/found_damage.h"
 
 namespace pando::manager {
 
@@ -113,6 +114,7 @@ void StatusReport::add_image(ipc::StatusResult& result) const {
     result.image_not_used = quarantined.unused();
   if (checkpointer == nullptr || checkpointer->has_quarantined())
     result.image_quarantined = quarantined.quarantined();
+  result.damage_found = found_damage().rows();
 }
 
 void StatusReport::add_counters(ipc::StatusResult& result) const {

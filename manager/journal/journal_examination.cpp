@@ -1,6 +1,7 @@
 #include "manager/journal/journal_examination.h"
 
 #include "manager/journal/snapshot_file.h"
+#include "manager/support/found_damage.h"
 
 namespace pando::manager {
 
@@ -54,7 +55,9 @@ JournalFaults examine_journal(Files& files, const JournalFiles& journal) {
 
 void tell_faults(const JournalFaults& faults, Journal& journal) {
   if (!faults.unreadable.empty()) return journal.set_unread(faults.unreadable);
-  if (!faults.damage.empty()) journal.set_lack(faults.damage);
+  if (faults.damage.empty()) return;
+  journal.set_lack(faults.damage);
+  found_damage().add(faults.damage);
 }
 
 }  // namespace pando::manager

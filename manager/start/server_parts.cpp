@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ipc/log.h"
+#include "manager/support/found_damage.h"
 
 namespace pando::manager {
 
@@ -19,10 +20,9 @@ void configure_exports(const StoreServices& services, ZoneServices& zones,
 }
 
 void log_note(const JournalNote& note) {
-  if (note.severe)
-    log::error("journal", "text", note.text);
-  else
-    log::warning("journal", "text", note.text);
+  if (!note.severe) return log::warning("journal", "text", note.text);
+  log::error("journal", "text", note.text);
+  found_damage().add(note.text);
 }
 
 std::shared_ptr<HistorySource> make_history(Journal& journal) {

@@ -12,6 +12,7 @@
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_identity.h"
 #include "manager/journal/journal_snapshot.h"
+#include "manager/support/found_damage.h"
 #include "shm/live_file.h"
 
 namespace pando::manager {
@@ -53,6 +54,7 @@ Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& op
   }
   if (!known) effect = "there is no store to go with, and the journal gets a new one";
   log::error("journal_identity_lost", "reason", why.text, "effect", effect);
+  if (is_lost) found_damage().add(why.text);
   if (!known) return make_identity(files, settings.journal);
   if (is_lost && !may_tell_later)
     if (auto written = write_identity(files, settings.journal, *known); !written)

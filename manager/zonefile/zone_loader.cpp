@@ -178,11 +178,11 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
       queue_.check_again(task);
       continue;
     }
-    if (!is_found && is_wanted(*task)) {
+    if (!is_found && is_wanted(*task) && !is_outdated(*task)) {
       judge(task);
       continue;
     }
-    if (!is_found) task->outcome = LoadOutcome{Kind::kSuperseded, {}, 0, {}};
+    if (!is_found && !is_wanted(*task)) task->outcome = LoadOutcome{Kind::kSuperseded, {}, 0, {}};
     if (task->job.verifier && is_outdated(*task)) {
       task->reset_findings();
       queue_.check_again(task);
@@ -216,10 +216,11 @@ void ZoneLoader::look_for_judgement(LoadTask& task) const {
 }
 
 /// True when the check that a look relied on has ended, or when another version was put, between
-/// the look and its end.
+/// the look and its end. A look that asks for a program is outdated when another look, maybe of a
+/// later load, has had one begin: the later one must not be superseded for the same file.
 bool ZoneLoader::is_outdated(const LoadTask& look) const {
-  if (!look.outcome) return false;
   const Task judged = queue_.judged(look.job.apex);
+  if (!look.outcome) return judged && judged->judging.file != look.judging.before;
   if (look.outcome->kind == Kind::kJudging)
     return !judged || judged->judging.file != look.judging.before;
   if (!look.judging.base) return false;

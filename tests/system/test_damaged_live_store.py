@@ -282,6 +282,7 @@ def test_a_damaged_root_makes_the_store_anew(victim, chance):
     victim.server.start("plain.test")
     victim.server.control("reload")
     assert "store_replaced" in victim.server.log_path.read_text()
+    assert str(victim.server.store) in victim.server.control("status")["damage_found"][0]["text"]
     assert victim.server.control("store", "check")["faults_found"] == 0
     for zone, records in victim.sound.items():
         assert victim.server.records(zone) == records

@@ -289,9 +289,12 @@ def test_a_damaged_image_is_told_and_left_out(host, harm):
     assert all(host.has(name) for name in ("a", "before", "behind")) and host.server.serial(ZONE) == serial
     # And the next image is sound.
     host.checkpoint()
+    status = host.server.control("status")
+    assert status["image_not_used"] == "" and told in status["damage_found"][0]["text"], "mended, and not forgotten"
     host.lose_memory()
     host.start()
     assert host.logged("image_restored") and host.has("behind")
+    assert host.server.control("status")["damage_found"] == []
 
 
 @pytest.mark.parametrize("harm", [damage_index, cut_chunks, lose_chunks])

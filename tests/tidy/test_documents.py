@@ -115,6 +115,15 @@ def test_every_verb_of_pandoctl_is_documented():
     assert verbs == documented
 
 
+def test_every_verb_of_the_control_socket_is_documented():
+    table = re.search(r"^namespace verb \{(.*?)^\}", (ROOT / "ipc/control.h").read_text(), re.M | re.S)[1]
+    verbs = re.findall(r'= "([a-z-]+)";', table)
+    assert len(verbs) > 40
+    section = (REFERENCE / "control-protocol.md").read_text().split("\n## Verbs\n")[1].split("\n## ")[0]
+    documented = [verb for row in re.findall(r"^\| (`.*?) \|", section, re.M) for verb in re.findall(r"`([a-z-]+)`", row)]
+    assert sorted(verbs) == sorted(documented)
+
+
 def members_in_code():
     """Names of all members of the structs in ipc/control_results.h."""
     text = re.sub(r"//.*$", "", (ROOT / "ipc/control_results.h").read_text(), flags=re.M)
@@ -126,7 +135,7 @@ def members_in_code():
 
 @pytest.mark.parametrize("struct, member", sorted(members_in_code()))
 def test_every_json_member_is_documented(struct, member):
-    of_status = ("StatusResult", "CatalogRow", "XdpRow", "XdpQueueRow", "WorkerRow", "WorkerListResult")
+    of_status = ("StatusResult", "CatalogRow", "FoundDamageRow", "XdpRow", "XdpQueueRow", "WorkerRow", "WorkerListResult")
     page = "status.md" if struct in of_status else "pandoctl.md"
     assert f"`{member}`" in (REFERENCE / page).read_text(), f"{member} of {struct} in docs/reference/{page}"
 

@@ -12,6 +12,7 @@ import dns.tsigkeyring
 import dns.update
 import dns.xfr
 import pytest
+import yaml
 
 import servers
 from test_records import ctl
@@ -97,6 +98,64 @@ def test_a_mistake_of_the_configuration_is_told_with_its_remedy(tmp_path, text, 
     path.write_text(text)
     done = pandoctl("--config", path, "config", "check")
     assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("rule", ["127.0.0.1", ["127.0.0.1"], ["127.0.0.0/8", "192.0.2.7"], {"address": "127.0.0.1"}],
+                         ids=json.dumps)
+def test_a_bare_address_where_a_rule_is_wanted_is_one(make, rule):
+    server = make({"allow-transfer": rule, "allow-update": rule}).start(ZONE)
+    assert len(server.records(ZONE)) == 3
+    assert update(server).rcode() == dns.rcode.NOERROR
+    assert ctl(server, "config", "check")[0] == 0
+    shown = yaml.safe_load(ctl(server, "config", "show", ZONE)[1])["zones"][0]["allow-transfer"]
+    assert all(list(one) == ["address"] for one in shown), "written as rules"
+
+
+@pytest.mark.parametrize("value, refusal", [
+    ("127.0.0.1", None), ('["127.0.0.1"]', None), ('{"address": "127.0.0.1"}', None),
+    ("192.0.2.1", "other"), ("[127.0.0.1]", "'[127.0.0.1]' is no JSON: texts in it need quotes"),
+    ("localhost", "allow-transfer: 'localhost' is not an IP address"),
+    ("127.0.0.1/8", "has bits set behind its prefix length"), ("[]", "other"),
+    ('{"deny": true}', "a rule needs 'key', 'address' or both")])
+def test_a_bare_address_is_a_rule_in_commands_too(make, tmp_path, value, refusal):
+    server = make({}).start(ZONE)
+    assert ctl(server, "zone", "add", "added.test", "--file", str(tmp_path / "said.zone"))[0] == 0
+    with pytest.raises(dns.xfr.TransferError):
+        server.records("added.test")
+    code, _, err = ctl(server, "zone", "configure", "added.test", "allow-transfer", value)
+    if refusal in (None, "other"):
+        assert code == 0, err
+    else:
+        assert code == 1 and refusal in err
+    if refusal is None:
+        assert len(server.records("added.test")) == 3
+    else:
+        with pytest.raises(dns.xfr.TransferError):
+            server.records("added.test")
+
+
+def test_a_check_of_the_configuration_reads_all_zones_if_asked_to(make, tmp_path):
+    """Of files, lists of zones and zones that were added alike. A server that runs is not disturbed."""
+    for name, text in (("good", TEXT), ("bad", TEXT + "www 300 A 192.0.2.256\n"), ("no-soa", "@ 300 NS ns1\n")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "list").write_text(f"listed.test {tmp_path}/bad\n")
+    server = make({})
+    server.config.write_text(server.config.read_text() + f"zone-lists: ['{tmp_path}/list']\n")
+    server.start(ZONE)
+    ctl(server, "zone", "add", "added.test", "--file", str(tmp_path / "no-soa"))
+    ctl(server, "zone", "add", "fine.test", "--file", str(tmp_path / "good"))
+    code, out, err = ctl(server, "config", "check")
+    assert code == 0 and "ok, 4 zones" in out, err
+    code, out, err = ctl(server, "config", "check", "--zones")
+    assert code == 1 and "ok" not in out
+    assert f"zone listed.test.: {tmp_path}/bad:4: " in err and f"zone added.test.: {tmp_path}/no-soa" in err
+    assert "fine.test" not in err and ZONE not in err
+    verdict = json.loads(ctl(server, "--json", "config", "check", "--zones")[1])
+    assert verdict["ok"] is False and len(verdict["errors"]) == 2 and verdict["zones"] == 4
+    (tmp_path / "bad").write_text(TEXT)
+    (tmp_path / "no-soa").write_text(TEXT)
+    assert ctl(server, "config", "check", "--zones")[0] == 0
+    assert server.ask("listed.test", "SOA").rcode() == dns.rcode.SERVFAIL, "a check loads nothing"
 
 
 @pytest.mark.parametrize("words, code", [

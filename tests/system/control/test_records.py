@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 
 import dns.query
 import dns.rcode
@@ -163,6 +164,77 @@ def test_a_setting_in_place_of_a_record_names_the_other_verb(server, words):
     assert "zone configure" not in err and (code == 0) == (words[0] == "notify")
     refused(server, "has no open transaction", "set", OTHER, "www", "A", "192.0.2.1")
     assert "zone configure" not in ctl(server, "zone", "set", OTHER, "www", "A", "192.0.2.1")[2]
+
+
+def test_two_clients_and_updates_in_one_zone_lose_no_change(server):
+    """Each begins as soon as the other has committed; the updates go beside both."""
+    failed, rounds = [], 15
+
+    def edit(client):
+        try:
+            with servers.pando_control.Control(server.folder / "run") as control:
+                for number in range(rounds):
+                    while True:
+                        try:
+                            with control.transaction(ZONE) as change:
+                                change.set(f"{client}{number}", "A", f"192.0.2.{number}")
+                                assert [row["owner"] for row in change.diff()["added"] if row["type"] == "A"] == [
+                                    f"{client}{number}.{ZONE}."], "nothing of the other client"
+                            break
+                        except servers.pando_control.ControlError as error:
+                            assert error.code == "exists" and "has an open transaction" in str(error), error
+        except BaseException as error:  # told by the thread of the test
+            failed.append(error)
+
+    clients = [threading.Thread(target=edit, args=(name,)) for name in ("left", "right")]
+    for client in clients:
+        client.start()
+    for number in range(rounds):
+        update(server, f"update{number}", "192.0.2.200")
+    for client in clients:
+        client.join()
+    assert failed == []
+    owners = {row["owner"] for row in server.control("zone", "read", ZONE)["records"]}
+    assert owners >= {f"{kind}{number}.{ZONE}." for kind in ("left", "right", "update") for number in range(rounds)}
+    assert server.serial(ZONE) == 10 + 3 * rounds, "each was one version"
+    server.control("store", "check")
+
+
+def test_two_people_at_one_transaction_have_one_commit(server):
+    """It belongs to the zone. Who comes second is told so, and may go on with it."""
+    server.control("zone", "begin", ZONE)
+    server.control("zone", "set", ZONE, "first", "A", "192.0.2.1")
+    refused(server, "has an open transaction: commit or abort it", "begin", ZONE)
+    server.control("zone", "set", ZONE, "second", "A", "192.0.2.2")
+    assert server.control("zone", "commit", ZONE)["committed"] == [
+        {"zone": f"{ZONE}.", "from": 10, "to": 11, "removed": 1, "added": 3}]
+    refused(server, "has no open transaction", "commit", ZONE)
+    refused(server, "has no open transaction", "set", ZONE, "third", "A", "192.0.2.3")
+    assert lines(server, ZONE, "first") and lines(server, ZONE, "second")
+
+
+def test_a_transaction_has_limits_and_what_it_has_can_be_committed(server):
+    with servers.pando_control.Control(server.folder / "run") as control:
+        control.call("zone-begin", names=[ZONE])
+        change = {"name": ZONE, "type": "A", "rdata": "192.0.2.1"}
+        count = 0
+        with pytest.raises(servers.pando_control.ControlError) as error:
+            while count <= 20_000:
+                control.call("zone-set", owner=f"h{count}", **change)
+                count += 1
+        assert error.value.code == "full" and "commit it" in str(error.value) and count > 10_000
+        assert server.serial(ZONE) == 10
+        [done] = control.call("zone-commit", names=[ZONE])["committed"]
+        assert (done["from"], done["to"], done["added"]) == (10, 11, count + 1)
+        control.call("zone-begin", names=[ZONE])
+        with pytest.raises(servers.pando_control.ControlError, match="above 65535|too long|octets"):
+            control.call("zone-set", name=ZONE, owner="big", type="TXT", rdata=" ".join(['"' + "x" * 255 + '"'] * 300))
+        control.call("zone-abort", names=[ZONE])
+    assert server.ask(f"h{count - 1}.{ZONE}").answer and not server.ask(f"h{count}.{ZONE}").answer
+    assert server.ask(f"big.{ZONE}", "TXT").answer == []
+    server.kill()
+    server.start(ZONE)
+    assert server.ask(f"h{count - 1}.{ZONE}").answer, "durable before the answer"
 
 
 def test_a_client_that_dies_leaves_a_transaction_that_can_be_aborted(server):

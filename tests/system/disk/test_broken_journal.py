@@ -1,6 +1,7 @@
 """A journal that cannot be read or written: the manager serves what is proven, and heals when the disk does."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -189,6 +190,7 @@ def test_damage_of_the_very_last_group_gives_its_serial_to_no_other_data(server)
     assert has(server, "first") and not has(server, "last")
     raised = server.serial(ZONE)
     assert raised > served
+    assert segment.name in server.control("status")["damage_found"][0]["text"]
     server.kill()
     lose_memory(server)
     server.start(ZONE)
@@ -202,6 +204,30 @@ def test_damage_of_the_very_last_group_gives_its_serial_to_no_other_data(server)
     server.start(ZONE)
     assert server.serial(ZONE) == after
     assert has(server, "next")
+
+
+def test_status_tells_of_damage_after_it_was_mended(server):
+    """A live store has all of it, so nobody would know of the bad sector otherwise."""
+    server.start(ZONE)
+    assert accepts(server, "first") and accepts(server, "last")
+    server.kill()
+    [segment] = (server.folder / "journal").glob("*.journal")
+    data = bytearray(segment.read_bytes())
+    data[data.rindex(b"\x05first") + 1] ^= 1
+    segment.write_bytes(data)
+    server.start(ZONE)
+    found = servers.wait_until("it was found", lambda: server.control("status")["damage_found"])
+    assert segment.name in found[0]["text"] and found[0]["found_at"] > 1_700_000_000
+    servers.wait_until("it was mended", lambda: problem(server) == "" and accepts(server, "next"))
+    assert server.control("status")["damage_found"] == found, "and not forgotten"
+    told = subprocess.run([servers.build_folder() / "pandoctl", "--config", server.config, "status"],
+                          capture_output=True, text=True, timeout=60)
+    assert re.search(rf"^damage found: +\S+Z: .*{segment.name}", told.stdout, re.M), told.stdout
+    server.kill()
+    lose_memory(server)
+    server.start(ZONE)
+    assert all(has(server, name) for name in ("first", "last", "next"))
+    assert server.control("status")["damage_found"] == []
 
 
 def test_problem_names_the_zone_that_keeps_a_gap_open(pando, tmp_path, monkeypatch):

@@ -324,6 +324,22 @@ TEST(Configuration, TakesABareAddressForARule) {
             "1: zones[0].allow-query[0]: 'everybody' is not an IP address");
 }
 
+TEST(Configuration, TakesARuleForTheListThatHasItAlone) {
+  const zone::Acl bare =
+      good("zones: [{name: a, file: f, allow-query: 192.0.2.0/24}]").zones[0].options->allow_query;
+  ASSERT_EQ(bare.size(), 1U);
+  EXPECT_EQ(to_text(*bare[0].address), "192.0.2.0/24");
+  const Settings settings =
+      good("zones: [{name: a, file: f, allow-query: {address: '::1', deny: true}}]");
+  const zone::Acl& rules = settings.zones[0].options->allow_query;
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_TRUE(rules[0].deny && to_text(*rules[0].address) == "::1/128");
+  EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: everybody}]"),
+            "1: zones[0].allow-query: 'everybody' is not an IP address");
+  EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: {deny: true}}]"),
+            "1: zones[0].allow-query: a rule needs 'key', 'address' or both");
+}
+
 TEST(Configuration, RefusesRulesThatCannotBeMeant) {
   EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: [{deny: true}]}]"),
             "1: zones[0].allow-query[0]: a rule needs 'key', 'address' or both");

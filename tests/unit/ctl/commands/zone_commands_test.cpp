@@ -198,6 +198,19 @@ TEST_F(ZoneCommandsTest, ConfigureSendsJsonOrText) {
   EXPECT_EQ(out_, "1 zone configured\n");
 }
 
+TEST_F(ZoneCommandsTest, AListThatIsNoJsonIsToldHowItIsWritten) {
+  const auto configure = [](ZoneCommands& zones) {
+    return zones.configure("a", "notify", "[ns2]");
+  };
+  EXPECT_EQ(run(done, configure), kFailed);
+  EXPECT_THAT(err_, HasSubstr("'[ns2]' is no JSON: texts in it need quotes"));
+  EXPECT_EQ(
+      run(done,
+          [](ZoneCommands& zones) { return zones.add({.name = "a", .settings = {"notify={x"}}); }),
+      kFailed);
+  EXPECT_TRUE(requests_.empty());
+}
+
 TEST_F(ZoneCommandsTest, RemoveNamesZones) {
   EXPECT_EQ(run(done, [](ZoneCommands& zones) { return zones.remove({"a", "b"}); }), kDone);
   EXPECT_EQ(out_, "2 zones removed\n");

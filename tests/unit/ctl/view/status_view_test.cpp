@@ -64,6 +64,16 @@ TEST(StatusView, KeysThatWaitForARestartAreNamed) {
   EXPECT_THAT(text(status), HasSubstr("store.path, server.run-directory\n"));
 }
 
+TEST(StatusView, DamageIsNamedAsFarAsTheScreenHasRoom) {
+  ipc::StatusResult status = healthy();
+  EXPECT_THAT(text(status), Not(HasSubstr("damage")));
+  status.damage_found = {{0, "zones.image: wrong checksum"}, {0, "two"}, {0, "three"}, {0, "four"}};
+  EXPECT_THAT(text(status), HasSubstr("zones.image: wrong checksum\n"));
+  EXPECT_THAT(text(status), HasSubstr("1 more (--all)\n"));
+  EXPECT_THAT(text(status), Not(HasSubstr("four")));
+  EXPECT_THAT(text(status, true), HasSubstr("four\n"));
+}
+
 TEST(StatusView, ProblemsAreRedOnATerminalAlone) {
   ipc::StatusResult status = healthy();
   std::ostringstream calm;

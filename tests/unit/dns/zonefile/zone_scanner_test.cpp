@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "base/progress.h"
 #include "dns/rdata/rdata.h"
 
 namespace pando::dns {
@@ -720,6 +722,26 @@ TEST(Generate, NumberOfRecordsIsBounded) {
   EXPECT_EQ(scan("$TTL 9\n$GENERATE 1-10 h$ A 192.0.2.1\n", options).records.size(), 10U);
   EXPECT_THAT(scan("$TTL 9\n$GENERATE 0-10 h$ A 192.0.2.1\n", options).report.errors,
               ElementsAre("zone:2: $GENERATE would make 11 records, above 10"));
+}
+
+/// Comments are no records, and a stop of the manager waits for the end of the scan.
+TEST(GivenUpScan, EndsWithinItsWindowOfComments) {
+  std::string text = "a 5 NS b\n";
+  while (text.size() < 1U << 20) text += "; a comment, in which nothing is asked\n";
+  std::atomic<std::uint64_t> bytes = 0;
+  ScanOptions options = options_for("example.");
+  options.window_octets = 4096;
+  options.bytes_read = &bytes;
+  Progress progress;
+  const Progress::Scope scope(&progress);
+  const auto give_up = [&](const ScannedRecord&) -> Status {
+    progress.give_up();
+    return {};
+  };
+  options.max_errors = 1;
+  const ScanReport report = scan_zone_text(text, "zone", options, give_up);
+  EXPECT_THAT(report.errors, ElementsAre(HasSubstr(kGivenUp)));
+  EXPECT_LE(bytes, 3 * options.window_octets);
 }
 
 }  // namespace zone_scanner_test

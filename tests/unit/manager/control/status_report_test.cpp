@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "manager/support/found_damage.h"
 #include "tests/unit/manager/start/manager_parts.h"
 
 namespace pando::manager {
 namespace status_report_test {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -90,6 +92,13 @@ TEST_F(Report, AnImageThatWasNotUsedIsToldUntilThereIsANewOne) {
   parts_.data->quarantined.quarantine_if_good(image);
   EXPECT_THAT(make().image_not_used, HasSubstr("no room for it"));
   EXPECT_EQ(make().image_quarantined, parts_.data->quarantined.quarantined());
+}
+
+TEST_F(Report, HasTheDamageThatWasFound) {
+  found_damage().add("status_report_test: a wrong checksum");
+  std::vector<std::string> texts;
+  for (const ipc::FoundDamageRow& row : make().damage_found) texts.push_back(row.text);
+  EXPECT_THAT(texts, Contains("status_report_test: a wrong checksum"));
 }
 
 /// A manager whose configuration has sections that only a restart changes all of.

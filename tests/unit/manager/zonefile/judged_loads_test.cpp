@@ -433,5 +433,23 @@ TEST_F(JudgedLoads, AreNotWithdrawnByAnEarlierLook) {
   EXPECT_TRUE(becomes("one", 2));
 }
 
+TEST_F(JudgedLoads, AreNotSupersededByAnEarlierLookAtTheSameFile) {
+  write("one", 1);
+  write("slow", 1);
+  hold();
+  configure({"one"}, {program_}, {"slow"});
+  begin_slowly();
+  loads_.set_verdict_time(std::chrono::minutes(10));
+  const Counts later = counts_of([&](ZoneFileLoads::Done done) {
+    loads_.load_some(runtime_, {name("one")}, history_of(parts_), std::move(done));
+    ASSERT_TRUE(runs("one"));
+    slow_.let_go();
+    ASSERT_TRUE(becomes("slow", 1));
+    let_go();
+  });
+  EXPECT_EQ(later.changed, 1U);
+  EXPECT_EQ(serial("one"), 1U);
+}
+
 }  // namespace judged_loads_test
 }  // namespace pando::manager
