@@ -9,12 +9,19 @@ namespace pando::ctl {
 
 namespace {
 
-/// Words that may follow one verb, and whether its first argument is the name of a zone.
+/// Words that may follow one verb, and the shell's assignment if names of zones may.
 struct Continuation {
   std::string verb;
   std::string words;
-  bool wants_zone = false;
+  std::string_view zones{};
 };
+
+/// Arguments by whose names names of zones are known: one, or any number of them.
+std::string_view zones_of(const std::string& argument) {
+  if (argument == "name" || argument == "zone") return " zones=one";
+  if (argument == "names" || argument == "zones") return " zones=many";
+  return {};
+}
 
 void append(std::string& words, const std::string& word) {
   if (!words.empty()) words += ' ';
@@ -25,7 +32,7 @@ Continuation continuation_of(const CLI::App& app, const std::string& verb) {
   Continuation found{.verb = verb, .words = {}};
   for (const CLI::App* command : app.get_subcommands({})) append(found.words, command->get_name());
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) found.wants_zone |= option->get_name() == "name";
+    if (option->get_positional() && found.zones.empty()) found.zones = zones_of(option->get_name());
     if (verb.empty() || option != app.get_help_ptr())  // an option of the program goes with any verb
       for (const std::string& name : option->get_lnames()) append(found.words, "--" + name);
   }
@@ -54,12 +61,13 @@ constexpr std::string_view kZshHead = "#compdef pandoctl\nautoload -Uz bashcompi
 
 constexpr std::string_view kHead = R"sh(# Completion for pandoctl, made by `pandoctl completion`.
 _pandoctl() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" verb="" rest="" skip="" word words="" zones="" config="" i=1
+  local current="${{COMP_WORDS[COMP_CWORD]}}" verb="" rest="" skip="" word words="" zones="" i=1
+  local -a server=()
   while [ "$i" -lt "$COMP_CWORD" ]; do
     word="${{COMP_WORDS[i]}}"
     i=$((i + 1))
     if [ -n "$skip" ]; then
-      case "$skip" in -c|--config) config="$word";; esac
+      case "$skip" in -c|--config|--run-directory) server+=("$skip" "$word");; esac
       skip=""
       continue
     fi
@@ -77,8 +85,9 @@ _pandoctl() {{
 )sh";
 
 constexpr std::string_view kTail = R"sh(  esac
-  if [ -n "$zones" ] && [ -z "$rest" ]; then
-    words="$words $(timeout 2 pandoctl ${config:+--config "$config"} zone list 2>/dev/null | head -n 1000 | cut -d' ' -f1)"
+  if [ "$zones" = many ] || [ "$zones$rest" = one ]; then
+    # The last column of the table, without its title.
+    words="$words $(timeout 2 pandoctl "${server[@]}" zone list 2>/dev/null | head -n 1001 | sed '1d; s/.* //')"
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ -n "$verb" ] && [ -z "$COMPREPLY" ]; then COMPREPLY=($(compgen -f -- "$current")); fi
@@ -97,7 +106,7 @@ std::string completion_script(const CLI::App& app, Shell shell) {
   for (const Continuation& each : continuations) {
     if (!each.verb.empty()) verbs += fmt::format("{}\"{}\"", verbs.empty() ? "" : "|", each.verb);
     cases += fmt::format("    \"{}\") words=\"{}{}\"{};;\n", each.verb, each.words,
-                         each.verb.empty() ? "" : ' ' + global, each.wants_zone ? " zones=1" : "");
+                         each.verb.empty() ? "" : ' ' + global, each.zones);
   }
   std::string script{shell == Shell::kZsh ? kZshHead : ""};
   std::string options;

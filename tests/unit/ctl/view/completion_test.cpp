@@ -16,6 +16,8 @@ class Completion : public ::testing::Test {
     app_.add_flag("--json", flag_);
     CLI::App* zone = app_.add_subcommand("zone");
     zone->add_subcommand("status")->add_option("name", text_);
+    zone->add_subcommand("begin")->add_option("names", text_);
+    app_.add_option("--run-directory", text_);
     zone->add_subcommand("export")->add_option("--to", text_);
     app_.add_subcommand("reload");
   }
@@ -25,7 +27,8 @@ class Completion : public ::testing::Test {
     ::setenv("SCRIPT", completion_script(app_, Shell::kBash).c_str(), 1);
     const std::string command =
         "exec bash -c 'eval \"$SCRIPT\"\n"
-        "pandoctl() { echo example.com 1; echo example.org 2; }\n"
+        "pandoctl() { echo \"    SERIAL  KIND     ZONE\"; echo \"  1  primary  example.com.\"\n"
+        "echo \"  2  primary  example.org.\"; echo \"  3  primary  x/$(echo \"$*\" | tr \" \" -)\"; }\n"
         "timeout() { shift; \"$@\"; }\n"
         "COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(last) +
         "; _pandoctl; echo -n \"${COMPREPLY[@]}\"'";
@@ -48,7 +51,7 @@ TEST_F(Completion, OffersVerbsThatBeginWithTheWord) {
 }
 
 TEST_F(Completion, OffersOptionsOfTheVerbAndOfTheProgram) {
-  EXPECT_EQ(complete("pandoctl zone export --", 3), "--to --help --config --json");
+  EXPECT_EQ(complete("pandoctl zone export --", 3), "--to --help --config --json --run-directory");
 }
 
 TEST_F(Completion, AValueOfAnOptionIsNoVerb) {
@@ -56,8 +59,14 @@ TEST_F(Completion, AValueOfAnOptionIsNoVerb) {
 }
 
 TEST_F(Completion, OffersZonesWhereAZoneIsWanted) {
-  EXPECT_EQ(complete("pandoctl zone status example.", 3), "example.com example.org");
-  EXPECT_EQ(complete("pandoctl zone status example.com example.o", 4), "");
+  EXPECT_EQ(complete("pandoctl zone status example.", 3), "example.com. example.org.");
+  EXPECT_EQ(complete("pandoctl zone status example.com. example.o", 4), "");
+  EXPECT_EQ(complete("pandoctl zone begin example.com. example.o", 4), "example.org.");
+}
+
+TEST_F(Completion, AsksTheServerOfTheCommandLine) {
+  EXPECT_EQ(complete("pandoctl -c f --run-directory d zone status x", 7),
+            "x/-c-f---run-directory-d-zone-list");
 }
 
 TEST_F(Completion, ZshLoadsTheSameFunction) {
