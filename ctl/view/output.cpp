@@ -14,13 +14,30 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 
+/// Bytes of a reason's line that are printed of its beginning and of its end. A word of the command
+/// line in it may have a megabyte, and the reason itself stands behind that word.
+constexpr std::size_t kMostOfLine = 400;
+
+/// The text with the middle of its long lines left out.
+std::string shortened(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    const bool is_long = line.size() > 2 * kMostOfLine;
+    result += is_long ? line.substr(0, kMostOfLine) : line;
+    if (is_long) result.append("...").append(line.substr(line.size() - kMostOfLine));
+  }
+  return result;
+}
+
 }  // namespace
 
 void print_error(const Output& output, std::string_view reason) {
   if (output.json)
-    output.err << json_text({{"error", reason}}) << '\n';
+    output.err << json_text({{"error", shortened(reason)}}) << '\n';
   else
-    output.err << "pandoctl: " << reason << '\n';
+    output.err << "pandoctl: " << shortened(reason) << '\n';
 }
 
 std::vector<std::string> Table::titles() const {

@@ -93,7 +93,8 @@ Result<json> WorkerControl::change(const ipc::ControlRequest& request) {
       workers, [](const auto& one) { return one.state != WorkerStatus::State::kDraining; }));
   // All or nothing: half of a mistyped number is a mistake as well.
   if (request.verb == ipc::verb::kWorkerRemove && request.count > present)
-    return fail(Errc::kNotFound, "there are {} workers, not {}", present, request.count);
+    return fail(Errc::kNotFound, "there {} {} worker{}, not {}", present == 1 ? "is" : "are", present,
+                present == 1 ? "" : "s", request.count);
   if (request.verb == ipc::verb::kWorkerAdd && request.count > shm::kMaxSlots - workers.size())
     return fail(Errc::kFull, "a server has at most {} workers", shm::kMaxSlots);
   for (std::uint32_t i = 0; i < request.count; ++i) {

@@ -1,5 +1,6 @@
 #include "ctl/view/output.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -16,6 +17,15 @@ TEST(Errors, AreTextForPeopleAndJsonForPrograms) {
   print_error({out, err, true}, "no \"zone\"");
   EXPECT_EQ(err.str(), "{\"error\":\"no \\\"zone\\\"\"}\n");
   EXPECT_EQ(out.str(), "");
+}
+
+TEST(Errors, LeaveTheMiddleOfALongLineOut) {
+  std::ostringstream err;
+  print_error({err, err, false}, "short\n'" + std::string(100'000, 'x') + "' is no address\nlast");
+  EXPECT_THAT(err.str(), ::testing::StartsWith("pandoctl: short\n'xxx"));
+  EXPECT_THAT(err.str(), ::testing::EndsWith("xxx' is no address\nlast\n"));
+  EXPECT_THAT(err.str(), ::testing::HasSubstr("xxx...xxx"));
+  EXPECT_LT(err.str().size(), 1'000U);
 }
 
 TEST(TableOutput, AlignsWordsLeftAndNumbersRight) {
