@@ -41,7 +41,8 @@ Result<json> value_of(const std::string& text) {
   json value = parse_shallow(text);
   if (!value.is_discarded()) return value;
   if (text.starts_with('[') || text.starts_with('{'))
-    return fail(Errc::kInvalid, "{} is no JSON: texts in it need quotes, as in '[\"ns2\"]'",
+    return fail(Errc::kInvalid,
+                "{} is no JSON, or nested too deep; texts in it need quotes, as in '[\"ns2\"]'",
                 dns::quote_for_message(text));
   return json(text);
 }
