@@ -7,12 +7,11 @@ namespace pando::http {
 
 namespace {
 
-/// Clients of PowerDNS ask for the versions of its API here.
-Response api_versions() {
-  Response response;
-  response.content_type = "application/json";
-  response.body = R"([{"version":1,"url":"/api/v1"}])";
-  return response;
+/// Clients of PowerDNS find the versions of its API, and the servers of one, from here.
+std::string_view known_paths(std::string_view path) {
+  if (path == "/api") return R"([{"version":1,"url":"/api/v1"}])";
+  if (path == "/api/v1") return R"([{"server_url":"/api/v1/servers{/server}","api_features":[]}])";
+  return {};
 }
 
 }  // namespace
@@ -26,7 +25,12 @@ Response Routes::answer(const Request& request) const {
   if (client == nullptr) return Access::refusal(request);
   if (request.path.starts_with(kApiPrefix)) return api_.answer(request, *client);
   if (request.path.starts_with(kPagePrefix)) return page_.answer(request, *client);
-  if (request.path == "/api") return api_versions();
+  if (const auto paths = known_paths(request.path); !paths.empty()) {
+    Response response;
+    response.content_type = "application/json";
+    response.body = paths;
+    return response;
+  }
   if (request.path != "/metrics")
     return text_response(404, "nothing is here; metrics are at /metrics");
   if (request.method != "GET" && request.method != "HEAD") {

@@ -82,8 +82,7 @@ Response ApiRoutes::server(std::string_view path, const Request& request,
   const std::string_view kind = take_part(path);
   if (kind == "tsigkeys" || (kind == "statistics" && path.empty())) {
     if (!client.zones.empty()) return denied();  // keys and numbers of other zones, too
-    return kind == "tsigkeys" ? tsig_keys(path)
-                              : json_response(200, statistics_json(*collector_.observe()));
+    return kind == "tsigkeys" ? tsig_keys(path) : statistics(request);
   }
   if (!path.empty()) return not_found();
   if (kind.empty()) return json_response(200, server_json());
@@ -200,7 +199,8 @@ Response ApiRoutes::change(const ZoneRequest& wanted) const {
     return method == "PATCH" ? patch(wanted)
                              : not_allowed("GET, HEAD, PATCH, PUT, DELETE", kNotHere);
   if (wanted.rest == "export") return not_allowed("GET, HEAD", "an export is read");
-  if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
+  std::string_view rest = wanted.rest;
+  if (const auto kind = take_part(rest); kind == "metadata" || kind == "cryptokeys")
     return not_allowed("GET, HEAD", "zones have none of these here");
   if (wanted.rest != "notify" && wanted.rest != "axfr-retrieve") return not_found();
   if (method != "PUT") return not_allowed("PUT", "this is done by PUT");
@@ -266,6 +266,15 @@ Response ApiRoutes::search(const Request& request, const AccessKey& client) cons
   if (!query) return error_response(query.error());
   const auto found = search_data(collector_, *query, client);
   return found ? json_response(200, *found) : error_response(found.error());
+}
+
+Response ApiRoutes::statistics(const Request& request) const {
+  const json all = statistics_json(*collector_.observe());
+  const std::string only = query_value(request.query, "statistic");
+  if (only.empty()) return json_response(200, all);
+  for (const json& item : all)
+    if (item["name"] == only) return json_response(200, json::array({item}));
+  return error_response(422, "Unknown statistic name");
 }
 
 Response ApiRoutes::tsig_keys(std::string_view id) const {

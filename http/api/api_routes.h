@@ -61,6 +61,7 @@ class ApiRoutes {
                                        const RRsetFilter& filter) const;
   [[nodiscard]] Response patch(const ZoneRequest& wanted) const;
   [[nodiscard]] Response search(const Request& request, const AccessKey& client) const;
+  [[nodiscard]] Response statistics(const Request& request) const;
   [[nodiscard]] Response tsig_keys(std::string_view id) const;
 
   Collector& collector_;

@@ -111,6 +111,10 @@ class Content {
     if (text != nullptr) {
       if (!text->is_string()) return fail(Errc::kInvalid, "Key 'zone' is not a String");
       text_ = *text;
+      // A line of it stands for millions of records, which hold up all other changes. PowerDNS
+      // refuses it as well, unless `max-generate-steps` says otherwise.
+      if (lower(text_).find("$generate") != std::string::npos)
+        return fail(Errc::kInvalid, "Key 'zone' has $GENERATE");
       text_ += '\n';
       has_soa_ = has_servers_ = true;  // such a text is a whole zone
       return {};

@@ -72,6 +72,29 @@ def test_prometheus_understands_rules_and_configuration():
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def firing(samples, folder):
+    """Names of the alerts that fire an hour after these samples began; each has the same value all the time."""
+    series = [{"series": sample, "values": f"{value}x240"} for sample, value in samples.items()]
+    test = {"interval": "15s", "input_series": series, "promql_expr_test": [
+        {"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": "59m", "exp_samples": []}]}
+    (folder / "test.yml").write_text(yaml.dump({"rule_files": [str(RULES)], "evaluation_interval": "15s", "tests": [test]}))
+    done = subprocess.run(["promtool", "test", "rules", folder / "test.yml"], capture_output=True, text=True)
+    names = set(re.findall(r'alertname="(\w+)"', done.stdout + done.stderr))
+    assert (done.returncode == 0) == (not names), done.stdout + done.stderr  # it was told that none fires
+    return names
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: prometheus)")
+@pytest.mark.parametrize("samples, expected", [
+    ({"pando_zones": 3, "pando_zones_loaded": 3, "pando_manager_up": 1, "pando_worker_up": 1}, set()),
+    ({"pando_zones": 3, "pando_zones_loaded": 2, "pando_manager_up": 1}, {"PandoZonesMissing"}),
+    ({"pando_manager_up": 0, "pando_worker_up": 0}, {"PandoManagerDown", "PandoNoWorker"}),
+    ({'pando_zone_expiry_timestamp_seconds{zone="a."}': 5000}, {"PandoZoneExpires"}),
+], ids=["sound", "zones-without-data", "nobody-there", "expiry"])
+def test_alerts_fire_when_they_should_and_are_quiet_else(samples, expected, tmp_path):
+    assert firing(samples, tmp_path) == expected
+
+
 def test_the_image_is_made_of_files_and_programs_that_exist():
     text = CONTAINERFILE.read_text().replace("\\\n", "")
     stages = re.findall(r"(?m)^FROM (\S+)(?: AS (\w+))?$", text)

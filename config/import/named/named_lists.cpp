@@ -9,7 +9,8 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::size_t kMaxRemoteSteps = 1'000'000;  // lists of lists can grow without bound
+/// Elements of one list with those of its lists: a few lines of lists in lists stand for billions.
+constexpr std::size_t kMaxListSteps = 100'000;
 constexpr std::uint16_t kDnsPort = 53;
 
 /// The word behind `keyword`, or `otherwise`.
@@ -84,6 +85,17 @@ std::string_view NamedLists::server_key(const IpAddress& address) const {
   return {};
 }
 
+MatchRules NamedLists::rules_of_acl(const NamedStatement& element, const std::string& name,
+                                    int depth) {
+  if (depth >= ImportFiles::kMaxNesting || !expanding_.insert(name).second) {
+    report_.add(element.at, fmt::format("acl {}", name), "lists refer to each other");
+    return {unknown_rule()};
+  }
+  MatchRules rules = rules_of(acls_.find(name)->second, depth + 1);
+  expanding_.erase(name);
+  return rules;
+}
+
 MatchRules NamedLists::element_of(const NamedStatement& element, std::size_t at, int depth) {
   const std::string word = lower_case(element.word(at));
   if (const NamedBlock* block = element.block()) return rules_of(*block, depth + 1);
@@ -106,11 +118,7 @@ MatchRules NamedLists::element_of(const NamedStatement& element, std::size_t at,
     if (put_before(rules, false, match_prefix("127.0.0.0/8"))) return rules;
   }
   if (MatchRules rules = match_prefix(word); !rules.empty()) return rules;
-  if (const auto acl = acls_.find(word); acl != acls_.end()) {
-    if (depth < ImportFiles::kMaxNesting) return rules_of(acl->second, depth + 1);
-    report_.add(element.at, fmt::format("acl {}", word), "lists refer to each other");
-    return {unknown_rule()};
-  }
+  if (acls_.contains(word)) return rules_of_acl(element, word, depth);
   report_.add(element.at, word, "is neither an address, a key nor an acl here: it gets no access");
   return {unknown_rule()};
 }
@@ -119,8 +127,9 @@ MatchRules NamedLists::rules_of(const NamedBlock& block, int depth) {
   MatchRules rules;
   for (auto element = block.rbegin(); element != block.rend(); ++element) {
     const bool negated = element->word(0) == "!";
-    MatchRules matches = element_of(*element, negated ? 1 : 0, depth);
-    if (put_before(rules, negated, matches)) continue;
+    if (++steps_ <= kMaxListSteps &&
+        put_before(rules, negated, element_of(*element, negated ? 1 : 0, depth)))
+      continue;
     report_.add(element->at, "address match list", "is too long together with its lists");
     return {unknown_rule()};
   }
@@ -134,6 +143,7 @@ zone::Acl NamedLists::acl_of(const NamedStatement& statement) {
     return {};
   }
   const NamedBlock* block = statement.block();
+  steps_ = 0;
   return block == nullptr ? zone::Acl() : finish_rules(rules_of(*block, 0));
 }
 
@@ -156,7 +166,7 @@ void NamedLists::collect_remotes(const NamedStatement& statement, std::uint16_t 
   const std::uint16_t port = port_of(statement, default_port);
   for (const NamedStatement& entry : *statement.block()) {
     const std::string_view key = option_word(entry, "key", default_key);
-    if (++remote_steps_ > kMaxRemoteSteps || depth > ImportFiles::kMaxNesting)
+    if (++steps_ > kMaxListSteps || depth > ImportFiles::kMaxNesting)
       return report_.add_once(entry.at, entry.word(0), "lists of remotes are too deep or too long");
     const auto list = remote_lists_.find(entry.word(0));
     if (!option_word(entry, "tls", "").empty())
@@ -170,6 +180,7 @@ void NamedLists::collect_remotes(const NamedStatement& statement, std::uint16_t 
 
 std::vector<std::string> NamedLists::remotes_of(const NamedStatement& statement) {
   std::vector<std::string> names;
+  steps_ = 0;
   collect_remotes(statement, kDnsPort, "", 0, names);
   return names;
 }

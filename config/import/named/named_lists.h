@@ -29,6 +29,7 @@ class NamedLists {
  private:
   MatchRules rules_of(const NamedBlock& block, int depth);
   MatchRules element_of(const NamedStatement& element, std::size_t at, int depth);
+  MatchRules rules_of_acl(const NamedStatement& element, const std::string& name, int depth);
   void collect_remotes(const NamedStatement& statement, std::uint16_t default_port,
                        std::string_view default_key, int depth, std::vector<std::string>& names);
   void add_remote(const NamedStatement& entry, std::uint16_t port, std::string_view key,
@@ -45,7 +46,8 @@ class NamedLists {
   /// Keys of `server` statements, empty where they have none: by length, the longest first, and
   /// by network.
   std::map<std::uint8_t, std::map<std::string, std::string>, std::greater<>> servers_;
-  std::size_t remote_steps_ = 0;
+  std::set<std::string, std::less<>> expanding_;  ///< acls whose elements are being read
+  std::size_t steps_ = 0;                         ///< elements of the list that is being read
 };
 
 }  // namespace pando::config

@@ -20,6 +20,7 @@ def read(program, path, **headers):
 def test_zones_are_read_as_from_powerdns(beside):
     server, program = beside(zones=("example.test", "0/26.2.0.192.in-addr.arpa"))
     assert read(program, "/api") == (200, [{"version": 1, "url": "/api/v1"}])
+    assert read(program, "/api/v1") == (200, [{"server_url": "/api/v1/servers{/server}", "api_features": []}])
     status, [found] = read(program, "/api/v1/servers")
     assert status == 200 and found["id"] == "localhost" and found["daemon_type"] == "authoritative"
     assert read(program, BASE)[1] == found
@@ -40,6 +41,8 @@ def test_zones_are_read_as_from_powerdns(beside):
     assert "new.example.test.\t60\tIN\tA\t192.0.2.7\n" in text
     assert [zone["name"] for zone in read(program, BASE + "/zones?zone=example.test")[1]] == ["example.test."]
     statistics = {item["name"]: item["value"] for item in read(program, BASE + "/statistics")[1]}
+    assert [item["name"] for item in read(program, BASE + "/statistics?statistic=uptime")[1]] == ["uptime"]
+    assert read(program, BASE + "/statistics?statistic=other") == (422, {"error": "Unknown statistic name"})
     assert int(statistics["udp-queries"]) > 0 and {"name": "SOA", "value": "1"}.keys() == \
         statistics["response-by-qtype"][0].keys()
 

@@ -51,6 +51,7 @@ def test_a_zone_with_a_fault_is_not_there(beside):
     folder = server.folder / server.journal / "zones"
     for content, reason in ((new_zone("a.test.", zone="@ SOA broken", rrsets=[]), "SOA"),
                             (new_zone("a.test.", zone="$INCLUDE /etc/passwd\n", rrsets=[]), "$INCLUDE"),
+                            (new_zone("a.test.", zone="$GENERATE 1-9 h$ A 192.0.2.1\n", rrsets=[]), "$GENERATE"),
                             (new_zone("a.test.", kind="Slave"), "MUST NOT"),
                             (new_zone(".".join(4 * ["x" * 60]) + "."), "no file"),
                             ({"name": "a.test."}, "kind"), (b"{", "JSON")):

@@ -162,6 +162,8 @@ TEST(NewZone, WhatIsWrongIsTold) {
   EXPECT_THAT(why_not({{"rrsets", {rrset("a.test.", "A", "192.0.2.1")}}, {"zone", "x"}}),
               HasSubstr("rrsets AND zone"));
   EXPECT_THAT(why_not({{"zone", 7}}), HasSubstr("'zone' is not a String"));
+  EXPECT_THAT(why_not({{"zone", "@ SOA ...\n$Generate 1-9 h$ A 192.0.2.1"}}),
+              HasSubstr("$GENERATE"));
 }
 
 TEST(NewZone, WhatASecondaryCannotHaveIsTold) {

@@ -258,6 +258,32 @@ TEST(NamedImport, AllOfIpv6IsNotEverybody) {
 TEST(NamedImport, ListsThatReferToEachOtherAreReported) {
   EXPECT_THAT(rule_words(transfer_of("l; 192.0.2.1;", "acl l { m; }; acl m { l; };")),
               ElementsAre("allow 192.0.2.1"));
+  // Each of these references would else be followed within all others.
+  const std::string_view itself = "acl l { 192.0.2.7; l; l; l; l; l; l; l; l; };";
+  EXPECT_THAT(rule_words(transfer_of("l; 192.0.2.1;", itself)),
+              ElementsAre("allow 192.0.2.7", "allow 192.0.2.1"));
+}
+
+/// Lists "l0" to "l13" of which each has the one before eight times.
+std::string lists_in_lists(std::string_view keyword) {
+  std::string text = fmt::format("{} l0 {{ 192.0.2.7; }};\n", keyword);
+  for (int i = 1; i < 14; ++i) {
+    text += fmt::format("{} l{} {{", keyword, i);
+    for (int times = 0; times < 8; ++times) text += fmt::format(" l{};", i - 1);
+    text += " };\n";
+  }
+  return text;
+}
+
+TEST(NamedImport, ListsInListsThatStandForBillionsAreReported) {
+  EXPECT_THAT(rule_words(transfer_of("l13; 192.0.2.1;", lists_in_lists("acl"))),
+              ElementsAre("allow 192.0.2.1"));
+  const auto result = from_bind(lists_in_lists("primaries") +
+                                "zone a { type secondary; primaries { l13; }; };\n"
+                                "zone b { type secondary; primaries { 192.0.2.9; }; };");
+  EXPECT_THAT(result.report(), HasSubstr("lists of remotes are too deep or too long"));
+  // The list of one zone takes nothing away from the next zone.
+  EXPECT_EQ(result.options("b").primaries.size(), 1U) << result.report();
 }
 
 TEST(NamedImport, MapsUpdatePolicies) {
