@@ -111,15 +111,11 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
   const std::span pointers(reinterpret_cast<const std::uint16_t*>(ends.data() + ends.size()),
                            head.pointer_count);
   const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.data() + pointers.size());
-  const std::size_t room = writer.room();
-  std::size_t last = ends.size() - 1;
-  if (ends[last].size > room) writer.note_crowded();
-  while (ends[last].size > room)
-    if (last-- == 0) return Put::kNothing;
   const std::size_t longer = writer.question_name().size() - head.question_name_octets;
-  if (!writer.put_sections({body, ends[last].size}, pointers, longer, head.authority_records,
-                           ends[last].records))
-    return Put::kNothing;
+  std::size_t last = ends.size() - 1;
+  while (!writer.put_sections({body, ends[last].size}, pointers, longer, head.authority_records,
+                              ends[last].records))
+    if (last-- == 0) return Put::kNothing;
   return last >= head.required ? Put::kComplete : Put::kTruncated;
 }
 
@@ -185,12 +181,9 @@ bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const n
 
 void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
   std::size_t last = ends_.size() - 1;
-  if (ends_[last].size > writer.room()) writer.note_crowded();
-  while (ends_[last].size > writer.room())
+  while (!writer.put_sections(ByteView(addresses_).first(ends_[last].size), address_pointers_,
+                              longer(writer), 0, ends_[last].records))
     if (last-- == 0) return;
-  // Never false: there is room.
-  static_cast<void>(writer.put_sections(ByteView(addresses_).first(ends_[last].size),
-                                        address_pointers_, longer(writer), 0, ends_[last].records));
 }
 
 }  // namespace pando::dns

@@ -164,8 +164,6 @@ class MessageWriter {
   }
   /// True once something did not fit: with more room the message might have become another one.
   [[nodiscard]] bool is_crowded() const noexcept { return crowded_; }
-  /// Notes that the caller left something out without trying.
-  void note_crowded() noexcept { crowded_ = true; }
   [[nodiscard]] std::uint16_t count(Section section) const noexcept {
     return counts_[1 + static_cast<std::size_t>(section)];
   }
@@ -174,7 +172,6 @@ class MessageWriter {
   void set_aa(bool aa) noexcept {
     space_[2] = static_cast<std::uint8_t>((space_[2] & ~0x04) | (aa ? 0x04 : 0));
   }
-  [[nodiscard]] bool has_aa() const noexcept { return (space_[2] & 0x04) != 0; }
   /// Writes the counts; the finished message is space[0, size()).
   ByteView finish() noexcept;
 

@@ -234,7 +234,6 @@ Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView&
     return drop_limited(context);
   using Verdict = RateLimiter::Verdict;
   const bool limited = is_limited(context);
-  const bool is_denial = denial_.has_value();
   const bool keeps = asked != nullptr && !answer_.cut && kept_.wants(asked->place);
   const ResponseKind kind = limited || keeps ? kind_of(zone, answer_) : ResponseKind();
   const Verdict verdict = limited ? judge(context, kind) : Verdict::kSend;
@@ -252,12 +251,15 @@ Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView&
   const bool truncated = put_answer(question, zone, options, response.writer());
   if (truncated) context.counting.add(Counter::kTruncated);
   response.set_rcode(answer_.rcode);  // a damaged referral is found while it is completed
-  const bool is_answer = answer_.rcode == Rcode::kNoError || answer_.rcode == Rcode::kNXDomain;
-  const std::size_t octets = response.writer().size();
-  if (keeps && is_answer && !truncated && !answer_.ede &&
-      (!is_denial || octets <= kMaxDenialOctets))
+  if (keeps && !truncated && may_repeat(response.writer().size()))
     keep(context, *asked, zone, room, kind, response.writer());
   return response.finish();
+}
+
+/// Whether the answer in hand is of a kind that is kept. `octets`: of the response.
+bool QueryHandler::may_repeat(std::size_t octets) const noexcept {
+  const bool is_answer = answer_.rcode == Rcode::kNoError || answer_.rcode == Rcode::kNXDomain;
+  return is_answer && !answer_.ede && (!denial_ || octets <= kMaxDenialOctets);
 }
 
 /// Keeps the answer that `writer` has been given, with `room` for its records.
@@ -274,7 +276,8 @@ void QueryHandler::keep(const RequestContext& context, const Asked& asked,
                      writer.count(dns::Section::kAdditional)};
   if (writer.is_crowded()) answered.only_room = static_cast<std::uint16_t>(room);
   answered.rcode = answer_.rcode;
-  answered.aa = writer.has_aa();
+  constexpr std::uint8_t kAa = 0x04;  // in the header's third octet
+  answered.aa = (context.space[2] & kAa) != 0;
   answered.kind = kind;
   kept_.keep(asked.key, asked.place, answered);
 }

@@ -79,6 +79,7 @@ class QueryHandler {
   Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, const ResolveOptions& options,
                       const Asked* asked);
+  [[nodiscard]] bool may_repeat(std::size_t octets) const noexcept;
   void keep(const RequestContext& context, const Asked& asked, const zone::ZoneView& zone,
             std::size_t room, const ResponseKind& kind, const dns::MessageWriter& writer);
   RateLimiter::Verdict judge(RequestContext& context, const ResponseKind& kind);
