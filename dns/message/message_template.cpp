@@ -19,6 +19,13 @@ void append(Bytes& block, std::span<const std::byte> octets) {
 
 constexpr std::size_t kSoaNumbers = 20;  // five numbers behind two names (RFC 1035 §3.3.13)
 
+/// Number of the last end within `room` octets; 0 if none is.
+std::size_t last_within(std::span<const RRsetEnd> ends, std::size_t room) noexcept {
+  std::size_t last = ends.size() - 1;
+  while (last > 0 && ends[last].size > room) --last;
+  return last;
+}
+
 /// Walks the names and records of a message made by MessageWriter and collects the places of its
 /// pointers.
 class PointerScan {
@@ -112,10 +119,15 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
                            head.pointer_count);
   const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.data() + pointers.size());
   const std::size_t longer = writer.question_name().size() - head.question_name_octets;
+  const auto put_until = [&](const RRsetEnd& end) {
+    return writer.put_sections({body, end.size}, pointers, longer, head.authority_records,
+                               end.records);
+  };
   std::size_t last = ends.size() - 1;
-  while (!writer.put_sections({body, ends[last].size}, pointers, longer, head.authority_records,
-                              ends[last].records))
-    if (last-- == 0) return Put::kNothing;
+  if (!put_until(ends[last])) {
+    last = last_within(ends, writer.room());
+    if (ends[last].size > writer.room() || !put_until(ends[last])) return Put::kNothing;
+  }
   return last >= head.required ? Put::kComplete : Put::kTruncated;
 }
 
@@ -180,10 +192,12 @@ bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const n
 }
 
 void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
-  std::size_t last = ends_.size() - 1;
-  while (!writer.put_sections(ByteView(addresses_).first(ends_[last].size), address_pointers_,
-                              longer(writer), 0, ends_[last].records))
-    if (last-- == 0) return;
+  const auto put_until = [&](const RRsetEnd& end) {
+    return writer.put_sections(ByteView(addresses_).first(end.size), address_pointers_,
+                               longer(writer), 0, end.records);
+  };
+  if (!put_until(ends_.back()))
+    static_cast<void>(put_until(ends_[last_within(ends_, writer.room())]));
 }
 
 }  // namespace pando::dns
