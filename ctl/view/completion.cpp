@@ -86,8 +86,10 @@ _pandoctl() {{
 
 constexpr std::string_view kTail = R"sh(  esac
   if [ "$zones" = many ] || [ "$zones$rest" = one ]; then
-    # The last column of the table, without its title.
-    words="$words $(timeout 2 pandoctl "${server[@]}" zone list 2>/dev/null | head -n 1001 | sed '1d; s/.* //')"
+    # The last column of the table, without its title. Of the names only plain ones: the shell would
+    # carry out what stands in others.
+    words="$words $(timeout 2 pandoctl "${server[@]}" zone list 2>/dev/null | head -n 1001 |
+      sed -n '1d; s/.* //; /^[A-Za-z0-9_.-]*$/p')"
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ -n "$verb" ] && [ -z "$COMPREPLY" ]; then COMPREPLY=($(compgen -f -- "$current")); fi

@@ -38,7 +38,7 @@ bool is_reading(std::string_view verb) {
 
 /// A request under way, or one whose reply waits for those of earlier requests.
 struct ControlServer::Unanswered {
-  std::size_t bytes = 0;                            // of the request
+  std::size_t bytes = 0;                            // of the request, and of a reply that waits
   std::optional<std::vector<std::string>> reply{};  // its packets
 };
 
@@ -52,7 +52,8 @@ struct ControlServer::Connection {
   std::size_t unanswered_bytes = 0;
   bool is_decoding = false;  // requests behind a long one begin after it
 
-  /// The requests under way take no more memory than the longest one.
+  /// The requests under way, and replies that wait for an earlier one, take little more memory than
+  /// the longest request.
   void read_if_it_may() {
     const bool may = !is_decoding && unanswered.size() < kMostUnanswered &&
                      unanswered_bytes < ipc::kMaxRequestBytes;
@@ -222,6 +223,10 @@ void ControlServer::reply(const ConnectionPtr& connection, Unanswered& place,
                           const nlohmann::json& message) {
   if (!connection->channel->is_open()) return;
   place.reply = ipc::to_packets(message);
+  std::size_t bytes = 0;
+  for (const std::string& packet : *place.reply) bytes += packet.size();
+  place.bytes += bytes;
+  connection->unanswered_bytes += bytes;
   send_ready(connection);
 }
 

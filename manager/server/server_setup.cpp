@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <ctime>
 #include <utility>
@@ -134,7 +135,8 @@ void Server::make_zone_services() {
                                                *services_.changes, configuration_.runtime->limits);
   zones_.copies = std::make_unique<ZoneCopies>(
       io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
-      configuration_.runtime->settings.store.journal + "/secondary");
+      configuration_.runtime->settings.store.journal + "/secondary",
+      std::clamp<std::size_t>(usable_processors() / 2, 1, ZoneCopies::kMostBatches));
   zones_.loads = std::make_unique<ZoneFileLoads>(
       *zones_.loader, *zones_.copies, *services_.committer,
       [this](const dns::Name& secondary) { zones_.secondaries->looked_at(secondary); });

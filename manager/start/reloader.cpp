@@ -298,7 +298,8 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   if (may_differ) parts_.zones.copies->keep_only(runtime);
   configure_exports(parts_.services, parts_.zones, runtime, may_differ);
   if (files.is_first) parts_.zones.notifier->tell_all();
-  if (!parts_.zones.loads->waiting().empty()) kept_history_.drop();  // it cannot be read for now
+  // The journal cannot be read for now, or it may not tell that a zone has left.
+  if (!parts_.zones.loads->waiting().empty() || result.zones_removed > 0) kept_history_.drop();
   result.zones_changed += files.changed;
   result.zones_failed = files.failed;
   result.problems = files.problems;

@@ -18,8 +18,6 @@ namespace {
 /// False if the zone became primary or left the configuration while its copy was written.
 bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
 
-/// Batches at a time: a few large zones must not keep all others waiting.
-constexpr std::size_t kMostBatches = 4;
 /// Limits of a batch. It keeps a version pinned, and its zones are not recorded before its end.
 constexpr std::size_t kMostZones = 256;
 constexpr std::uint64_t kMostRecordsTogether = 50'000;
@@ -88,13 +86,15 @@ std::string copy_name(dns::NameView zone) {
 }
 
 ZoneCopies::ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files,
-                       Committer& committer, shm::SlotTable& slots, std::string folder)
+                       Committer& committer, shm::SlotTable& slots, std::string folder,
+                       std::size_t most_batches)
     : io_(io),
       pool_(pool),
       files_(files),
       committer_(committer),
       slots_(slots),
-      folder_(std::move(folder)) {}
+      folder_(std::move(folder)),
+      most_batches_(most_batches) {}
 
 std::string ZoneCopies::path_of(const config::ZoneTable& zones, std::size_t index) const {
   std::string path = zones.path(index);
@@ -129,7 +129,7 @@ void ZoneCopies::write(const dns::Name& zone, std::string path, bool in_journal)
 }
 
 void ZoneCopies::begin_batches() {
-  while (batches_ < kMostBatches) {
+  while (batches_ < most_batches_) {
     const auto batch = next_batch();
     if (!batch) return;
     ++batches_;

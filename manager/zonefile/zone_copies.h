@@ -26,9 +26,13 @@ std::string copy_name(dns::NameView zone);
 /// pinned version, in batches: zones that wait while others are written become one batch.
 class ZoneCopies {
  public:
-  /// `folder` holds the copies of zones without a `file`.
+  /// Batches of copies that are written at a time, at most: a few large zones must not keep all
+  /// others waiting.
+  static constexpr std::size_t kMostBatches = 4;
+  /// `folder` holds the copies of zones without a `file`. `most_batches`: fewer than the pool has
+  /// threads, for which other work waits.
   ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files, Committer& committer,
-             shm::SlotTable& slots, std::string folder);
+             shm::SlotTable& slots, std::string folder, std::size_t most_batches = kMostBatches);
 
   /// Path of the copy of the secondary zone at `index`.
   [[nodiscard]] std::string path_of(const config::ZoneTable& zones, std::size_t index) const;
@@ -79,6 +83,7 @@ class ZoneCopies {
   std::string folder_;
   std::map<dns::Name, Copy, CanonicalLess> running_;  // waiting or being written
   std::deque<dns::Name> waiting_;                     // oldest first
+  std::size_t most_batches_;
   std::size_t batches_ = 0;                           // being written
   std::uint64_t written_ = 0;
   std::uint64_t failures_ = 0;

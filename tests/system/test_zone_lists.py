@@ -2,6 +2,7 @@
 thread that reads them is held at a pause point, so nothing here depends on how long anything takes."""
 
 import concurrent.futures
+import glob
 import json
 import os
 import shutil
@@ -296,6 +297,8 @@ def test_a_manager_that_is_stopped_while_it_reads_answers_who_waits(listed):
     listed.kill_all()
     listed.start_held()
     command = listed.command("zone", "list")
+    servers.wait_until("it has asked", lambda: any(os.readlink(fd).startswith("socket:") for fd in
+                                                   glob.glob(f"/proc/{command.pid}/fd/*") if os.path.islink(fd)))
     reload = listed.command("reload")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         update = pool.submit(listed.update, "late")

@@ -118,7 +118,7 @@ class AnswerTable {
     out += sizeof head;
     for (const ByteView part : parts) out = std::copy(part.begin(), part.end(), out);
     Set& set = sets_[place.set];
-    const std::size_t victim = victim_in(set, place, head);
+    const std::size_t victim = victim_in(place, head);
     bytes_ += (lines - set.lines[victim]) * sizeof(Line);
     tags_[place.set].of[victim] = place.tag;
     set.lines[victim] = static_cast<std::uint8_t>(lines);
@@ -188,15 +188,12 @@ class AnswerTable {
   }
 
   /// An empty way, else one of the zone's former state, else any.
-  static std::size_t victim_in(const Set& set, AnswerPlace place, const Head& head) noexcept {
+  std::size_t victim_in(AnswerPlace place, const Head& head) const noexcept {
     std::size_t victim = place.tag / 2 % kWays;
     for (std::size_t way = 0; way < kWays; ++way) {
-      const Head* const old = head_of(set.blocks[way]);
-      const bool is_current =
-          old != nullptr && (old->zone != head.zone || old->data_version == head.data_version);
-      if (is_current) continue;
-      victim = way;
-      if (old == nullptr) break;
+      if (tags_[place.set].of[way] == 0) return way;
+      const Head* const old = head_of(sets_[place.set].blocks[way]);
+      if (old->zone == head.zone && old->data_version != head.data_version) victim = way;
     }
     return victim;
   }

@@ -97,6 +97,14 @@ bool name_part(const zone::Match& match, const zone::NameKey& key, Foreseen& out
   return true;
 }
 
+/// Whether the answer is a referral, which is not kept whole.
+bool refers(const zone::Match& match, const zone::ZoneView& zone, RRType type) noexcept {
+  if (match.barrier) return match.barrier.has_ns();
+  // The zone itself answers a question for DS at the cut.
+  return match.exact && match.exact.has_ns() && type != RRType::kDS &&
+         match.encloser_labels > zone.apex().label_count();
+}
+
 }  // namespace
 
 Outcome QueryHandler::answer(RequestContext& context) {
@@ -180,7 +188,7 @@ void QueryHandler::foresee(const RequestContext& context, const zone::Match& mat
   out.match = &match;
   out.kept = {};
   out.has_part = name_part(match, *context.key, out);
-  if (!out.has_part || out.part_kind != AnswerTemplates::Kind::kReferral) {
+  if (!refers(match, zone, context.request.question.type)) {
     out.kept = KeptAnswers::place_of(kept_key(context));
     kept_.fetch(out.kept);
   }

@@ -48,6 +48,15 @@ def test_the_shell_completes_verbs_options_and_zones(server):
     assert "bernard.test." in offered(server, f"{mine} zone status ber"), "as it is now"
 
 
+def test_names_of_zones_are_no_commands(server):
+    """Whoever may add a zone chooses its name, and an administrator presses Tab."""
+    for name in ("`{touch,spoilt}`.test", "$(id).test", "{a,b}.test", "~root.test", "a&b.test", "c>spoilt.test"):
+        ctl(server, "zone", "add", name, "--file", server.zones[0]["file"])
+    names = offered(server, f"pandoctl -c {server.config} zone status ''")
+    assert "alpha.test." in names and all(re.fullmatch(r"[\w.-]+", name) for name in names), names
+    assert not (server.folder / "spoilt").exists()
+
+
 def on_a_terminal(*command, **environment):
     """What the command writes to a terminal."""
     leader, follower = pty.openpty()

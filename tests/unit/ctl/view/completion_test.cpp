@@ -28,9 +28,11 @@ class Completion : public ::testing::Test {
     const std::string command =
         "exec bash -c 'eval \"$SCRIPT\"\n"
         "pandoctl() { echo \"    SERIAL  KIND     ZONE\"; echo \"  1  primary  example.com.\"\n"
-        "echo \"  2  primary  example.org.\"; echo \"  3  primary  x/$(echo \"$*\" | tr \" \" -)\"; }\n"
+        "echo \"  2  primary  example.org.\"; echo \"  3  primary  x.$(echo \"$*\" | tr \" \" "
+        "-)\"; }\n"
         "timeout() { shift; \"$@\"; }\n"
-        "COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(last) +
+        "COMP_WORDS=(" +
+        words + "); COMP_CWORD=" + std::to_string(last) +
         "; _pandoctl; echo -n \"${COMPREPLY[@]}\"'";
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
     std::string offered;
@@ -64,9 +66,13 @@ TEST_F(Completion, OffersZonesWhereAZoneIsWanted) {
   EXPECT_EQ(complete("pandoctl zone begin example.com. example.o", 4), "example.org.");
 }
 
+TEST_F(Completion, OffersNoNameThatAShellWouldCarryOut) {
+  EXPECT_EQ(complete("pandoctl -c \\`id\\` zone status x", 5), "");
+}
+
 TEST_F(Completion, AsksTheServerOfTheCommandLine) {
   EXPECT_EQ(complete("pandoctl -c f --run-directory d zone status x", 7),
-            "x/-c-f---run-directory-d-zone-list");
+            "x.-c-f---run-directory-d-zone-list");
 }
 
 TEST_F(Completion, ZshLoadsTheSameFunction) {

@@ -63,6 +63,17 @@ TEST(AnswerTable, AskingForMemoryChangesNothing) {
   EXPECT_FALSE(table.wants({5, 11})) << "no miss was noted";
 }
 
+TEST(AnswerTable, TheNextEntryTakesThePlaceOfADroppedOne) {
+  Table table;
+  for (int i = 0; i < 7; ++i) table.store(place(5, 2 * i + 1), Head{1, 1, i}, {});
+  const Head* const entry = table.find(place(5, 7), [](const Head&) { return true; });
+  ASSERT_NE(entry, nullptr);
+  table.drop(place(5, 7), *entry);
+  EXPECT_EQ(number_at(table, place(5, 7), 3), -1);
+  table.store(place(5, 15), Head{2, 1, 7}, {});
+  for (const int i : {0, 1, 2, 4, 5, 6, 7}) EXPECT_EQ(number_at(table, place(5, 2 * i + 1), i), i);
+}
+
 TEST(AnswerTable, TheLastMissIsNoEntry) {
   Table table;
   EXPECT_FALSE(table.wants({5, 9}));

@@ -71,6 +71,32 @@ TEST_F(QueryHandlerTest, RefusalsOverUdpAreLimited) {
   EXPECT_EQ(count(Counter::kErrorsLimited), 1U);
 }
 
+TEST_F(QueryHandlerTest, QuestionsThatAreReadTogetherAreSoughtAmongKeptAnswersButForReferrals) {
+  store_->add({"parent.test.",
+               "$TTL 60\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n"
+               "cut NS ns\ncut DS 1 8 2 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\nmoved DNAME ns\n"});
+  batch_.view = store_->view();
+  const auto is_sought = [&](const char* qname, RRType type) {
+    RequestContext& context = request({.qname = qname, .qtype = type});
+    const zone::NameKey key(context.request.question.name);
+    context.key = &key;
+    context.nearest_zone = store_->view().find_zone(key);
+    const zone::Match match = context.nearest_zone.lookup(key);
+    Foreseen foreseen;
+    handler_.foresee(context, match, foreseen);
+    return foreseen.kept.tag != 0;
+  };
+  EXPECT_TRUE(is_sought("parent.test.", RRType::kNS));
+  EXPECT_TRUE(is_sought("parent.test.", RRType::kSOA));
+  EXPECT_TRUE(is_sought("ns.parent.test.", RRType::kA));
+  EXPECT_TRUE(is_sought("nowhere.parent.test.", RRType::kA));
+  EXPECT_TRUE(is_sought("x.moved.parent.test.", RRType::kA));
+  EXPECT_TRUE(is_sought("cut.parent.test.", RRType::kDS));
+  EXPECT_FALSE(is_sought("cut.parent.test.", RRType::kA));
+  EXPECT_FALSE(is_sought("x.cut.parent.test.", RRType::kDS));
+}
+
 TEST_F(QueryHandlerTest, AnAnswerThatDoesNotFitIsTruncatedAndCounted) {
   EXPECT_TRUE(ask({.qname = "big.example.com.", .qtype = RRType::kTXT}).header.tc);
   EXPECT_EQ(count(Counter::kTruncated), 1U);
