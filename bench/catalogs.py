@@ -22,7 +22,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(SOURCE / "tests/system"), str(SOURCE / "contrib"), str(SOURCE / "bench")]
 
 import servers  # noqa: E402
-from added_zones import Updates, ZONE  # noqa: E402
+from added_zones import ZONE, Updates, summary  # noqa: E402
 
 CATALOG = "catalog.test"
 LOCAL = [{"address": "127.0.0.0/8"}]
@@ -96,7 +96,7 @@ class Pair:
                 step()
                 times.append(f"{name} {time.monotonic() - begun:.2f} s")
             cpu = cpu_of(pids) - before
-        print(f"{what}: {', '.join(times)}; {cpu:.1f} CPU s; {updates.text()}", flush=True)
+        print(f"{what}: {', '.join(times)}; {cpu:.1f} CPU s; {summary(updates.times)}", flush=True)
 
     def change(self, what, count):
         self.write_list(count)
