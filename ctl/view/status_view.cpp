@@ -88,7 +88,7 @@ void add_problems(Facts& facts, const ipc::StatusResult& status) {
                                                "chunks go with a later start)");
 }
 
-/// What was damaged is mended by now, unless a problem tells otherwise. The screen has room for few.
+/// The damage is mended by now, unless a problem tells otherwise. The screen has room for few.
 void add_damage(Facts& facts, const ipc::StatusResult& status, bool all) {
   const std::size_t most = all ? status.damage_found.size() : kMostDamage;
   for (const ipc::FoundDamageRow& row : status.damage_found | std::views::take(most))

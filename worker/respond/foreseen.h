@@ -6,7 +6,7 @@
 
 namespace pando::worker {
 
-/// What was found out about a question while requests were read together, before its turn came.
+/// Facts about a question, found while requests were read together, before its turn came.
 /// All but `kept` is about one zone of the pinned version: an answer from another zone takes
 /// nothing of it.
 struct Foreseen {

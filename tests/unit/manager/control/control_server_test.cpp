@@ -81,7 +81,7 @@ class Control : public ::testing::Test {
     EXPECT_TRUE(reply) << reply.error().text;
     return reply ? std::move(*reply) : nlohmann::json();
   }
-  /// What `read` gives on the server's thread.
+  /// The result of `read` on the server's thread.
   template <class Read>
   auto on_server(Read read) {
     std::promise<decltype(read())> result;
