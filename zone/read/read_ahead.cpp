@@ -30,6 +30,7 @@ void ReadAhead::run(const StoreView& store) noexcept {
     const ZoneView& zone = zones_[i];
     descents_[i].state = TrieDescent::State::kNone;
     if (!zone || !zone.loaded()) continue;
+    zone.fetch_apex();
     zone.names().start(keys_[i]->below(zone.apex().label_count()), descents_[i]);
     keys_[i]->remember(&descents_[i]);
   }
