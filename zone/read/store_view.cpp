@@ -154,9 +154,6 @@ dns::Serial ZoneView::serial() const noexcept { return {entry_->serial}; }
 RecordView ZoneView::apex_record() const noexcept {
   return loaded() ? record(entry_->apex) : RecordView{};
 }
-void ZoneView::fetch_apex() const noexcept {
-  zone::fetch(window_.base() + shm::Ref<>{entry_->apex}.offset());
-}
 std::uint64_t ZoneView::record_count() const noexcept { return entry_->record_count; }
 std::uint64_t ZoneView::name_count() const noexcept { return entry_->name_count; }
 ZoneFigures ZoneFigures::of(const ZoneView& zone) noexcept {

@@ -181,8 +181,6 @@ class ZoneView {
   /// compactor has moved them.
   [[nodiscard]] std::uint64_t data_version() const noexcept;
   [[nodiscard]] RecordView apex_record() const noexcept;
-  /// Asks for the memory of the apex' record: each lookup reads its flags.
-  void fetch_apex() const noexcept;
   [[nodiscard]] RRsetView soa() const noexcept { return apex_record().find(dns::RRType::kSOA); }
   [[nodiscard]] Denial denial() const noexcept;
   [[nodiscard]] Nsec3Parameters nsec3_parameters() const noexcept;
