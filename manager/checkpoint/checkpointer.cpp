@@ -201,7 +201,7 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     log::error("checkpoint_failed", "reason", problem_, "image_version", version_);
   }
   for (const Done& done : std::exchange(run->done, {}))
-    done(written ? Status() : Status(tl::unexpected<Error>(written.error())));
+    done(status_of(written));
   if (waiting_.empty()) return;
   if (!aborted_) return begin();
   tell_waiting(fail(Errc::kDenied, "the process is ending"));

@@ -18,7 +18,6 @@
 #include "manager/support/found_damage.h"
 #include "manager/support/soa.h"
 #include "manager/support/withheld_data.h"
-#include "zone/build/draft.h"
 
 namespace pando::manager {
 
@@ -340,7 +339,7 @@ class ImageReplay {
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
     set_soa_serial(changes.added.back().rdata, unused);
     auto done = next_->draft().apply(changes, limits_);
-    return done ? Status() : Status(pass(done));
+    return status_of(done);
   }
 
   shm::Store& store_;

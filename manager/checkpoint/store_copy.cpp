@@ -2,7 +2,6 @@
 
 #include <asio/post.hpp>
 #include <filesystem>
-#include <memory>
 
 #include "manager/checkpoint/image.h"
 #include "manager/journal/journal_end.h"
@@ -57,7 +56,7 @@ void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal
       pace.keep(bytes, [&] { return ended.load(); });
       return !ended;
     });
-    Status status = written ? Status() : Status(pass(written));
+    Status status = status_of(written);
     if (!written && ended) status = fail(Errc::kDenied, "{}: the manager is ending", request.path);
     asio::post(io, [pin = std::move(pin), status, done = std::move(done)] { done(status); });
   });

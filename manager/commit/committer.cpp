@@ -1,8 +1,6 @@
 #include "manager/commit/committer.h"
 
-#include <algorithm>
 #include <asio/post.hpp>
-#include <utility>
 
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
@@ -241,7 +239,7 @@ void Committer::answer(Group& group, std::uint64_t version) {
 void Committer::fail_group(Group& group, const Error& error) {
   in_flight_ = false;
   counters_.failed += group.staged.size();
-  for (CommitRequest& request : group.staged) request.done(tl::unexpected<Error>(error));
+  for (CommitRequest& request : group.staged) request.done(pass(error));
 }
 
 void Committer::secure_journal() {
@@ -279,7 +277,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
     if (version)
       done(std::move(*applied));
     else
-      done(tl::unexpected<Error>(version.error()));
+      done(pass(version));
   };
   submit(std::move(request));
 }
@@ -406,7 +404,7 @@ void Committer::put_zone(ZonePut put, Finished done) {
   };
   request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
     if (version && zone_hook_) zone_hook_(zone->apex, true);
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   submit(std::move(request));
 }
@@ -433,7 +431,7 @@ void Committer::put_new_zones(NewZones zones, Finished done) {
   request.done = [this, together, done = std::move(done)](const Result<std::uint64_t>& version) {
     if (version && zone_hook_)
       for (const NewZones::Zone& zone : together->zones) zone_hook_(zone.apex, true);
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   submit(std::move(request));
 }
@@ -445,7 +443,7 @@ void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done, sh
     return step(stage.draft);
   };
   request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   submit(std::move(request));
 }

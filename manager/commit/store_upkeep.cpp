@@ -150,7 +150,7 @@ CommitRequest StoreUpkeep::dismantle_step() {
   };
   request.done = [this](const Result<std::uint64_t>& version) {
     crash_point("store-discarded-dismantled");
-    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    step_done(status_of(version));
   };
   return request;
 }
@@ -173,7 +173,7 @@ CommitRequest StoreUpkeep::shorten_step() {
   request.done = [this, progress](const Result<std::uint64_t>& version) {
     version ? histories_.step_done(progress->cursor) : histories_.step_failed();
     if (version && progress->finished) histories_.end_walk(committer_.current().history_bytes());
-    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    step_done(status_of(version));
   };
   return request;
 }
@@ -209,7 +209,7 @@ CommitRequest StoreUpkeep::compact_step() {
     if (full && shrink_steps()) return step_done({});
     if (version) adapt(names_, progress->spent);
     if (!version || progress->finished || !store_.narrow_victims()) walk_done();
-    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    step_done(status_of(version));
   };
   return request;
 }

@@ -3,7 +3,6 @@
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include "manager/commit/committer.h"

@@ -122,7 +122,7 @@ void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
     return stage(step);
   };
   request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   committer_.submit(std::move(request));
 }
@@ -199,7 +199,7 @@ void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
     return remove_next();
   }
   if (try_alone(error)) return remove_next();
-  if (error.code != Errc::kIo || !removes || !noting_) return finish(tl::unexpected<Error>(error));
+  if (error.code != Errc::kIo || !removes || !noting_) return finish(pass(error));
   noting_ = false;
   log::warning("updates_of_removed_zones_kept", "reason", error.text);
   remove_next();
@@ -337,7 +337,7 @@ void ZoneTableSync::put_server_settings_and_finish(const Error& error) {
   committer_.edit(
       [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
       [self = shared_from_this(), error](const Status&) {
-        self->finish(tl::unexpected<Error>(error));
+        self->finish(pass(error));
       },
       shm::Reserve::kHalf);
 }

@@ -24,7 +24,7 @@ void CommandTable::run(const ipc::ControlRequest& request, const Reply& reply) c
 }
 
 Result<json> empty_result(const Status& status) {
-  if (!status) return tl::unexpected<Error>(status.error());
+  if (!status) return pass(status);
   return json::object();
 }
 

@@ -116,7 +116,7 @@ CatalogProducer::Calls ControlCommands::producer_calls() {
   using Done = CatalogProducer::Calls::Done;
   calls.reread = [this](std::vector<dns::Name> zones, const Done& done) {
     const auto answered = [done](const Result<ipc::ReloadResult>& result) {
-      if (!result) return done(tl::unexpected<Error>(result.error()));
+      if (!result) return done(pass(result));
       if (result->zones_failed == 0) return done({});
       done(fail(Errc::kInvalid, "its file was not taken: see zone status"));
     };
@@ -131,7 +131,7 @@ CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones)
   calls.update = [this](std::shared_ptr<CatalogUpdate> update, const CatalogConsumer::Calls::Done& done) {
     run_time_zones_.submit({.catalog = std::move(update)},
                            [done](const Result<ipc::ReloadResult>& result) {
-                             done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
+                             done(status_of(result));
                            });
   };
   calls.reset = [&zones](const dns::Name& zone) {
@@ -162,7 +162,7 @@ void ControlCommands::change_zones(const ipc::ControlRequest& request,
   if (!change) return reply(pass(change));
   run_time_zones_.submit(std::move(*change), [this, reply](const Result<ipc::ReloadResult>& result) {
     records_.forget_gone_zones();
-    if (!result) return reply(tl::unexpected<Error>(result.error()));
+    if (!result) return reply(pass(result));
     reply(json(*result));
   });
 }
@@ -170,7 +170,7 @@ void ControlCommands::change_zones(const ipc::ControlRequest& request,
 void ControlCommands::reload(const CommandTable::Reply& reply) {
   reloader_.reload([reply](Result<ipc::ReloadResult> result) {
     reply(result ? Result<json>(json(*result))
-                 : Result<json>(tl::unexpected<Error>(result.error())));
+                 : Result<json>(pass(result)));
   });
 }
 

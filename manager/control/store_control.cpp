@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -59,7 +58,7 @@ void StoreControl::audit(const ipc::ControlRequest& request, const Reply& reply)
   audit_store(*parts_.data.store, *parts_.data.slots, io_, pool_, zone,
               [reply](Result<ipc::StoreAudit> result) {
                 reply(result ? Result<json>(json(*result))
-                             : Result<json>(tl::unexpected<Error>(result.error())));
+                             : Result<json>(pass(result)));
               });
 }
 
@@ -116,7 +115,7 @@ void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
       *data.store, *data.slots, *data.journal, io_, writers(), native_files(), std::move(request),
       [this, done](const Result<WrittenDump>& written) {
         dumping_ = false;
-        if (!written) return done(tl::unexpected<Error>(written.error()));
+        if (!written) return done(pass(written));
         done(json(ipc::DumpResult{written->counts.zones, written->counts.records,
                                   written->counts.changesets, written->bytes, written->position}));
       });

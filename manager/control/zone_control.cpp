@@ -59,7 +59,7 @@ void ZoneControl::export_zone(const ipc::ControlRequest& request, const Reply& r
     return reply(fail(Errc::kExists, "the zones are still being loaded"));
   if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
   const auto done = [reply, zone = *name](const Result<ZoneExports::Exported>& exported) {
-    if (!exported) return reply(tl::unexpected<Error>(exported.error()));
+    if (!exported) return reply(pass(exported));
     reply(json(ipc::ExportResult{to_text(zone), exported->serial.value, exported->records,
                                  exported->path, exported->written}));
   };
@@ -150,7 +150,7 @@ void ZoneControl::roll_back(const ipc::ControlRequest& request, const Reply& rep
     return stage_rollback(committer, journal, stage, zone, target, policy, now, runtime->limits);
   };
   change.done = [&committer, reply, zone = *name](const Result<std::uint64_t>& version) {
-    if (!version) return reply(tl::unexpected<Error>(version.error()));
+    if (!version) return reply(pass(version));
     const dns::Serial serial = committer.current().zone_at(zone).serial();
     log::info("zone_rolled_back", "zone", to_text(zone), "serial", serial.value);
     reply(json{{"serial", serial.value}});
@@ -169,7 +169,7 @@ void ZoneControl::take_snapshot(const ipc::ControlRequest& request, const Reply&
   if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
   const auto done = [this, reply, zone = *name,
                      label = request.label](const Result<dns::Serial>& serial) {
-    if (!serial) return reply(tl::unexpected<Error>(serial.error()));
+    if (!serial) return reply(pass(serial));
     Checkpointer* checkpointer = parts_.services.checkpointer.get();
     if (checkpointer != nullptr) checkpointer->write_now([](const Status&) {});
     reply(json(ipc::SnapshotResult{to_text(zone), label, serial->value, checkpointer != nullptr}));

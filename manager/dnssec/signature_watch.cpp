@@ -4,7 +4,6 @@
 #include <chrono>
 #include <ctime>
 #include <span>
-#include <utility>
 
 #include "base/progress.h"
 #include "base/steady_time.h"

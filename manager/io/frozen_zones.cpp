@@ -1,7 +1,5 @@
 #include "manager/io/frozen_zones.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <asio/post.hpp>
 #include <memory>

@@ -11,7 +11,6 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/notify/notify_out.h"
-#include "manager/support/soa.h"
 
 namespace pando::manager {
 

@@ -7,7 +7,6 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/secondary/received_verification.h"
 #include "manager/secondary/transfer_staging.h"
 
 namespace pando::manager {

@@ -1,7 +1,6 @@
 #include "manager/secondary/transfer_in.h"
 
 #include <asio/this_coro.hpp>
-#include <asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/random.h"

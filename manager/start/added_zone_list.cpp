@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "base/crash_point.h"
@@ -148,7 +147,7 @@ Status AddedZoneList::load(bool expected) {
   auto file = files_.open(path_, OpenMode::kRead);
   if (!file && file.error().code == Errc::kNotFound) {
     if (expected || !lines_.empty() || files_.open(mark_path_, OpenMode::kRead))
-      return tl::unexpected<Error>(config::missing_added_list(path_));
+      return pass(config::missing_added_list(path_));
     return {};
   }
   if (!file) return pass(file);

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "ipc/control_results.h"
 #include "manager/commit/zone_table_sync.h"

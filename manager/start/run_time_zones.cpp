@@ -168,7 +168,7 @@ void RunTimeZones::worked_out(const BatchPtr& batch) {
     if (pending.status)
       accepted.push_back(std::move(pending));
     else
-      pending.done(tl::unexpected<Error>(pending.status.error()));
+      pending.done(pass(pending.status));
   }
   batch->changes = std::move(accepted);
   if (batch->changes.empty()) {
@@ -201,7 +201,7 @@ void RunTimeZones::take_back(const BatchPtr& batch, const Error& error) {
 
 /// Some zones may be in the store: the configuration before is put in force again.
 void RunTimeZones::set_back(const BatchPtr& batch, const Error& error) {
-  const Result<ipc::ReloadResult> refused = tl::unexpected<Error>(error);
+  const Result<ipc::ReloadResult> refused = pass(error);
   reloader_.adopt(batch->base, batch->zones,
                   [this, batch, refused](const Result<ipc::ReloadResult>& before, const Files&) {
                     if (!before)
@@ -217,7 +217,7 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
   for (Pending& pending : batch.changes) {
     const Done done = std::exchange(pending.done, nullptr);
     if (!result) {
-      done(tl::unexpected<Error>(result.error()));
+      done(pass(result));
       continue;
     }
     const RunTimeChange& change = pending.change;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "ipc/log.h"
 #include "manager/systemd/systemd.h"
 

@@ -76,7 +76,7 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
                  zone](const Result<std::uint64_t>& version) {
     if (const auto known = weak.lock())
       version ? done(known->verdict, known->applied)
-              : done(known->verdict, tl::unexpected<Error>(version.error()));
+              : done(known->verdict, pass(version));
     ended(zone);
   };
   change.stage = [&committer = committer_, step = std::move(step)](Stage& stage) -> Status {

@@ -58,7 +58,7 @@ asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
     store_be16(answer->data(), clients_id);
     co_return std::move(*answer);
   }
-  co_return tl::unexpected<Error>(last);
+  co_return pass(last);
 }
 
 }  // namespace

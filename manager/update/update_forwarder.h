@@ -12,8 +12,6 @@
 #include "base/address.h"
 #include "base/bytes.h"
 #include "base/result.h"
-#include "dns/name.h"
-#include "dns/types.h"
 #include "manager/net/network.h"
 #include "manager/support/token_bucket.h"
 

@@ -245,7 +245,7 @@ Result<std::optional<dns::Serial>> serial_hint(const ParsedRequest& notify) {
     Bytes rdata;
     const auto decoded = dns::decompress_rdata(record->type, reader.message(), record->rdata_offset,
                                                record->rdata_length, rdata);
-    if (!decoded) return tl::unexpected<Error>(decoded.error());
+    if (!decoded) return pass(decoded);
     serial = soa_serial(rdata);
   }
   return serial;

@@ -1,6 +1,5 @@
 #include "manager/workers/worker_supervisor.h"
 
-#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 

@@ -9,6 +9,7 @@
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/zonefile/export_file.h"
 #include "manager/zonefile/merge_base.h"
 
 namespace pando::manager {
@@ -267,7 +268,7 @@ void ZoneExports::confirm_merge_base(const RunPtr& run) {
     return {};
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
-    if (!version) return end(run, tl::unexpected<Error>(version.error()));
+    if (!version) return end(run, pass(version));
     unconfirmed_.erase(run->key);
     write(run);
   };
@@ -361,7 +362,7 @@ void ZoneExports::record_merge_base(const RunPtr& run) {
       unconfirmed_.insert(run->key);
     else
       drop_export(files_, run->path);
-    end(run, tl::unexpected<Error>(version.error()));
+    end(run, pass(version));
   };
   committer_.submit(std::move(request));
 }
@@ -369,7 +370,7 @@ void ZoneExports::record_merge_base(const RunPtr& run) {
 void ZoneExports::take_name(const RunPtr& run) {
   asio::post(pool_, [this, run] {
     auto finished = finish_export(files_, run->path, run->written);
-    const Status status = finished ? Status() : Status(tl::unexpected<Error>(finished.error()));
+    const Status status = status_of(finished);
     asio::post(io_, [this, run, status] { end(run, status); });
   });
 }
@@ -380,7 +381,7 @@ void ZoneExports::end(const RunPtr& run, const Status& status) {
   report(*run, status);
   for (const Done& done : run->done)
     done(status ? Result<Exported>(Exported{run->serial, run->records, run->path, !run->is_current})
-                : Result<Exported>(tl::unexpected<Error>(status.error())));
+                : Result<Exported>(pass(status)));
   if (!run->later.empty() && !stopped_) begin(run->key, std::move(run->later));
   run_due();
 }
@@ -429,7 +430,7 @@ void ZoneExports::write_to(const dns::Name& zone, std::string path, Done done) {
     auto written = write_zone_to(files_, view, path);
     auto result = std::make_shared<Result<Exported>>(
         written ? Result<Exported>(Exported{view.serial(), view.record_count(), path, true})
-                : Result<Exported>(tl::unexpected<Error>(written.error())));
+                : Result<Exported>(pass(written)));
     asio::post(io_, [version, pin, done, result] { done(*result); });
   });
 }

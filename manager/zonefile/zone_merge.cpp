@@ -1,6 +1,5 @@
 #include "manager/zonefile/zone_merge.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 

@@ -32,7 +32,7 @@ Result<std::uint64_t> write_copy_text(Files& files, const ZoneFileToWrite& one, 
   auto hash = write_zone_text(
       **file, one.zone,
       fmt::format("copy of {} at serial {}", to_text(one.zone.apex()), one.zone.serial().value));
-  Status done = hash ? Status() : Status(pass(hash));
+  Status done = status_of(hash);
   if (done && synced == IsSynced::kYes) done = (*file)->sync();
   if (done) return hash;
   static_cast<void>(files.remove(partial));
