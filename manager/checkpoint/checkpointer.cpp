@@ -200,8 +200,7 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     schedule_.on_failed(Clock::now());
     log::error("checkpoint_failed", "reason", problem_, "image_version", version_);
   }
-  for (const Done& done : std::exchange(run->done, {}))
-    done(status_of(written));
+  for (const Done& done : std::exchange(run->done, {})) done(status_of(written));
   if (waiting_.empty()) return;
   if (!aborted_) return begin();
   tell_waiting(fail(Errc::kDenied, "the process is ending"));

@@ -336,9 +336,7 @@ void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
 void ZoneTableSync::put_server_settings_and_finish(const Error& error) {
   committer_.edit(
       [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
-      [self = shared_from_this(), error](const Status&) {
-        self->finish(pass(error));
-      },
+      [self = shared_from_this(), error](const Status&) { self->finish(pass(error)); },
       shm::Reserve::kHalf);
 }
 

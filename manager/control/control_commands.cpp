@@ -1,6 +1,7 @@
 #include "manager/control/control_commands.h"
 
 #include <asio/post.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -91,17 +92,15 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
     result.catalogs = zone_report_.catalogs();
     return json(result);
   });
-  table_.add_query(ipc::verb::kZoneList,
-                   [this](const Request& request) { return zone_report_.list(request); });
-  table_.add_query(ipc::verb::kZoneStatus,
-                   [this](const Request& request) { return zone_report_.status(request); });
+  table_.add_query(ipc::verb::kZoneList, std::bind_front(&ZoneReport::list, &zone_report_));
+  table_.add_query(ipc::verb::kZoneStatus, std::bind_front(&ZoneReport::status, &zone_report_));
   for (const std::string_view verb :
        {ipc::verb::kZoneAdd, ipc::verb::kZoneRemove, ipc::verb::kZoneConfigure,
         ipc::verb::kZoneReload})
-    table_.add(verb, [this](const Request& request, const Reply& reply) {
-      change_zones(request, reply);
-    });
-  table_.add(ipc::verb::kReload, [this](const Request&, const Reply& reply) { reload(reply); });
+    table_.add(verb, std::bind_front(&ControlCommands::change_zones, this));
+  table_.add(ipc::verb::kReload, [this](const Request&, const Reply& reply) {
+    reloader_.reload([reply](const Result<ipc::ReloadResult>& result) { reply(as_json(result)); });
+  });
   table_.add(ipc::verb::kStop,
              [&io, stop = std::move(hooks.stop)](const Request&, const Reply& reply) {
                reply(json::object());
@@ -128,11 +127,11 @@ CatalogProducer::Calls ControlCommands::producer_calls() {
 
 CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones) {
   CatalogConsumer::Calls calls;
-  calls.update = [this](std::shared_ptr<CatalogUpdate> update, const CatalogConsumer::Calls::Done& done) {
-    run_time_zones_.submit({.catalog = std::move(update)},
-                           [done](const Result<ipc::ReloadResult>& result) {
-                             done(status_of(result));
-                           });
+  calls.update = [this](std::shared_ptr<CatalogUpdate> update,
+                        const CatalogConsumer::Calls::Done& done) {
+    run_time_zones_.submit(
+        {.catalog = std::move(update)},
+        [done](const Result<ipc::ReloadResult>& result) { done(status_of(result)); });
   };
   calls.reset = [&zones](const dns::Name& zone) {
     static_cast<void>(zones.refresher->refresh_now(zone, Refresher::Take::kAny));
@@ -162,15 +161,7 @@ void ControlCommands::change_zones(const ipc::ControlRequest& request,
   if (!change) return reply(pass(change));
   run_time_zones_.submit(std::move(*change), [this, reply](const Result<ipc::ReloadResult>& result) {
     records_.forget_gone_zones();
-    if (!result) return reply(pass(result));
-    reply(json(*result));
-  });
-}
-
-void ControlCommands::reload(const CommandTable::Reply& reply) {
-  reloader_.reload([reply](Result<ipc::ReloadResult> result) {
-    reply(result ? Result<json>(json(*result))
-                 : Result<json>(pass(result)));
+    reply(as_json(result));
   });
 }
 

@@ -60,7 +60,6 @@ class ControlCommands {
  private:
   CatalogConsumer::Calls catalog_calls(const ZoneServices& zones);
   CatalogProducer::Calls producer_calls();
-  void reload(const CommandTable::Reply& reply);
   void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
   const CurrentConfiguration& configuration_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -22,19 +23,15 @@ StoreControl::StoreControl(asio::io_context& io, asio::thread_pool& pool, Parts 
     : io_(io), pool_(pool), parts_(parts), handed_over_(std::move(handed_over)) {}
 
 void StoreControl::add_to(CommandTable& table) {
-  using Request = ipc::ControlRequest;
-  table.add(ipc::verb::kStoreAudit,
-            [this](const Request& request, const Reply& reply) { audit(request, reply); });
-  table.add(ipc::verb::kStoreCheckpoint,
-            [this](const Request&, const Reply& reply) { write_checkpoint(reply); });
-  table.add(ipc::verb::kStoreCopy,
-            [this](const Request& request, const Reply& reply) { copy_to(request.to, reply); });
-  table.add(ipc::verb::kStoreDump,
-            [this](const Request& request, const Reply& reply) { dump_to(request.to, reply); });
-  table.add(ipc::verb::kJournalPrint, [this](const Request& request, const Reply& reply) {
-    print_records(request, reply);
-  });
-  table.add(ipc::verb::kHandOver, [this](const Request&, const Reply& reply) { hand_over(reply); });
+  const auto add = [&](std::string_view verb, auto method) {
+    table.add(verb, std::bind_front(method, this));
+  };
+  add(ipc::verb::kStoreAudit, &StoreControl::audit);
+  add(ipc::verb::kStoreCheckpoint, &StoreControl::write_checkpoint);
+  add(ipc::verb::kStoreCopy, &StoreControl::copy);
+  add(ipc::verb::kStoreDump, &StoreControl::dump);
+  add(ipc::verb::kJournalPrint, &StoreControl::print_records);
+  add(ipc::verb::kHandOver, &StoreControl::hand_over);
 }
 
 void StoreControl::join() {
@@ -48,7 +45,7 @@ asio::thread_pool& StoreControl::writers() {
   return writers_->pool();
 }
 
-void StoreControl::audit(const ipc::ControlRequest& request, const Reply& reply) {
+void StoreControl::audit(const Request& request, const Reply& reply) {
   std::optional<dns::Name> zone;
   if (!request.name.empty()) {
     auto name = dns::Name::from_text(request.name);
@@ -56,13 +53,10 @@ void StoreControl::audit(const ipc::ControlRequest& request, const Reply& reply)
     zone = *name;
   }
   audit_store(*parts_.data.store, *parts_.data.slots, io_, pool_, zone,
-              [reply](Result<ipc::StoreAudit> result) {
-                reply(result ? Result<json>(json(*result))
-                             : Result<json>(pass(result)));
-              });
+              [reply](const Result<ipc::StoreAudit>& result) { reply(as_json(result)); });
 }
 
-void StoreControl::write_checkpoint(const Reply& reply) {
+void StoreControl::write_checkpoint(const Request&, const Reply& reply) {
   Checkpointer* checkpointer = parts_.services.checkpointer.get();
   const std::string& unused = parts_.data.quarantined.unused();
   if (checkpointer == nullptr && !unused.empty())
@@ -72,7 +66,8 @@ void StoreControl::write_checkpoint(const Reply& reply) {
   checkpointer->write_now([reply](const Status& status) { reply(empty_result(status)); });
 }
 
-void StoreControl::copy_to(const std::string& path, const Reply& reply) {
+void StoreControl::copy(const Request& request, const Reply& reply) {
+  const std::string& path = request.to;
   if (!path.starts_with('/'))
     return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
   const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
@@ -90,7 +85,8 @@ void StoreControl::copy_to(const std::string& path, const Reply& reply) {
              });
 }
 
-void StoreControl::dump_to(const std::string& path, const Reply& reply) {
+void StoreControl::dump(const Request& request, const Reply& reply) {
+  const std::string& path = request.to;
   if (!path.starts_with('/'))
     return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
   const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
@@ -122,7 +118,7 @@ void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
 }
 
 /// Files that a snapshot replaces meanwhile are told as damage of this page.
-void StoreControl::print_records(const ipc::ControlRequest& request, const Reply& reply) {
+void StoreControl::print_records(const Request& request, const Reply& reply) {
   JournalPage page;
   page.from = request.position;
   page.records = std::clamp(request.limit, 1U, ipc::kZonePageRows);
@@ -132,14 +128,13 @@ void StoreControl::print_records(const ipc::ControlRequest& request, const Reply
     page.zone = *name;
   }
   asio::post(pool_, [this, reply, page, journal = parts_.data.journal->files()]() mutable {
-    auto result = std::make_shared<Result<json>>(
-        json(print_journal(native_files(), std::move(journal), page)));
-    asio::post(io_, [reply, result] { reply(std::move(*result)); });
+    json result = print_journal(native_files(), std::move(journal), page);
+    asio::post(io_, [reply, result = std::move(result)]() mutable { reply(std::move(result)); });
   });
 }
 
 /// A dump beside the journal is all that the next manager needs; later updates are in the journal.
-void StoreControl::hand_over(const Reply& reply) {
+void StoreControl::hand_over(const Request&, const Reply& reply) {
   write_dump(PlacedDump::path_in(parts_.configuration.runtime->settings.store.journal),
              [this, reply](Result<json> written) {
                const bool done = written.has_value();

@@ -39,15 +39,16 @@ class StoreControl {
   void join();
 
  private:
+  using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
   using DumpDone = std::function<void(Result<nlohmann::json>)>;
-  void audit(const ipc::ControlRequest& request, const Reply& reply);
-  void write_checkpoint(const Reply& reply);
-  void copy_to(const std::string& path, const Reply& reply);
-  void dump_to(const std::string& path, const Reply& reply);
+  void audit(const Request& request, const Reply& reply);
+  void write_checkpoint(const Request&, const Reply& reply);
+  void copy(const Request& request, const Reply& reply);
+  void dump(const Request& request, const Reply& reply);
   void write_dump(const std::string& path, const DumpDone& done);
-  void hand_over(const Reply& reply);
-  void print_records(const ipc::ControlRequest& request, const Reply& reply);
+  void hand_over(const Request&, const Reply& reply);
+  void print_records(const Request& request, const Reply& reply);
   asio::thread_pool& writers();
 
   asio::io_context& io_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -44,11 +45,12 @@ WorkerControl::WorkerControl(asio::io_context& io, const CurrentConfiguration& c
                     [&workers](std::uint32_t slot) { return workers.remove(slot); }}) {}
 
 void WorkerControl::add_to(CommandTable& table) {
-  table.add_query(ipc::verb::kWorkerList, [this](const ipc::ControlRequest&) { return list(); });
+  using Request = CommandTable::Request;
+  table.add_query(ipc::verb::kWorkerList, [this](const Request&) { return list(); });
   for (const std::string_view verb : {ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove})
-    table.add_query(verb, [this](const ipc::ControlRequest& request) { return change(request); });
+    table.add_query(verb, std::bind_front(&WorkerControl::change, this));
   table.add(ipc::verb::kWorkerRestart,
-            [this](const ipc::ControlRequest&, const CommandTable::Reply& reply) { restart(reply); });
+            [this](const Request&, const CommandTable::Reply& reply) { restart(reply); });
 }
 
 bool WorkerControl::is_external() const {

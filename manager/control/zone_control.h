@@ -29,17 +29,18 @@ class ZoneControl {
   void add_to(CommandTable& table);
 
  private:
+  using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
-  void export_zone(const ipc::ControlRequest& request, const Reply& reply);
-  void purge(const ipc::ControlRequest& request, const Reply& reply);
-  [[nodiscard]] Result<nlohmann::json> refresh(const ipc::ControlRequest& request, bool whole);
-  [[nodiscard]] Result<nlohmann::json> notify(const ipc::ControlRequest& request);
-  void freeze(const ipc::ControlRequest& request, const Reply& reply);
-  void thaw(const ipc::ControlRequest& request, const Reply& reply);
-  void roll_back(const ipc::ControlRequest& request, const Reply& reply);
-  void take_snapshot(const ipc::ControlRequest& request, const Reply& reply);
-  void delete_snapshot(const ipc::ControlRequest& request, const Reply& reply);
-  [[nodiscard]] Result<nlohmann::json> list_snapshots(const ipc::ControlRequest& request) const;
+  void export_zone(const dns::Name& zone, const Request& request, const Reply& reply);
+  void purge(const dns::Name& zone, const Request&, const Reply& reply);
+  void refresh(const dns::Name& zone, const Request& request, const Reply& reply);
+  void notify(const dns::Name& zone, const Request&, const Reply& reply);
+  void freeze(const dns::Name& zone, const Request&, const Reply& reply);
+  void thaw(const dns::Name& zone, const Request&, const Reply& reply);
+  void roll_back(const dns::Name& zone, const Request& request, const Reply& reply);
+  void take_snapshot(const dns::Name& zone, const Request& request, const Reply& reply);
+  void delete_snapshot(const dns::Name& zone, const Request& request, const Reply& reply);
+  [[nodiscard]] Result<nlohmann::json> list_snapshots(const Request& request) const;
 
   Parts parts_;
 };

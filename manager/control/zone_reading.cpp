@@ -54,8 +54,7 @@ struct Place {
     if (!take_number(text, tree) || tree > 1 || !take_number(text, place.rows))
       return pass(bad_place());
     auto name = dns::Name::from_text(text);
-    if (!name || !name->view().is_at_or_below(zone.apex()))
-      return pass(bad_place());
+    if (!name || !name->view().is_at_or_below(zone.apex())) return pass(bad_place());
     place.tree = static_cast<Tree>(tree);
     place.name = *name;
     return place;
@@ -237,8 +236,7 @@ Result<ipc::ZoneHistoryResult> history_page(const ZoneView& zone, const std::str
   ipc::ZoneHistoryResult result{to_text(zone.apex()), zone.serial().value};
   std::string_view text = after;
   std::uint32_t serial = 0;
-  if (!text.empty() && (!take_number(text, serial) || !text.empty()))
-    return pass(bad_place());
+  if (!text.empty() && (!take_number(text, serial) || !text.empty())) return pass(bad_place());
   auto reader = after.empty() ? zone::HistoryReader::from_oldest(zone)
                               : zone::HistoryReader::from(zone, {serial});
   // The part of the history that a next page begins with may be gone by then.

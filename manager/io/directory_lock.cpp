@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <utility>
 #include <string_view>
+#include <utility>
 
 #include "shm/map/locks.h"
 

@@ -75,8 +75,7 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
   change.done = [this, done = std::move(done), weak = std::weak_ptr<Step>(step),
                  zone](const Result<std::uint64_t>& version) {
     if (const auto known = weak.lock())
-      version ? done(known->verdict, known->applied)
-              : done(known->verdict, pass(version));
+      version ? done(known->verdict, known->applied) : done(known->verdict, pass(version));
     ended(zone);
   };
   change.stage = [&committer = committer_, step = std::move(step)](Stage& stage) -> Status {
