@@ -6,7 +6,7 @@
 #include "base/crash_point.h"
 #include "ipc/log.h"
 #include "manager/checkpoint/image_lending.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 
 namespace pando::manager {
 

@@ -10,7 +10,7 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/commit/compaction_limits.h"
+#include "manager/commit/compaction_rest.h"
 #include "manager/commit/next_version.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"

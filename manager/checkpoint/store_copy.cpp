@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "manager/checkpoint/image.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "zone/build/draft.h"
 
 namespace pando::manager {

@@ -6,7 +6,7 @@
 #include "base/crash_point.h"
 #include "base/unix_time.h"
 #include "manager/io/throttled_file.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/journal_snapshot.h"
 #include "manager/journal/snapshot_file.h"
 #include "manager/zonefile/zone_writing.h"

@@ -6,7 +6,7 @@
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/support/withheld_data.h"
 

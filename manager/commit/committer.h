@@ -14,7 +14,6 @@
 #include "manager/commit/commit_request.h"
 #include "manager/commit/pending_records.h"
 #include "manager/journal/journal.h"
-#include "manager/journal/journal_thread.h"
 #include "manager/support/loop_mailbox.h"
 #include "shm/store.h"
 #include "zone/build/draft.h"

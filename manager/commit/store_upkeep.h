@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "manager/commit/committer.h"
-#include "manager/commit/compaction_limits.h"
 #include "manager/commit/compaction_rest.h"
 #include "manager/commit/history_shortening.h"
 #include "manager/support/rate_limited_log.h"

@@ -43,10 +43,7 @@ struct ZoneTableSync::Putting {
 };
 
 ZoneNames make_zone_names(std::vector<dns::Name> names) {
-  const auto less = [](const dns::Name& a, const dns::Name& b) {
-    return dns::compare_canonical(a, b) < 0;
-  };
-  std::sort(names.begin(), names.end(), less);
+  std::sort(names.begin(), names.end(), dns::CanonicalLess());
   const auto same = [](const dns::Name& a, const dns::Name& b) { return a.view() == b.view(); };
   names.erase(std::unique(names.begin(), names.end(), same), names.end());
   return std::make_shared<const std::vector<dns::Name>>(std::move(names));
@@ -59,11 +56,9 @@ class ZoneTableSync::Candidates {
   Candidates(const zone::StoreView& view, const ZoneNames& only, const dns::Name* after)
       : view_(view), only_(only), walk_(view) {
     if (only_) {
-      next_ = after == nullptr ? only_->begin()
-                               : std::upper_bound(only_->begin(), only_->end(), *after,
-                                                  [](const dns::Name& a, const dns::Name& b) {
-                                                    return dns::compare_canonical(a, b) < 0;
-                                                  });
+      next_ = after == nullptr
+                  ? only_->begin()
+                  : std::upper_bound(only_->begin(), only_->end(), *after, dns::CanonicalLess());
     } else if (after != nullptr) {
       walk_.seek_after(*after);
     }

@@ -13,12 +13,7 @@ namespace pando::manager {
 
 namespace {
 
-struct ByCanonicalOrder {
-  bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-    return dns::compare_canonical(a, b) < 0;
-  }
-};
-using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
+using ZoneNames = std::set<dns::Name, dns::CanonicalLess>;
 
 /// Zones that the snapshot is to have. Damage may have hit any zone's records. So every served zone
 /// is written then, which heals the damage.

@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "base/address.h"
 #include "dns/name.h"
-#include "manager/net/endpoint_less.h"
 
 namespace pando::manager {
 
@@ -43,10 +43,10 @@ class RefreshSlots {
  private:
   Limits limits_;
   std::uint32_t running_ = 0;
-  std::map<Endpoint, std::uint32_t, EndpointLess> by_primary_;
-  std::map<Endpoint, std::deque<dns::Name>, EndpointLess> waiting_;  // oldest first
+  std::map<Endpoint, std::uint32_t> by_primary_;
+  std::map<Endpoint, std::deque<dns::Name>> waiting_;  // oldest first
   // primaries of waiting_ with a slot freed since the last search
-  std::set<Endpoint, EndpointLess> freed_;
+  std::set<Endpoint> freed_;
 };
 
 }  // namespace pando::manager

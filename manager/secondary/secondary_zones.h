@@ -54,11 +54,6 @@ class SecondaryZones final : public NotifyHandler {
   void stop();
 
  private:
-  struct CanonicalLess {
-    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-      return dns::compare_canonical(a, b) < 0;
-    }
-  };
   void put(const config::ZoneRef& zone);
   [[nodiscard]] std::optional<config::ZoneRef> secondary(const dns::Name& zone) const;
   void take_over_slice(std::uint64_t generation, std::size_t from);
@@ -75,8 +70,8 @@ class SecondaryZones final : public NotifyHandler {
   std::uint64_t generation_ = 0;  // counts configure() and let_go(); each ends the earlier ones
   bool let_go_ = true;       // no configuration: before the first configure(), or after let_go()
   bool taking_over_ = true;  // some configured zones with data are not known yet
-  std::set<dns::Name, CanonicalLess> early_;     // zones with a NOTIFY during a takeover
-  std::set<dns::Name, CanonicalLess> released_;  // see let_go_of()
+  std::set<dns::Name, dns::CanonicalLess> early_;     // zones with a NOTIFY during a takeover
+  std::set<dns::Name, dns::CanonicalLess> released_;  // see let_go_of()
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

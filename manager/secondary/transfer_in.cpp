@@ -9,7 +9,6 @@
 #include "dns/rdata/rdata.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/net/message_stream.h"
-#include "manager/secondary/expire_option.h"
 #include "manager/support/run_in_pool.h"
 #include "manager/support/soa.h"
 

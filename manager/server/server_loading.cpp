@@ -9,7 +9,6 @@
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
 #include "manager/server/server.h"
-#include "manager/systemd/systemd.h"
 #include "manager/workers/adopted_worker.h"
 
 namespace pando::manager {

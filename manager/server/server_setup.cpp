@@ -12,7 +12,7 @@
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "manager/start/log_options.h"
-#include "manager/support/burst_limited_log.h"
+#include "manager/support/rate_limited_log.h"
 #include "shm/slot_guard.h"
 
 namespace pando::manager {

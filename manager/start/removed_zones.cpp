@@ -5,7 +5,7 @@
 
 #include "ipc/log.h"
 #include "manager/start/created_zones.h"
-#include "manager/support/log_limit.h"
+#include "manager/support/rate_limited_log.h"
 
 namespace pando::manager {
 

@@ -17,7 +17,7 @@
 
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/journal_examination.h"
 #include "manager/journal/journal_identity.h"
 #include "manager/journal/journal_payload.h"

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "config/load.h"
-#include "manager/journal/journal_thread.h"
+#include "manager/journal/journal.h"
 #include "manager/net/network.h"
 #include "manager/start/reloader.h"
 #include "manager/start/server_parts.h"

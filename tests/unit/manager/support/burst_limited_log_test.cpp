@@ -1,4 +1,4 @@
-#include "manager/support/burst_limited_log.h"
+#include "manager/support/rate_limited_log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "manager/support/log_limit.h"
+#include "manager/support/rate_limited_log.h"
 
 #include <gtest/gtest.h>
 
