@@ -55,30 +55,24 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
 
 }  // namespace
 
-ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, Parts parts,
-                                 Hooks hooks, std::uint64_t started)
+ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
+                                 Reloader& reloader, Hooks hooks, std::uint64_t started)
     : configuration_(parts.configuration),
       removed_(*parts.zones.removed),
       lists_(parts.lists),
-      reloader_(parts.reloader),
-      status_({parts.configuration, parts.data, parts.services, parts.zones, parts.lists,
-               parts.workers, parts.listeners},
-              started),
-      run_time_zones_(io, pool, parts.configuration, parts.reloader),
-      catalogs_(io, pool,
-                {parts.configuration, *parts.data.store, *parts.data.slots,
-                 *parts.services.committer},
-                catalog_calls(parts.zones)),
+      reloader_(reloader),
+      status_(parts, started),
+      run_time_zones_(io, pool, parts.configuration, reloader),
+      catalogs_(
+          io, pool,
+          {parts.configuration, *parts.data.store, *parts.data.slots, *parts.services.committer},
+          catalog_calls(parts.zones)),
       producer_(io, pool, parts.configuration, producer_calls()),
-      zone_report_(
-          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_,
-           producer_}),
-      store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
-             std::move(hooks.handed_over)),
-      zone_({parts.configuration, parts.data, parts.services, parts.zones}),
-      records_(io, pool,
-               {parts.configuration, parts.data, parts.services, *parts.zones.frozen}),
-      workers_(io, parts.configuration, *parts.data.slots, parts.workers),
+      zone_report_(parts, catalogs_, producer_),
+      store_(io, pool, parts, std::move(hooks.handed_over)),
+      zone_(parts),
+      records_(io, pool, parts),
+      workers_(io, parts),
       config_(io, pool, parts.configuration, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;

@@ -144,7 +144,7 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
 
 }  // namespace
 
-RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts)
+RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts)
     : io_(io),
       pool_(pool),
       parts_(parts),
@@ -152,7 +152,8 @@ RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Part
                     [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
                       auto options = primary_zone(parts_.configuration.runtime->settings, zone);
                       if (!options) return pass(options);
-                      if (auto thawed = parts_.frozen.check(zone); !thawed) return pass(thawed);
+                      if (auto thawed = parts_.zones.frozen->check(zone); !thawed)
+                        return pass(thawed);
                       return (*options)->serial_policy;
                     },
                     {}) {}

@@ -18,15 +18,7 @@ namespace pando::manager {
 /// threads.
 class RecordControl {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    const FrozenZones& frozen;
-  };
-
-  RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts);
+  RecordControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts);
 
   void add_to(CommandTable& table);
   /// See ZoneTransactions.
@@ -58,7 +50,7 @@ class RecordControl {
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
-  Parts parts_;
+  ServerParts parts_;
   BusyZoneNames busy_;
   ZoneTransactions transactions_;
 };

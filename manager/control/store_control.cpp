@@ -81,7 +81,7 @@ void audit_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
 
 }  // namespace
 
-StoreControl::StoreControl(asio::io_context& io, asio::thread_pool& pool, Parts parts,
+StoreControl::StoreControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
                            std::function<void()> handed_over)
     : io_(io), pool_(pool), parts_(parts), handed_over_(std::move(handed_over)) {}
 

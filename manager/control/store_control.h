@@ -20,16 +20,8 @@ namespace pando::manager {
 /// printing of records.
 class StoreControl {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    const ZoneServices& zones;
-  };
-
   /// `handed_over`: the dump for the next manager is there and its reply sent; workers can be left.
-  StoreControl(asio::io_context& io, asio::thread_pool& pool, Parts parts,
+  StoreControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
                std::function<void()> handed_over);
 
   void add_to(CommandTable& table);
@@ -53,7 +45,7 @@ class StoreControl {
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
-  Parts parts_;
+  ServerParts parts_;
   std::function<void()> handed_over_;
   std::optional<BackgroundThreads> writers_;  // of copies and dumps, once one was asked for
   std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);

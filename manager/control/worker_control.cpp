@@ -9,6 +9,7 @@
 #include "ipc/control_json.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
+#include "manager/start/startup.h"
 
 namespace pando::manager {
 
@@ -36,13 +37,12 @@ ipc::Counters nonzero(const shm::SlotPage& page, std::size_t base, std::size_t c
 
 }  // namespace
 
-WorkerControl::WorkerControl(asio::io_context& io, const CurrentConfiguration& configuration,
-                             shm::SlotTable& slots, WorkerPool& workers)
-    : configuration_(configuration),
-      slots_(slots),
-      workers_(workers),
-      restart_(io, {[&workers] { return workers.status(); }, [&workers] { return workers.add(); },
-                    [&workers](std::uint32_t slot) { return workers.remove(slot); }}) {}
+WorkerControl::WorkerControl(asio::io_context& io, ServerParts parts)
+    : configuration_(parts.configuration),
+      slots_(*parts.data.slots),
+      workers_(parts.workers),
+      restart_(io, {[this] { return workers_.status(); }, [this] { return workers_.add(); },
+                    [this](std::uint32_t slot) { return workers_.remove(slot); }}) {}
 
 void WorkerControl::add_to(CommandTable& table) {
   using Request = CommandTable::Request;

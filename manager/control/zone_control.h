@@ -16,15 +16,7 @@ Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings
 /// The commands that change, export or refresh one zone, and those about its snapshots.
 class ZoneControl {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    ZoneServices& zones;
-  };
-
-  explicit ZoneControl(Parts parts) : parts_(parts) {}
+  explicit ZoneControl(ServerParts parts) : parts_(parts) {}
 
   void add_to(CommandTable& table);
 
@@ -42,7 +34,7 @@ class ZoneControl {
   void delete_snapshot(const dns::Name& zone, const Request& request, const Reply& reply);
   [[nodiscard]] Result<nlohmann::json> list_snapshots(const Request& request) const;
 
-  Parts parts_;
+  ServerParts parts_;
 };
 
 }  // namespace pando::manager

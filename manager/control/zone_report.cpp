@@ -69,7 +69,8 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
   row.name = to_text(zone.apex());
   const bool secondary = is_secondary_zone(zone);
   row.kind = secondary ? "secondary" : "primary";
-  const std::uint64_t expires = expiry(shm::known_side(parts_.store.window(), zone.side_index()));
+  const std::uint64_t expires =
+      expiry(shm::known_side(parts_.data.store->window(), zone.side_index()));
   const bool expired = expires != 0 && expires <= unix_seconds();
   if (!zone.loaded())
     row.state = is_loading(zone) ? "loading" : "not-loaded";
@@ -104,7 +105,8 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
   add_settings(zone, result);
   add_catalog(zone, result);
   result.notified = parts_.zones.notifier->status(dns::Name(zone.apex()));
-  const shm::Store::SideEntry* side = shm::known_side(parts_.store.window(), zone.side_index());
+  const shm::Store::SideEntry* side =
+      shm::known_side(parts_.data.store->window(), zone.side_index());
   result.expires_at = expiry(side);
   if (side != nullptr) {
     result.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
@@ -167,8 +169,8 @@ std::string ZoneReport::delegation_problem(const zone::ZoneView& zone) const {
 }
 
 std::string ZoneReport::catalog_problem(dns::NameView zone) const {
-  if (parts_.configuration.runtime->settings.produces(zone)) return parts_.producer.problem();
-  return parts_.catalogs.problem(zone);
+  if (parts_.configuration.runtime->settings.produces(zone)) return producer_.problem();
+  return catalogs_.problem(zone);
 }
 
 std::vector<ipc::CatalogRow> ZoneReport::catalogs() const {

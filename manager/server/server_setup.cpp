@@ -284,14 +284,11 @@ WorkerPool::Hooks Server::worker_hooks() {
 Status Server::open_control() {
   workers_.pinned =
       std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_.pool);
-  control_.reloader =
-      std::make_unique<Reloader>(io_, background_.pool(),
-                                 Reloader::Parts{configuration_, *data_, services_, zones_, *lists_,
-                                                 *workers_.listeners, *workers_.pool, readiness_});
+  const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
+                          *workers_.listeners, *workers_.pool, readiness_};
+  control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
   control_.commands = std::make_unique<ControlCommands>(
-      io_, background_.pool(),
-      ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *control_.reloader,
-                             *workers_.pool, *workers_.listeners},
+      io_, background_.pool(), parts, *control_.reloader,
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(

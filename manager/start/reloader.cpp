@@ -47,7 +47,7 @@ struct Reloader::Reload {
   bool lost_list = false;  // the list of added zones is missing, or cannot be used
 };
 
-Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
+Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, ServerParts parts)
     : io_(io), pool_(pool), parts_(parts), retired_(pool), kept_history_(kHistoryTime) {}
 
 void Reloader::reload(Done done) {

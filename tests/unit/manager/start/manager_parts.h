@@ -42,9 +42,10 @@ class ManagerParts {
     make_store_services();
     make_zone_services();
     make_workers();
-    reloader.emplace(io, pool,
-                     Reloader::Parts{configuration, *data, services, zone_services, *lists,
-                                     listeners, *workers, readiness});
+    reloader.emplace(io, pool, parts());
+  }
+  [[nodiscard]] ServerParts parts() {
+    return {configuration, *data, services, zone_services, *lists, listeners, *workers, readiness};
   }
   ~ManagerParts() {
     zone_services.loader->stop();
