@@ -28,14 +28,10 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
   for (const std::string& file : own)
     if (!file.empty() && plain(file) == target)
       return fail(Errc::kInvalid, "{}: the server's own", path);
-  auto there = files.open(path, OpenMode::kRead);
-  if (!there) return there.error().code == Errc::kNotFound ? Status() : Status(pass(there));
-  Bytes head(shm::kImageMagicBytes);
-  auto got = (*there)->read_at(0, head);
-  if (!got) return pass(got);
-  head.resize(*got);
+  auto head = read_file(files, path, shm::kImageMagicBytes);
+  if (!head) return head.error().code == Errc::kNotFound ? Status() : Status(pass(head));
   const bool image = may_replace == nullptr;
-  if (!(image ? shm::looks_like_image_index(head) : may_replace(head)))
+  if (!(image ? shm::looks_like_image_index(*head) : may_replace(*head)))
     return fail(Errc::kDenied, "{}: there is something else than {}", path,
                 image ? "an image" : "a dump");
   return {};

@@ -31,6 +31,17 @@ void CommandTable::run(const Request& request, const Reply& reply) const {
   found->second(request, reply);
 }
 
+Result<std::vector<dns::Name>> names_from_text(const std::vector<std::string>& texts) {
+  std::vector<dns::Name> names;
+  names.reserve(texts.size());
+  for (const std::string& text : texts) {
+    auto name = dns::Name::from_text(text);
+    if (!name) return pass(name);
+    names.push_back(*name);
+  }
+  return names;
+}
+
 Result<json> empty_result(const Status& status) {
   if (!status) return pass(status);
   return json::object();

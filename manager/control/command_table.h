@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dns/name.h"
 #include "ipc/control.h"
@@ -35,6 +36,7 @@ class CommandTable {
   std::map<std::string, Handler, std::less<>> handlers_;
 };
 
+[[nodiscard]] Result<std::vector<dns::Name>> names_from_text(const std::vector<std::string>& texts);
 /// The value in JSON, or the error. Needs ipc/control_json.h.
 template <class T>
 [[nodiscard]] Result<nlohmann::json> as_json(const Result<T>& result) {

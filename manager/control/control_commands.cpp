@@ -42,14 +42,9 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
     return change;
   }
   if (request.names.empty()) return fail(Errc::kInvalid, "no zone is named");
-  const bool rereads = request.verb == ipc::verb::kZoneReload;
-  std::vector<dns::Name>& names = rereads ? change.reread : change.remove;
-  names.reserve(request.names.size());
-  for (const std::string& text : request.names) {
-    auto name = dns::Name::from_text(text);
-    if (!name) return pass(name);
-    names.push_back(*name);
-  }
+  auto names = names_from_text(request.names);
+  if (!names) return pass(names);
+  (request.verb == ipc::verb::kZoneReload ? change.reread : change.remove) = std::move(*names);
   return change;
 }
 

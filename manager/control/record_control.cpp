@@ -34,13 +34,7 @@ constexpr std::uint64_t kMaxTtl = 0x7FFFFFFF;
 Result<std::vector<dns::Name>> names_of(const ipc::ControlRequest& request) {
   if (request.names.size() > kMostNames)
     return fail(Errc::kInvalid, "more than {} zones are named", kMostNames);
-  std::vector<dns::Name> names;
-  for (const std::string& text : request.names) {
-    auto name = dns::Name::from_text(text);
-    if (!name) return pass(name);
-    names.push_back(*name);
-  }
-  return names;
+  return names_from_text(request.names);
 }
 
 /// Of a request that ipc::request_from_json() has checked.

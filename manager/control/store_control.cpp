@@ -129,34 +129,31 @@ void StoreControl::write_checkpoint(const Request&, const Reply& reply) {
   checkpointer->write_now([reply](const Status& status) { reply(empty_result(status)); });
 }
 
-void StoreControl::copy(const Request& request, const Reply& reply) {
-  const std::string& path = request.to;
-  if (!path.starts_with('/'))
-    return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
+/// `may_replace`: as check_copy_target() takes it.
+Status StoreControl::check_target(const std::string& path, bool (*may_replace)(ByteView)) const {
+  if (!path.starts_with('/')) return fail(Errc::kInvalid, "'{}': not an absolute path", path);
   const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
-  auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path});
-  if (!fine) return reply(pass(fine));
+  return check_copy_target(native_files(), path, store.journal, {store.image, store.path},
+                           may_replace);
+}
+
+void StoreControl::copy(const Request& request, const Reply& reply) {
+  if (auto fine = check_target(request.to, nullptr); !fine) return reply(pass(fine));
   if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
   if (std::exchange(copying_, true))
     return reply(fail(Errc::kExists, "another copy is being written"));
   if (parts_.services.checkpointer) parts_.services.checkpointer->mark_untrusted();
   OpenedData& data = parts_.data;
   copy_store(*data.store, *data.slots, *data.journal, io_, writers(), native_files(),
-             {path, ending_}, [this, reply](const Status& status) {
+             {request.to, ending_}, [this, reply](const Status& status) {
                copying_ = false;
                reply(empty_result(status));
              });
 }
 
 void StoreControl::dump(const Request& request, const Reply& reply) {
-  const std::string& path = request.to;
-  if (!path.starts_with('/'))
-    return reply(fail(Errc::kInvalid, "'{}': not an absolute path", path));
-  const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
-  auto fine = check_copy_target(native_files(), path, store.journal, {store.image, store.path},
-                                zone::looks_like_dump);
-  if (!fine) return reply(pass(fine));
-  write_dump(path, reply);
+  if (auto fine = check_target(request.to, zone::looks_like_dump); !fine) return reply(pass(fine));
+  write_dump(request.to, reply);
 }
 
 void StoreControl::write_dump(const std::string& path, const DumpDone& done) {

@@ -36,6 +36,7 @@ class StoreControl {
   using DumpDone = std::function<void(Result<nlohmann::json>)>;
   void audit(const Request& request, const Reply& reply);
   void write_checkpoint(const Request&, const Reply& reply);
+  [[nodiscard]] Status check_target(const std::string& path, bool (*may_replace)(ByteView)) const;
   void copy(const Request& request, const Reply& reply);
   void dump(const Request& request, const Reply& reply);
   void write_dump(const std::string& path, const DumpDone& done);

@@ -20,10 +20,8 @@ namespace pando::manager {
 namespace {
 
 std::uint64_t now_milliseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(now).count());
 }
 
 /// Clients, and a worker that is not its own master, choose how many transfers end.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 
 #include <cstdint>
 
@@ -12,11 +11,10 @@ namespace pando::manager::systemd {
 
 namespace {
 
-std::uint64_t monotonic_microseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+/// Of CLOCK_MONOTONIC.
+auto monotonic_microseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::floor<std::chrono::microseconds>(now).count();
 }
 
 void tell(const std::string& state) { ::sd_notify(0, state.c_str()); }

@@ -13,11 +13,6 @@ using dns::RRType;
 using Edits = std::pair<RecordChanges::const_iterator,
                         RecordChanges::const_iterator>;  // the edits of one RRset
 
-void follow(const RecordKey& key, const RecordChange& change, zone::Changeset& out) {
-  if (change.before) out.removed.push_back(key.record(*change.before));
-  if (change.after) out.added.push_back(key.record(*change.after));
-}
-
 /// Merges the file's edits of one RRset into the served RRset.
 class SetMerge {
  public:
@@ -34,7 +29,7 @@ class SetMerge {
       const auto& [key, change] = *edit;
       if (!change.after) continue;
       const bool here = rdatas_.contains(key.rdata());
-      if (here && change.before && files_alone) follow(key, change, out);
+      if (here && change.before && files_alone) append_change(key, change, out);
       if (here || change.before) continue;
       const bool takes_files_ttl = files_alone || rdatas_.empty();
       out.added.push_back(key.record(takes_files_ttl ? *change.after : ttl_));
@@ -143,7 +138,7 @@ zone::Changeset merge_edit(const zone::ZoneView& live, const RecordChanges& edit
     while (end != edit.end() && end->first.same_set(first)) ++end;
     if (is_signers(first.type())) {
       for (; at != end; ++at)
-        if (ttl_in(live, at->first) != at->second.after) follow(at->first, at->second, out);
+        if (ttl_in(live, at->first) != at->second.after) append_change(at->first, at->second, out);
     } else if (first.type() != RRType::kSOA) {
       const zone::RecordView record = live.record_at(first.owner());
       SetMerge(record ? record.find(first.type()) : zone::RRsetView(), {at, end}).run(out);
