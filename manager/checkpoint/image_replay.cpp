@@ -335,7 +335,7 @@ class ImageReplay {
       highest = seen->second.highest;
     const auto step = static_cast<std::uint32_t>(std::min(lost_records_ + step_, kLargestRaise));
     const dns::Serial unused = dns::Serial{highest.value + step}.next();
-    raised_.push_back(source_entry(dns::Name(zone.apex()), unused, merge_base_file(zone)));
+    raised_.push_back(source_entry(dns::Name(zone.apex()), unused, zone.source()));
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
     set_soa_serial(changes.added.back().rdata, unused);
     auto done = next_->draft().apply(changes, limits_);

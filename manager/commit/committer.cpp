@@ -314,7 +314,7 @@ void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
   const bool has_base = (stage.has_merge_base ? *stage.has_merge_base : has_merge_base(name)) ||
                         (!stage.journal.empty() && stage.journal.back().zone == name);
   if (zone.source().file_mtime_ns != 0 && !has_base)
-    stage.journal.push_back(source_entry(name, applied.from, merge_base_file(zone)));
+    stage.journal.push_back(source_entry(name, applied.from, zone.source()));
   stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 

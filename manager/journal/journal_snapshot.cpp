@@ -60,7 +60,7 @@ Status put_zone(const JournalHistory& history, const zone::ZoneView& zone, std::
   std::vector<zone::DumpNote> notes = notes_of(name, zone.serial(), state);
   // A zone that has just become a primary zone has no merge base in the store, but in the journal.
   auto source = state.source;
-  if (zone.source().file_mtime_ns != 0) source = merge_base_file(zone);
+  if (zone.source().file_mtime_ns != 0) source = zone.source();
   if (source) notes.push_back(note_of(source_entry(name, zone.serial(), *source)));
   return writer.put_zone(zone, nullptr, notes);
 }

@@ -12,9 +12,9 @@
 
 namespace pando::manager {
 
-/// Counts the running refresh attempts and queues zones whose primary is at its limit. One queue
-/// per primary keeps the cost of a search proportional to the started attempts, however many zones
-/// wait. No clock and no I/O.
+/// Counts the running refresh attempts, or other exchanges with primaries, and queues zones whose
+/// primary is at its limit. One queue per primary keeps the cost of a search proportional to the
+/// started attempts, however many zones wait. No clock and no I/O.
 class RefreshSlots {
  public:
   struct Limits {

@@ -20,14 +20,14 @@ namespace pando::manager {
 /// slices, since it may have a million zones. Refresher does the refreshing.
 ///
 /// Lives on the commit thread.
-class SecondaryZones final : public NotifyHandler {
+class SecondaryZones {
  public:
   using HasData = std::function<bool(const dns::Name& zone)>;
   /// The references outlive the object; the refresher is not called after stop(). `has_data`: the
   /// store has data of the zone.
   SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& refresher,
                  HasData has_data);
-  ~SecondaryZones() override;
+  ~SecondaryZones();
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
 
@@ -49,7 +49,7 @@ class SecondaryZones final : public NotifyHandler {
   /// let_go() and configure(), and for the zones of let_go_of() until configure_released().
   void looked_at(const dns::Name& zone);
   /// A NOTIFY for an unknown zone during a takeover is remembered until the zone is known.
-  void notified(const NotifyRequest& request) override;
+  void notified(const NotifyRequest& request);
   /// Ends any takeover in progress.
   void stop();
 

@@ -181,8 +181,10 @@ void Server::make_zone_services() {
 }
 
 void Server::make_update_services() {
-  zones_.updates = std::make_unique<UpdateService>(*services_.committer, configuration_.runtime,
-                                                   zones_.secondaries.get(), now_milliseconds);
+  zones_.updates = std::make_unique<UpdateService>(
+      *services_.committer, configuration_.runtime,
+      [this](const NotifyRequest& request) { zones_.secondaries->notified(request); },
+      now_milliseconds);
   zones_.forwarder = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_large_changes(services_.changes.get());

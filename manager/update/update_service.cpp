@@ -35,11 +35,11 @@ ipc::ZoneCounter counter_of(Rcode rcode) noexcept {
 
 }  // namespace
 
-UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify,
+UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify,
                              Clock clock)
     : commits_(committer),
       runtime_(std::move(runtime)),
-      notify_(notify),
+      notify_(std::move(notify)),
       clock_(std::move(clock)),
       replies_(clock_) {}
 
@@ -270,7 +270,7 @@ dns::Rcode UpdateService::judge_notify(const ClientRequest& request) {
   if (!serial) return Rcode::kFormErr;
   std::optional<dns::Name> key;
   if (request.key() != nullptr) key = *request.key();
-  if (notify_ != nullptr) notify_->notified({question->name, request.client(), *serial, key});
+  if (notify_) notify_({question->name, request.client(), *serial, key});
   return Rcode::kNoError;
 }
 

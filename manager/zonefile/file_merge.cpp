@@ -116,15 +116,15 @@ bool is_signers(RRType type) noexcept {
 std::size_t drop_stale(DynamicChanges& changes, const zone::ZoneView& live) {
   DynamicChanges::Entries entries = changes.entries();
   const std::size_t stale = std::erase_if(
-      entries, [&](const auto& entry) { return ttl_in(live, entry.first) != entry.second.live; });
+      entries, [&](const auto& entry) { return ttl_in(live, entry.first) != entry.second.after; });
   if (stale > 0) changes.assign(std::move(entries));
   return stale;
 }
 
 RecordChanges file_changes(RecordChanges to_file, const DynamicChanges& changes) {
   for (const auto& [key, entry] : changes.entries()) {
-    const auto [at, same] = to_file.try_emplace(key, RecordChange{entry.live, entry.live});
-    at->second.before = entry.file;
+    const auto [at, same] = to_file.try_emplace(key, RecordChange{entry.after, entry.after});
+    at->second.before = entry.before;
     if (at->second.before == at->second.after) to_file.erase(at);
   }
   return to_file;

@@ -264,7 +264,7 @@ void ZoneExports::confirm_merge_base(const RunPtr& run) {
   request.stage = [run](Stage& stage) -> Status {
     const zone::ZoneView live = stage.draft.view().zone_at(run->zone);
     if (!live || !live.loaded()) return fail(Errc::kNotFound, "the zone has gone");
-    stage.journal.push_back(source_entry(run->zone, live.serial(), merge_base_file(live)));
+    stage.journal.push_back(source_entry(run->zone, live.serial(), live.source()));
     return {};
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
@@ -283,7 +283,7 @@ void ZoneExports::write(const RunPtr& run) {
   run->pin = slots_.pin_own(run->version.version());
   run->serial = run->reached = live.serial();
   run->records = live.record_count();
-  run->before = merge_base_file(live);
+  run->before = live.source();
   run->since = {};
   asio::post(pool_, [this, run] {
     Status written = write_in_pool(*run);
@@ -333,7 +333,7 @@ bool ZoneExports::is_current(const Run& run) const {
 /// and the later changes become the dynamic changes.
 Status ZoneExports::Run::stage_merge_base(Stage& stage) {
   const zone::ZoneView live = stage.draft.view().zone_at(zone);
-  if (!live || !live.loaded() || is_secondary(live) || !same_source(merge_base_file(live), before))
+  if (!live || !live.loaded() || is_secondary(live) || !same_source(live.source(), before))
     return fail(Errc::kExists, "the zone was loaded anew while it was exported");
   DynamicChanges changes = since;
   dns::Serial at = reached;

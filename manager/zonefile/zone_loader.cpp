@@ -226,7 +226,7 @@ bool ZoneLoader::is_outdated(const LoadTask& look) const {
   if (!look.judging.base) return false;
   if (!judged && loads_.find(look.job.apex)) return true;  // a version is being put
   const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
-  return now && merge_base_file(now).hash != look.judging.base->hash;
+  return now && now.source().hash != look.judging.base->hash;
 }
 
 /// The outcome of the load of this look comes from the judged task, so that task has to show its
@@ -402,7 +402,7 @@ void ZoneLoader::record_merge_base(const LoadTask& task) {
   committer_.edit(
       [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
         const zone::ZoneView live = draft.view().zone_at(apex);
-        if (!live || !live.loaded() || !(merge_base_file(live) == touched.before)) return {};
+        if (!live || !live.loaded() || !(live.source() == touched.before)) return {};
         return draft.put_zone_source(apex, touched.now);
       },
       [apex = task.job.apex](const Status& status) {

@@ -181,8 +181,7 @@ class ManagerParts {
   }
   void make_update_services() {
     zone_services.updates = std::make_unique<UpdateService>(
-        *services.committer, configuration.runtime, zone_services.secondaries.get(),
-        [] { return std::uint64_t{1}; });
+        *services.committer, configuration.runtime, nullptr, [] { return std::uint64_t{1}; });
     zone_services.forwarder =
         std::make_unique<UpdateForwarder>(io, network, UpdateForwarder::Options{});
     zone_services.update_queue = std::make_unique<UpdateQueue>(

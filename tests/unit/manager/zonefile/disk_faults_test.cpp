@@ -197,7 +197,7 @@ class ExportedZone : public Writer {
       paths.push_back(entry.path().string());
     const std::string beside = path_ + ".export";
     const auto written = stat_source(beside);
-    if (written && same_source(*written, merge_base_file(parts_.zone.zone()))) {
+    if (written && same_source(*written, parts_.zone.zone().source())) {
       const auto there = stat_source(path_);
       EXPECT_FALSE(there && same_source(*there, *written));
       std::erase(paths, beside);

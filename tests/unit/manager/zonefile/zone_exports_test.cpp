@@ -74,7 +74,7 @@ class Exports : public ::testing::Test {
     return all.str();
   }
   bool is_base_file() {
-    return same_source(merge_base_file(parts_.zone.zone()), *stat_source(path_)) &&
+    return same_source(parts_.zone.zone().source(), *stat_source(path_)) &&
            same_source(*state().source, *stat_source(path_));
   }
 
