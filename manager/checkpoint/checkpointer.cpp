@@ -4,6 +4,7 @@
 #include <asio/post.hpp>
 
 #include "base/crash_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/checkpoint/image_lending.h"
 #include "manager/journal/journal.h"
@@ -14,9 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-template <class Unit>
-std::uint64_t since(Clock::time_point start) {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<Unit>(Clock::now() - start).count());
+std::uint64_t microseconds_since(Clock::time_point start) {
+  const auto spent = std::chrono::floor<std::chrono::microseconds>(Clock::now() - start);
+  return static_cast<std::uint64_t>(spent.count());
 }
 
 }  // namespace
@@ -161,7 +162,7 @@ void Checkpointer::begin() {
   run->window = store_.window();
   run->configuration = schedule_.configuration();
   counters_.longest_capture_us =
-      std::max(counters_.longest_capture_us, since<std::chrono::microseconds>(run->start));
+      std::max(counters_.longest_capture_us, microseconds_since(run->start));
   asio::post(thread_.pool(), [this, run] { write(run); });
 }
 
@@ -180,7 +181,7 @@ void Checkpointer::write(const std::shared_ptr<Run>& run) {
 
 void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written) {
   running_ = false;
-  const std::uint64_t ms = since<std::chrono::milliseconds>(run->start);
+  const std::uint64_t ms = milliseconds_since(run->start);
   if (written) {
     schedule_.on_written(Clock::now());
     ++counters_.checkpoints;

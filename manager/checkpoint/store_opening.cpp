@@ -9,6 +9,7 @@
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
@@ -116,11 +117,9 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
     if (seeds.image_not_used) seeds.image_not_used(opened.error());
     return std::nullopt;
   }
-  const auto spent = std::chrono::steady_clock::now() - start;
   log::info("image_restored", "version", state.version, "journal_position", state.journal_position,
             "bytes", opened->store.stats().memory_bytes, "bytes_to_copy",
-            opened->lent ? opened->lent->borrowing->bytes() : 0, "ms",
-            std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+            opened->lent ? opened->lent->borrowing->bytes() : 0, "ms", milliseconds_since(start));
   return std::optional<OpenedStore>(std::move(*opened));
 }
 

@@ -19,11 +19,6 @@ namespace pando::manager {
 
 namespace {
 
-std::uint64_t now_milliseconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(now).count());
-}
-
 /// Clients, and a worker that is not its own master, choose how many transfers end.
 constexpr std::uint32_t kTransferLinesPerSecond = 1'000;
 constexpr std::uint32_t kTransferLinesAtOnce = 10'000;
@@ -184,7 +179,7 @@ void Server::make_update_services() {
   zones_.updates = std::make_unique<UpdateService>(
       *services_.committer, configuration_.runtime,
       [this](const NotifyRequest& request) { zones_.secondaries->notified(request); },
-      now_milliseconds);
+      unix_milliseconds);
   zones_.forwarder = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_large_changes(services_.changes.get());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/steady_time.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
@@ -388,14 +389,12 @@ void ZoneExports::end(const RunPtr& run, const Status& status) {
 
 /// Logs the result; a repeated problem of a zone is logged only once.
 void ZoneExports::report(const Run& run, const Status& status) {
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - run.start);
   if (status) {
     problems_.erase(run.key);
     if (run.is_current) return;
     ++counters_.exports;
     log::info("zone_exported", "zone", to_text(run.zone), "serial", run.serial.value, "records",
-              run.records, "path", run.path, "ms", milliseconds.count());
+              run.records, "path", run.path, "ms", milliseconds_since(run.start));
     return;
   }
   ++counters_.failures;

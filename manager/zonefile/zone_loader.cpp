@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/steady_time.h"
 #include "dns/dnssec/nsec3_hash.h"
 #include "ipc/log.h"
 
@@ -17,12 +18,6 @@ using Kind = LoadOutcome::Kind;
 /// Limit of attempts for a zone that changed during the check of its file, in the few cases where
 /// the change matters.
 constexpr int kMaxTries = 5;
-
-std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
-  const auto spent = std::chrono::steady_clock::now() - start;
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
-}
 
 LoadOutcome failed(std::string problem) { return {Kind::kFailed, {}, 0, {std::move(problem)}}; }
 
