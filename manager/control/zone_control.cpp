@@ -15,15 +15,14 @@ using nlohmann::json;
 
 Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings,
                                                 const dns::Name& name) {
-  const auto index = settings.zones.find(name);
-  if (!index) return fail(Errc::kNotFound, "no zone {}", to_text(name));
-  const config::ZoneOptions& options = *settings.zones[*index].options;
-  if (options.is_secondary())
+  const auto* options = settings.zones.options_of(name);
+  if (options == nullptr) return fail(Errc::kNotFound, "no zone {}", to_text(name));
+  if (options->is_secondary())
     return fail(Errc::kInvalid, "{}: what its primary sends is served", to_text(name));
   if (settings.produces(name))
     return fail(Errc::kInvalid, "{}: a produced catalog has what its members' settings say",
                 to_text(name));
-  return &options;
+  return options;
 }
 
 void ZoneControl::add_to(CommandTable& table) {
@@ -76,10 +75,9 @@ void ZoneControl::refresh(const dns::Name& zone, const Request& request, const R
 }
 
 void ZoneControl::notify(const dns::Name& zone, const Request&, const Reply& reply) {
-  const config::Settings& settings = parts_.configuration.runtime->settings;
-  const auto index = settings.zones.find(zone);
-  if (!index) return reply(fail(Errc::kNotFound, "no zone {}", to_text(zone)));
-  if (settings.zones[*index].options->notify.empty())
+  const auto* options = parts_.configuration.runtime->settings.zones.options_of(zone);
+  if (options == nullptr) return reply(fail(Errc::kNotFound, "no zone {}", to_text(zone)));
+  if (options->notify.empty())
     return reply(fail(Errc::kInvalid, "{} has no remotes to notify", to_text(zone)));
   if (!parts_.services.committer->current().zone_at(zone).loaded())
     return reply(fail(Errc::kNotFound, "{} is not loaded", to_text(zone)));

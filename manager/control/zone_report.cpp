@@ -50,10 +50,9 @@ std::uint64_t count_members(const config::ZoneTable& zones, const dns::Name& cat
 }  // namespace
 
 bool ZoneReport::is_secondary_zone(const zone::ZoneView& zone) const {
-  const config::ZoneTable& zones = parts_.configuration.runtime->settings.zones;
-  const auto index = zones.find(zone.apex());
+  const auto* options = parts_.configuration.runtime->settings.zones.options_of(zone.apex());
   // Until the zone lists are read, the store alone knows.
-  return index ? zones[*index].options->is_secondary() : is_secondary(zone);
+  return options != nullptr ? options->is_secondary() : is_secondary(zone);
 }
 
 bool ZoneReport::is_loading(const zone::ZoneView& zone) const {
@@ -183,12 +182,11 @@ std::vector<ipc::CatalogRow> ZoneReport::catalogs() const {
 /// The catalog to which the zone belongs, or the zone's own part as a catalog.
 void ZoneReport::add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const {
   const config::Settings& settings = parts_.configuration.runtime->settings;
-  if (const auto index = settings.zones.find(zone.apex())) {
-    const config::ZoneOptions& options = *settings.zones[*index].options;
-    if (options.catalog) row.catalog = to_text(*options.catalog);
+  if (const auto* options = settings.zones.options_of(zone.apex())) {
+    if (options->catalog) row.catalog = to_text(*options->catalog);
     // Members of a catalog that left the configuration are zones like others.
-    if (options.member_of && find_catalog(settings, *options.member_of) != nullptr) {
-      row.catalog = to_text(*options.member_of);
+    if (options->member_of && find_catalog(settings, *options->member_of) != nullptr) {
+      row.catalog = to_text(*options->member_of);
       row.added = false;
     }
   }

@@ -112,9 +112,9 @@ void RunTimeZones::work_out(Batch& batch) {
 
 Status RunTimeZones::find_files(const config::Settings& settings, Pending& pending) {
   for (const dns::Name& zone : pending.change.reread) {
-    const auto index = settings.zones.find(zone);
-    if (!index) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
-    if (settings.zones[*index].options->is_secondary())
+    const auto* options = settings.zones.options_of(zone);
+    if (options == nullptr) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+    if (options->is_secondary())
       return fail(Errc::kInvalid, "{} is a secondary zone: see pandoctl zone refresh",
                   to_text(zone));
   }

@@ -22,11 +22,9 @@ constexpr std::size_t kMaxProblems = 10'000;
 
 /// Export interval of a zone in `runtime`; zero = never.
 std::chrono::milliseconds interval_in(const RuntimePtr& runtime, dns::NameView zone) {
-  if (!runtime) return {};
-  const config::ZoneTable& zones = runtime->settings.zones;
-  const auto index = zones.find(zone);
-  if (!index || zones[*index].options->is_secondary()) return {};
-  return zones[*index].options->export_interval.value_or(std::chrono::milliseconds(0));
+  const auto* options = runtime ? runtime->settings.zones.options_of(zone) : nullptr;
+  if (options == nullptr || options->is_secondary()) return {};
+  return options->export_interval.value_or(std::chrono::milliseconds(0));
 }
 
 /// True if the record makes the zone differ from its file. A merged edit is in the file already,
