@@ -166,8 +166,7 @@ Status replay_removal(shm::Store& store, const JournalRecord& record) {
   zone::Draft& draft = next.draft();
   if (!draft.view().zone_at(record.zone)) return {};
   if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
-  auto version = next.publish(record.position);
-  return version ? Status() : pass(version);
+  return status_of(next.publish(record.position));
 }
 
 /// Whether the record compares zone and file at a serial that the served zone does not have. The
@@ -220,8 +219,7 @@ Status replay_source(shm::Store& store, const JournalRecord& record) {
   const zone::ZoneView zone = draft.view().zone_at(record.zone);
   if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
   if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
-  auto version = next.publish(record.position);
-  return version ? Status() : pass(version);
+  return status_of(next.publish(record.position));
 }
 
 /// Applies the journal's records, one by one, to a live store that lacks them.

@@ -53,18 +53,6 @@ Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
 
 Committer::~Committer() = default;
 
-void Committer::on_published(std::function<void(std::uint64_t)> hook) {
-  published_hook_ = std::move(hook);
-}
-void Committer::on_zone_changed(std::function<void(const dns::Name&, bool)> hook) {
-  zone_hook_ = std::move(hook);
-}
-void Committer::on_journalled(std::function<void(const JournalEntry&)> hook) {
-  journalled_hook_ = std::move(hook);
-}
-void Committer::on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
-  upkeep_hook_ = std::move(hook);
-}
 bool Committer::busy() const noexcept { return in_flight_ || !queue_.empty(); }
 
 zone::StoreView Committer::current() const {
@@ -172,17 +160,11 @@ void Committer::retry_singly(Group& group) {
   singly_ += requests.size();
 }
 
-/// Runs in the journal's thread.
-Result<std::uint64_t> Committer::append(Group& group) {
-  group.first_position = journal_.last_position() + 1;
-  auto position = journal_.append(group.entries);
-  crash_point("commit-journalled");
-  return position;
-}
-
 void Committer::write_journal(std::shared_ptr<Group> group) {
   journal_thread_.post([this, group = std::move(group)] {
-    auto position = append(*group);
+    group->first_position = journal_.last_position() + 1;
+    auto position = journal_.append(group->entries);
+    crash_point("commit-journalled");
     mailbox_.post([this, group, position = std::move(position)]() mutable {
       journalled(group, std::move(position));
     });
@@ -274,10 +256,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
     return {};
   };
   request.done = [applied, done = std::move(done)](const Result<std::uint64_t>& version) {
-    if (version)
-      done(std::move(*applied));
-    else
-      done(pass(version));
+    version ? done(std::move(*applied)) : done(pass(version));
   };
   submit(std::move(request));
 }
@@ -350,24 +329,26 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     return {};
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status) merge_bases_.erase(dns::folded_key(apex));
-    if (status) pending_.drop(apex);
+    if (status) forget_merge_base(apex);
     if (status && *had_data) journal_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
 }
 
-void Committer::zone_replaced(const dns::Name& apex) {
-  crash_point("zone-replaced");
+void Committer::forget_merge_base(const dns::Name& apex) {
   merge_bases_.erase(dns::folded_key(apex));
   pending_.drop(apex);
+}
+
+void Committer::zone_replaced(const dns::Name& apex) {
+  crash_point("zone-replaced");
+  forget_merge_base(apex);
   journal_whole_transfer(apex, current().zone_at(apex).serial());
   if (zone_hook_) zone_hook_(apex, true);
 }
 
 void Committer::new_zone_put(const dns::Name& apex) {
-  merge_bases_.erase(dns::folded_key(apex));
-  pending_.drop(apex);
+  forget_merge_base(apex);
   if (zone_hook_) zone_hook_(apex, true);
 }
 
@@ -383,7 +364,6 @@ void Committer::journal_whole_transfer(const dns::Name& apex, dns::Serial serial
     stage.journal.push_back(transfer_entry(zone));
     return {};
   };
-  request.done = [](const Result<std::uint64_t>&) {};
   submit(std::move(request));
 }
 

@@ -113,7 +113,6 @@ void JournalUpkeep::begin() {
     });
     return {};
   };
-  request.done = [](const Result<std::uint64_t>&) {};
   committer_.submit(std::move(request));
 }
 

@@ -82,7 +82,7 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
     step->applied = committer.stage_changeset(
         stage, [&](const zone::StoreView& snapshot) { return step->compute(snapshot); },
         step->update.rules.limits);
-    return step->applied ? Status() : pass(step->applied);
+    return status_of(step->applied);
   };
   large_->submit(std::move(change));
 }
