@@ -163,9 +163,9 @@ TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
                   .has_value());
   EXPECT_EQ(state.file_serial, dns::Serial{10});
   EXPECT_EQ(state.serial, dns::Serial{12});
-  const FileEdit edit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {"two 60 A 192.0.2.1"})};
-  ASSERT_TRUE(
-      state.take({9, 9, RecordKind::kFileEdit, name("@"), {12}, {50}, encode(edit)}).has_value());
+  const Bytes edit = encode_file_edit({50}, changes({}, {"f 60 A 192.0.2.1"}),
+                                      changes({}, {"two 60 A 192.0.2.1"}));
+  ASSERT_TRUE(state.take({9, 9, RecordKind::kFileEdit, name("@"), {12}, {50}, edit}).has_value());
   EXPECT_EQ(state.file_serial, dns::Serial{50});
   EXPECT_EQ(shown(state.dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: - 60"}));
   ASSERT_TRUE(state.take({10, 10, RecordKind::kBase, name("@"), {51}, {52}, {}}).has_value());
