@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -20,7 +21,7 @@ struct IpAddress {
   [[nodiscard]] bool is_v4() const noexcept;
   static IpAddress from_sockaddr(const sockaddr* address) noexcept;
   static Result<IpAddress> from_text(std::string_view text);
-  bool operator==(const IpAddress&) const noexcept = default;
+  auto operator<=>(const IpAddress&) const noexcept = default;
 };
 std::string to_text(const IpAddress& address);
 
@@ -44,7 +45,7 @@ struct Endpoint {
   /// Fills a sockaddr; returns its length.
   socklen_t to_sockaddr(sockaddr_storage& out) const noexcept;
   static Endpoint from_sockaddr(const sockaddr* address) noexcept;
-  bool operator==(const Endpoint&) const noexcept = default;
+  auto operator<=>(const Endpoint&) const noexcept = default;
 };
 std::string to_text(const Endpoint& endpoint);
 

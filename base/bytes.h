@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace pando {
@@ -52,6 +53,10 @@ inline void append_be64(Bytes& out, std::uint64_t value) {
 }
 inline void append(Bytes& out, ByteView bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+[[nodiscard]] inline ByteView bytes_of_text(std::string_view text) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 /// Order of two texts of bytes, below, at or above 0: a text comes before those that begin with it.

@@ -53,6 +53,19 @@ template <class T>
 [[nodiscard]] tl::unexpected<Error> pass(Result<T>& result) {
   return tl::unexpected<Error>(std::move(result.error()));
 }
+template <class T>
+[[nodiscard]] tl::unexpected<Error> pass(const Result<T>& result) {
+  return tl::unexpected<Error>(result.error());
+}
+[[nodiscard]] inline tl::unexpected<Error> pass(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
+
+/// A Result without its value.
+template <class T>
+[[nodiscard]] Status status_of(const Result<T>& result) {
+  return result ? Status() : Status(pass(result));
+}
 
 /// Ends the process with a message. For broken invariants only, in release builds too: a worker is
 /// restarted and the store is intact, whereas going on could publish damage.

@@ -60,6 +60,11 @@ class NameView {
 
 /// Canonical DNS name order (RFC 4034 §6.1): <0, 0, >0.
 [[nodiscard]] int compare_canonical(NameView a, NameView b) noexcept;
+/// The same for sets and maps.
+struct CanonicalLess {
+  using is_transparent = void;
+  bool operator()(NameView a, NameView b) const noexcept { return compare_canonical(a, b) < 0; }
+};
 
 /// Case-insensitive hash (FNV-like, not for untrusted unbounded tables).
 [[nodiscard]] std::uint64_t hash_name(NameView name) noexcept;

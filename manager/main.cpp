@@ -3,15 +3,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "config/load.h"
+#include "ipc/control.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "manager/server/server.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
-#include "manager/start/take_over.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/systemd/descriptor_store.h"
 #include "manager/verifier/verifier_process.h"
@@ -35,6 +36,27 @@ config::LoadResult load_configuration(const manager::Server::Options& options) {
                      std::filesystem::exists(loaded.settings.store.image, ignored);
   if (!loaded.ok() || options.take_over || !store) config::read_lists(loaded);
   return loaded;
+}
+
+/// Writing the largest store to a slow disk.
+constexpr std::chrono::minutes kHandOverTimeout{60};
+
+/// Asks the manager that runs in this run directory, of whatever build, to hand over: it writes a
+/// dump beside its journal and leaves, its workers stay. Returns when it has gone; at once when
+/// there is none. The error says what it answered.
+Status take_over(const std::string& run_directory) {
+  auto running = ipc::connect_control(run_directory);
+  if (!running) {
+    log::info("nothing_to_take_over", "reason", running.error().text);
+    return {};
+  }
+  ipc::ControlRequest request;
+  request.verb = ipc::verb::kHandOver;
+  auto answer = ipc::call(running->get(), request, kHandOverTimeout);
+  if (!answer)
+    return fail(answer.error().code, "the manager that runs does not hand over: {}",
+                answer.error().text);
+  return ipc::await_end(running->get(), kHandOverTimeout);
 }
 
 /// The manager before may have added zones until it handed over.
@@ -72,7 +94,7 @@ int run_manager(manager::Server::Options options) {
     return kBadConfiguration;
   }
   if (options.take_over) {
-    if (auto taken = manager::take_over((*runtime)->settings.server.run_directory); !taken) {
+    if (auto taken = take_over((*runtime)->settings.server.run_directory); !taken) {
       log::error("start_failed", "reason", taken.error().text);
       return 1;
     }

@@ -77,6 +77,11 @@ std::optional<std::size_t> ZoneTable::find(dns::NameView name) const noexcept {
   return number - 1;
 }
 
+const ZoneOptions* ZoneTable::options_of(dns::NameView name) const noexcept {
+  const auto index = find(name);
+  return index ? (*this)[*index].options : nullptr;
+}
+
 std::string ZoneTable::path(std::size_t index) const {
   const std::string_view file = (*this)[index].file;
   if (file.empty() || file.front() == '/') return std::string(file);

@@ -84,6 +84,8 @@ class ZoneTable {
   [[nodiscard]] ZoneRef operator[](std::size_t index) const noexcept;
   /// Index of the zone with exactly this name.
   [[nodiscard]] std::optional<std::size_t> find(dns::NameView name) const noexcept;
+  /// Of the zone with exactly this name; null: there is none.
+  [[nodiscard]] const ZoneOptions* options_of(dns::NameView name) const noexcept;
   /// Absolute path of the zone's file; empty for a zone without file.
   [[nodiscard]] std::string path(std::size_t index) const;
   [[nodiscard]] const std::vector<ZoneOptions>& options() const noexcept { return options_; }

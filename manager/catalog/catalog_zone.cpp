@@ -1,6 +1,5 @@
 #include "manager/catalog/catalog_zone.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>

@@ -4,9 +4,10 @@
 #include <asio/post.hpp>
 
 #include "base/crash_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/checkpoint/image_lending.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 
 namespace pando::manager {
 
@@ -14,9 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-template <class Unit>
-std::uint64_t since(Clock::time_point start) {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<Unit>(Clock::now() - start).count());
+std::uint64_t microseconds_since(Clock::time_point start) {
+  const auto spent = std::chrono::floor<std::chrono::microseconds>(Clock::now() - start);
+  return static_cast<std::uint64_t>(spent.count());
 }
 
 }  // namespace
@@ -161,7 +162,7 @@ void Checkpointer::begin() {
   run->window = store_.window();
   run->configuration = schedule_.configuration();
   counters_.longest_capture_us =
-      std::max(counters_.longest_capture_us, since<std::chrono::microseconds>(run->start));
+      std::max(counters_.longest_capture_us, microseconds_since(run->start));
   asio::post(thread_.pool(), [this, run] { write(run); });
 }
 
@@ -180,7 +181,7 @@ void Checkpointer::write(const std::shared_ptr<Run>& run) {
 
 void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Written>& written) {
   running_ = false;
-  const std::uint64_t ms = since<std::chrono::milliseconds>(run->start);
+  const std::uint64_t ms = milliseconds_since(run->start);
   if (written) {
     schedule_.on_written(Clock::now());
     ++counters_.checkpoints;
@@ -200,8 +201,7 @@ void Checkpointer::end(const std::shared_ptr<Run>& run, const Result<Image::Writ
     schedule_.on_failed(Clock::now());
     log::error("checkpoint_failed", "reason", problem_, "image_version", version_);
   }
-  for (const Done& done : std::exchange(run->done, {}))
-    done(written ? Status() : Status(tl::unexpected<Error>(written.error())));
+  for (const Done& done : std::exchange(run->done, {})) done(status_of(written));
   if (waiting_.empty()) return;
   if (!aborted_) return begin();
   tell_waiting(fail(Errc::kDenied, "the process is ending"));

@@ -139,7 +139,7 @@ Status Image::open() {
 }
 
 Status Image::read_index() {
-  auto bytes = read_bytes(options_.path, shm::kMaxIndexBytes + 1);
+  auto bytes = read_file(files_, options_.path, shm::kMaxIndexBytes + 1);
   if (!bytes) return pass(bytes);
   if (bytes->size() > shm::kMaxIndexBytes)
     return fail(Errc::kCorrupt, "{}: too large for an image's index", options_.path);
@@ -178,21 +178,8 @@ Status Image::check_head(const ImageIndex& index) const {
   return {};
 }
 
-/// The first bytes of a file, up to `most`.
-Result<Bytes> Image::read_bytes(const std::string& path, std::uint64_t most) const {
-  auto file = files_.open(path, OpenMode::kRead);
-  if (!file) return pass(file);
-  auto size = (*file)->size();
-  if (!size) return pass(size);
-  Bytes bytes(std::min(*size, most));
-  auto got = (*file)->read_at(0, bytes);
-  if (!got) return pass(got);
-  bytes.resize(*got);
-  return bytes;
-}
-
 Result<ImageIndex> Image::read_head(const std::string& path) const {
-  auto head = read_bytes(path, shm::kImageHeadBytes);
+  auto head = read_file(files_, path, shm::kImageHeadBytes);
   if (!head) return pass(head);
   auto index = shm::decode_image_head(*head);
   if (!index) return fail(index.error().code, "{}: {}", path, index.error().text);
@@ -290,7 +277,7 @@ Status Image::quarantine() {
 /// Whether this build or another one may use the image of that index. kCorrupt: none may;
 /// kNotFound, or the error of a file that cannot be read now.
 Status Image::check_readable(const std::string& path) {
-  auto bytes = read_bytes(path, shm::kMaxIndexBytes + 1);
+  auto bytes = read_file(files_, path, shm::kMaxIndexBytes + 1);
   if (!bytes) return pass(bytes);
   const auto file = shm::image_file_of(*bytes);
   if (!file) return fail(Errc::kCorrupt, "not an image of a zone store");
@@ -304,7 +291,7 @@ Status Image::check_readable(const std::string& path) {
 }
 
 bool Image::has_quarantined() const {
-  const auto head = read_bytes(quarantine_path(), shm::kImageHeadBytes);
+  const auto head = read_file(files_, quarantine_path(), shm::kImageHeadBytes);
   return head && shm::image_file_of(*head);
 }
 
@@ -415,7 +402,7 @@ Status Image::put_index(ImageIndex&& index, Written& written) {
 /// Removes chunks that no index names any more. A quarantined image keeps its chunks.
 void Image::remove_others() {
   std::string quarantined;
-  if (auto head = read_bytes(quarantine_path(), shm::kImageHeadBytes); head) {
+  if (auto head = read_file(files_, quarantine_path(), shm::kImageHeadBytes); head) {
     if (const auto file = shm::image_file_of(*head)) quarantined = chunk_path(*file);
   } else if (head.error().code != Errc::kNotFound) {
     return;  // the quarantined image's chunks are unknown

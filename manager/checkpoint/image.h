@@ -108,7 +108,6 @@ class Image {
   [[nodiscard]] Status check_head(const ImageIndex& index) const;
   [[nodiscard]] Status check_length(StoreFile& chunks, const ImageIndex& index) const;
   [[nodiscard]] Status check_readable(const std::string& path);
-  [[nodiscard]] Result<Bytes> read_bytes(const std::string& path, std::uint64_t most) const;
   [[nodiscard]] std::string chunk_path(std::uint64_t file) const;
   [[nodiscard]] std::string directory() const;
   Result<std::unique_ptr<StoreFile>> open_chunks(std::uint64_t file, OpenMode mode);

@@ -7,6 +7,7 @@
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -49,10 +50,8 @@ void ImageCopying::run() {
       std::this_thread::sleep_for(kNap);
   }
   if (ending_) return;
-  const auto spent = std::chrono::steady_clock::now() - start;
   if (copied)
-    log::info("image_copied", "bytes", lent_.borrowing->bytes(), "ms",
-              std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+    log::info("image_copied", "bytes", lent_.borrowing->bytes(), "ms", milliseconds_since(start));
   crash_point("image-copied");
   asio::post(io_, [this, copied] { end(copied); });
 }

@@ -10,7 +10,7 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/commit/compaction_limits.h"
+#include "manager/commit/compaction_rest.h"
 #include "manager/commit/next_version.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
@@ -18,7 +18,6 @@
 #include "manager/support/found_damage.h"
 #include "manager/support/soa.h"
 #include "manager/support/withheld_data.h"
-#include "zone/build/draft.h"
 
 namespace pando::manager {
 
@@ -336,11 +335,11 @@ class ImageReplay {
       highest = seen->second.highest;
     const auto step = static_cast<std::uint32_t>(std::min(lost_records_ + step_, kLargestRaise));
     const dns::Serial unused = dns::Serial{highest.value + step}.next();
-    raised_.push_back(source_entry(dns::Name(zone.apex()), unused, merge_base_file(zone)));
+    raised_.push_back(source_entry(dns::Name(zone.apex()), unused, zone.source()));
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
     set_soa_serial(changes.added.back().rdata, unused);
     auto done = next_->draft().apply(changes, limits_);
-    return done ? Status() : Status(pass(done));
+    return status_of(done);
   }
 
   shm::Store& store_;

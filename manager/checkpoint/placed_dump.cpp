@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/crash_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/checkpoint/dump_loading.h"
 #include "manager/checkpoint/image_replay.h"
@@ -67,11 +68,9 @@ Status PlacedDump::bring_up(shm::Store& store, Journal& journal, const zone::Dat
     if (auto ready = taking_over(); !ready) return ready;
   if (empty)
     if (auto noted = note_files(store, journal, loaded->notes); !noted) return noted;
-  const auto spent = std::chrono::steady_clock::now() - start;
   log::info("dump_loaded", "file", path_, "journal_position", reader_.header().position, "zones",
             loaded->counts.zones, "records", loaded->counts.records, "changesets",
-            loaded->counts.changesets, "ms",
-            std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+            loaded->counts.changesets, "ms", milliseconds_since(start));
   return {};
 }
 

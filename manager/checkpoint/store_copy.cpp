@@ -2,10 +2,9 @@
 
 #include <asio/post.hpp>
 #include <filesystem>
-#include <memory>
 
 #include "manager/checkpoint/image.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "zone/build/draft.h"
 
 namespace pando::manager {
@@ -29,14 +28,10 @@ Status check_copy_target(Files& files, const std::string& path, const std::strin
   for (const std::string& file : own)
     if (!file.empty() && plain(file) == target)
       return fail(Errc::kInvalid, "{}: the server's own", path);
-  auto there = files.open(path, OpenMode::kRead);
-  if (!there) return there.error().code == Errc::kNotFound ? Status() : Status(pass(there));
-  Bytes head(shm::kImageMagicBytes);
-  auto got = (*there)->read_at(0, head);
-  if (!got) return pass(got);
-  head.resize(*got);
+  auto head = read_file(files, path, shm::kImageMagicBytes);
+  if (!head) return head.error().code == Errc::kNotFound ? Status() : Status(pass(head));
   const bool image = may_replace == nullptr;
-  if (!(image ? shm::looks_like_image_index(head) : may_replace(head)))
+  if (!(image ? shm::looks_like_image_index(*head) : may_replace(*head)))
     return fail(Errc::kDenied, "{}: there is something else than {}", path,
                 image ? "an image" : "a dump");
   return {};
@@ -57,7 +52,7 @@ void copy_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal
       pace.keep(bytes, [&] { return ended.load(); });
       return !ended;
     });
-    Status status = written ? Status() : Status(pass(written));
+    Status status = status_of(written);
     if (!written && ended) status = fail(Errc::kDenied, "{}: the manager is ending", request.path);
     asio::post(io, [pin = std::move(pin), status, done = std::move(done)] { done(status); });
   });

@@ -6,7 +6,7 @@
 #include "base/crash_point.h"
 #include "base/unix_time.h"
 #include "manager/io/throttled_file.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/journal_snapshot.h"
 #include "manager/journal/snapshot_file.h"
 #include "manager/zonefile/zone_writing.h"
@@ -54,7 +54,7 @@ std::vector<zone::DumpNote> notes_of_zone(const JournalHistory& history, const z
   std::vector<zone::DumpNote> notes;
   if (!zone.loaded()) return notes;
   const MergeBase state = served_merge_base(history, zone, position);
-  const zone::ZoneFileInfo base = merge_base_file(zone);
+  const zone::ZoneFileInfo base = zone.source();
   if (!history.knows(zone.apex()) && state.dynamic_changes.known()) {
     if (base.stamp != 0) notes.push_back(file_note(zone, base));
     return notes;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
 #include "manager/journal/journal_payload.h"
@@ -117,11 +117,9 @@ Result<std::optional<OpenedStore>> restore_image(const shm::StoreOptions& option
     if (seeds.image_not_used) seeds.image_not_used(opened.error());
     return std::nullopt;
   }
-  const auto spent = std::chrono::steady_clock::now() - start;
   log::info("image_restored", "version", state.version, "journal_position", state.journal_position,
             "bytes", opened->store.stats().memory_bytes, "bytes_to_copy",
-            opened->lent ? opened->lent->borrowing->bytes() : 0, "ms",
-            std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+            opened->lent ? opened->lent->borrowing->bytes() : 0, "ms", milliseconds_since(start));
   return std::optional<OpenedStore>(std::move(*opened));
 }
 
@@ -168,8 +166,7 @@ Status replay_removal(shm::Store& store, const JournalRecord& record) {
   zone::Draft& draft = next.draft();
   if (!draft.view().zone_at(record.zone)) return {};
   if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
-  auto version = next.publish(record.position);
-  return version ? Status() : pass(version);
+  return status_of(next.publish(record.position));
 }
 
 /// Whether the record compares zone and file at a serial that the served zone does not have. The
@@ -222,8 +219,7 @@ Status replay_source(shm::Store& store, const JournalRecord& record) {
   const zone::ZoneView zone = draft.view().zone_at(record.zone);
   if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
   if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
-  auto version = next.publish(record.position);
-  return version ? Status() : pass(version);
+  return status_of(next.publish(record.position));
 }
 
 /// Applies the journal's records, one by one, to a live store that lacks them.

@@ -49,7 +49,7 @@ struct CommitRequest {
     kAlone,  ///< cannot be staged twice, so the request has a version of its own
   };
   std::function<Status(Stage&)> stage;
-  std::function<void(const Result<std::uint64_t>& version)> done;
+  std::function<void(const Result<std::uint64_t>& version)> done = [](const auto&) {};
   Kind kind = Kind::kGroup;
 };
 

@@ -1,14 +1,12 @@
 #include "manager/commit/committer.h"
 
-#include <algorithm>
 #include <asio/post.hpp>
-#include <utility>
 
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/support/withheld_data.h"
 
@@ -55,18 +53,6 @@ Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
 
 Committer::~Committer() = default;
 
-void Committer::on_published(std::function<void(std::uint64_t)> hook) {
-  published_hook_ = std::move(hook);
-}
-void Committer::on_zone_changed(std::function<void(const dns::Name&, bool)> hook) {
-  zone_hook_ = std::move(hook);
-}
-void Committer::on_journalled(std::function<void(const JournalEntry&)> hook) {
-  journalled_hook_ = std::move(hook);
-}
-void Committer::on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
-  upkeep_hook_ = std::move(hook);
-}
 bool Committer::busy() const noexcept { return in_flight_ || !queue_.empty(); }
 
 zone::StoreView Committer::current() const {
@@ -174,17 +160,11 @@ void Committer::retry_singly(Group& group) {
   singly_ += requests.size();
 }
 
-/// Runs in the journal's thread.
-Result<std::uint64_t> Committer::append(Group& group) {
-  group.first_position = journal_.last_position() + 1;
-  auto position = journal_.append(group.entries);
-  crash_point("commit-journalled");
-  return position;
-}
-
 void Committer::write_journal(std::shared_ptr<Group> group) {
   journal_thread_.post([this, group = std::move(group)] {
-    auto position = append(*group);
+    group->first_position = journal_.last_position() + 1;
+    auto position = journal_.append(group->entries);
+    crash_point("commit-journalled");
     mailbox_.post([this, group, position = std::move(position)]() mutable {
       journalled(group, std::move(position));
     });
@@ -241,7 +221,7 @@ void Committer::answer(Group& group, std::uint64_t version) {
 void Committer::fail_group(Group& group, const Error& error) {
   in_flight_ = false;
   counters_.failed += group.staged.size();
-  for (CommitRequest& request : group.staged) request.done(tl::unexpected<Error>(error));
+  for (CommitRequest& request : group.staged) request.done(pass(error));
 }
 
 void Committer::secure_journal() {
@@ -276,10 +256,7 @@ void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied d
     return {};
   };
   request.done = [applied, done = std::move(done)](const Result<std::uint64_t>& version) {
-    if (version)
-      done(std::move(*applied));
-    else
-      done(tl::unexpected<Error>(version.error()));
+    version ? done(std::move(*applied)) : done(pass(version));
   };
   submit(std::move(request));
 }
@@ -316,7 +293,7 @@ void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
   const bool has_base = (stage.has_merge_base ? *stage.has_merge_base : has_merge_base(name)) ||
                         (!stage.journal.empty() && stage.journal.back().zone == name);
   if (zone.source().file_mtime_ns != 0 && !has_base)
-    stage.journal.push_back(source_entry(name, applied.from, merge_base_file(zone)));
+    stage.journal.push_back(source_entry(name, applied.from, zone.source()));
   stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 
@@ -352,24 +329,26 @@ void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilde
     return {};
   };
   put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status) merge_bases_.erase(dns::folded_key(apex));
-    if (status) pending_.drop(apex);
+    if (status) forget_merge_base(apex);
     if (status && *had_data) journal_whole_transfer(apex, current().zone_at(apex).serial());
     done(status);
   });
 }
 
-void Committer::zone_replaced(const dns::Name& apex) {
-  crash_point("zone-replaced");
+void Committer::forget_merge_base(const dns::Name& apex) {
   merge_bases_.erase(dns::folded_key(apex));
   pending_.drop(apex);
+}
+
+void Committer::zone_replaced(const dns::Name& apex) {
+  crash_point("zone-replaced");
+  forget_merge_base(apex);
   journal_whole_transfer(apex, current().zone_at(apex).serial());
   if (zone_hook_) zone_hook_(apex, true);
 }
 
 void Committer::new_zone_put(const dns::Name& apex) {
-  merge_bases_.erase(dns::folded_key(apex));
-  pending_.drop(apex);
+  forget_merge_base(apex);
   if (zone_hook_) zone_hook_(apex, true);
 }
 
@@ -385,7 +364,6 @@ void Committer::journal_whole_transfer(const dns::Name& apex, dns::Serial serial
     stage.journal.push_back(transfer_entry(zone));
     return {};
   };
-  request.done = [](const Result<std::uint64_t>&) {};
   submit(std::move(request));
 }
 
@@ -406,7 +384,7 @@ void Committer::put_zone(ZonePut put, Finished done) {
   };
   request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
     if (version && zone_hook_) zone_hook_(zone->apex, true);
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   submit(std::move(request));
 }
@@ -433,7 +411,7 @@ void Committer::put_new_zones(NewZones zones, Finished done) {
   request.done = [this, together, done = std::move(done)](const Result<std::uint64_t>& version) {
     if (version && zone_hook_)
       for (const NewZones::Zone& zone : together->zones) zone_hook_(zone.apex, true);
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   submit(std::move(request));
 }
@@ -445,7 +423,7 @@ void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done, sh
     return step(stage.draft);
   };
   request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   submit(std::move(request));
 }

@@ -14,7 +14,6 @@
 #include "manager/commit/commit_request.h"
 #include "manager/commit/pending_records.h"
 #include "manager/journal/journal.h"
-#include "manager/journal/journal_thread.h"
 #include "manager/support/loop_mailbox.h"
 #include "shm/store.h"
 #include "zone/build/draft.h"
@@ -114,14 +113,22 @@ class Committer {
             shm::Reserve use = shm::Reserve::kKept);
 
   /// Called after each publication, before the requests are answered.
-  void on_published(std::function<void(std::uint64_t version)> hook);
+  void on_published(std::function<void(std::uint64_t version)> hook) {
+    published_hook_ = std::move(hook);
+  }
   /// Called after each publication for each zone whose data changed. `whole`: the zone was put as a
   /// whole, not by a changeset.
-  void on_zone_changed(std::function<void(const dns::Name& zone, bool whole)> hook);
+  void on_zone_changed(std::function<void(const dns::Name& zone, bool whole)> hook) {
+    zone_hook_ = std::move(hook);
+  }
   /// Called for each record of a group after its publication, in order.
-  void on_journalled(std::function<void(const JournalEntry&)> hook);
+  void on_journalled(std::function<void(const JournalEntry&)> hook) {
+    journalled_hook_ = std::move(hook);
+  }
   /// Called when a group is put together; may add one step of upkeep (compaction).
-  void on_idle_room(std::function<std::optional<CommitRequest>()> hook);
+  void on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
+    upkeep_hook_ = std::move(hook);
+  }
 
   [[nodiscard]] bool busy() const noexcept;  ///< a request is staged or queued
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
@@ -138,7 +145,6 @@ class Committer {
   std::vector<CommitRequest> take_group();
   void stage_group(Group& group);
   Status stage_one(Group& group, CommitRequest& request, bool alone);
-  Result<std::uint64_t> append(Group& group);
   void write_journal(std::shared_ptr<Group> group);
   void journalled(const GroupPtr& group, Result<std::uint64_t> position);
   void publish(const GroupPtr& published, std::uint64_t position);
@@ -149,6 +155,7 @@ class Committer {
   void update_merge_bases(const Group& group);
   void report_changes(const Group& group) const;
   void reach_end();
+  void forget_merge_base(const dns::Name& apex);
   void journal_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;

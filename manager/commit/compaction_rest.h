@@ -9,6 +9,12 @@
 
 namespace pando::manager {
 
+/// Compaction begins at this share of garbage in the chunks in use. Then the bytes copied are less
+/// than five times the bytes freed.
+inline constexpr unsigned kGarbagePercent = 20;
+/// Compaction empties chunks with a live share below this.
+inline constexpr unsigned kVictimPercent = 85;
+
 /// The garbage in the chunks in use. Chunks that wait for readers cannot be freed yet, and chunks
 /// lent to a zone under construction hold none. Counting either would cause one fruitless walk
 /// after another.

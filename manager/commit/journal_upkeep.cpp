@@ -5,6 +5,7 @@
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_examination.h"
 #include "manager/journal/journal_snapshot.h"
@@ -112,7 +113,6 @@ void JournalUpkeep::begin() {
     });
     return {};
   };
-  request.done = [](const Result<std::uint64_t>&) {};
   committer_.submit(std::move(request));
 }
 
@@ -144,11 +144,10 @@ void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& statu
   running_ = false;
   round->pin = {};
   last_size_ = journal_.total_bytes();
-  const auto spent = std::chrono::steady_clock::now() - round->start;
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(spent).count();
   if (status) {
     ++snapshots_;
-    log::info("journal_snapshot", "position", round->position, "bytes", last_size_, "ms", ms);
+    log::info("journal_snapshot", "position", round->position, "bytes", last_size_, "ms",
+              milliseconds_since(round->start));
     return;
   }
   const bool is_whole = journal_.is_whole();

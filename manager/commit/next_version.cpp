@@ -31,8 +31,7 @@ Result<std::uint64_t> NextVersion::publish(std::uint64_t position) {
 }
 
 Status recover_position(shm::Store& store, std::uint64_t position) {
-  auto version = store.publish(store.begin(), store.current().root, position);
-  return version ? Status() : pass(version);
+  return status_of(store.publish(store.begin(), store.current().root, position));
 }
 
 }  // namespace pando::manager

@@ -53,10 +53,7 @@ void PendingRecords::retry_later() {
   timer_.async_wait([this](asio::error_code error) {
     if (error || records_.empty()) return;
     CommitRequest request;
-    request.stage = [this](Stage& step) -> Status {
-      stage(step);
-      return {};
-    };
+    request.stage = [this](Stage& step) { return stage(step); };
     request.done = [this, zones = records_.size()](const Result<std::uint64_t>& version) {
       if (version)
         log::info("pending_records_written", "zones", zones);
@@ -69,7 +66,7 @@ void PendingRecords::retry_later() {
 }
 
 /// Records at a serial that the zone no longer has are of no use.
-void PendingRecords::stage(Stage& stage) {
+Status PendingRecords::stage(Stage& stage) {
   const zone::StoreView view = stage.draft.view();
   std::erase_if(records_, [&](const auto& pending) {
     const JournalEntry& first = pending.second.front();
@@ -78,6 +75,7 @@ void PendingRecords::stage(Stage& stage) {
   });
   for (const auto& [key, records] : records_)
     stage.journal.insert(stage.journal.end(), records.begin(), records.end());
+  return {};
 }
 
 }  // namespace pando::manager

@@ -35,7 +35,7 @@ class PendingRecords {
 
  private:
   void retry_later();
-  void stage(Stage& stage);
+  Status stage(Stage& stage);
 
   std::chrono::milliseconds interval_;
   Submit submit_;

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/record_changes.h"
 #include "manager/support/soa.h"
 #include "zone/history/history.h"
@@ -68,7 +68,7 @@ Status fold_between(const zone::ZoneView& zone, dns::Serial first, dns::Serial l
                   max_records);
     way.take(*record);
   }
-  if (reader->damaged()) return tl::unexpected<Error>(damaged_history(zone));
+  if (reader->damaged()) return pass(damaged_history(zone));
   return zone.serial() == last ? Status() : Status(absent(last));
 }
 
@@ -80,7 +80,7 @@ Status fold(const zone::ZoneView& data, dns::Serial serial, WayBack& way) {
     return fail(Errc::kNotFound, "the change history of {} does not reach back to serial {}", apex,
                 serial.value);
   while (const zone::HistoryRecord* record = reader->next()) way.take(*record);
-  if (reader->damaged() || !way.soa()) return tl::unexpected<Error>(damaged_history(data));
+  if (reader->damaged() || !way.soa()) return pass(damaged_history(data));
   return {};
 }
 
@@ -173,7 +173,7 @@ Result<zone::Changeset> history_diff(const zone::ZoneView& zone, dns::Serial fro
   if (!folded) return pass(folded);
   const auto before = way.soa();
   const auto after = way.last_soa();
-  if (!before || !after) return tl::unexpected<Error>(damaged_history(zone));
+  if (!before || !after) return pass(damaged_history(zone));
   zone::Changeset changes = changeset_of(apex, std::move(way).by_record());  // leads back
   changes.removed.insert(changes.removed.begin(), *after);
   changes.added.insert(changes.added.begin(), *before);

@@ -1,10 +1,11 @@
 #include "manager/commit/store_upkeep.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/steady_time.h"
+#include "base/unix_time.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -23,20 +24,6 @@ constexpr std::uint64_t kUrgentPercent = 33;
 constexpr int kUrgentFactor = 4;
 /// Pause after a failed step, or after a walk that could not help.
 constexpr std::chrono::seconds kPause{1};
-
-std::uint64_t milliseconds_now() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
-/// Processor time of this thread. On a busy host, wall-clock time would shorten the steps just when
-/// upkeep falls behind.
-std::chrono::nanoseconds processor_time() noexcept {
-  timespec spent{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
-}
 
 }  // namespace
 
@@ -71,7 +58,7 @@ void StoreUpkeep::look_at_machine() {
   const shm::StoreStats stats = store_.stats();
   const bool before = std::exchange(memory_refused_, stats.memory_refused);
   if (before || !memory_refused_) return;
-  if (auto times = refused_.one_more(milliseconds_now()))
+  if (auto times = refused_.one_more(unix_milliseconds()))
     log::warning("store_memory_refused", "effective_limit", stats.limit_bytes, "limit",
                  stats.size_limit, "times", *times);
 }
@@ -131,6 +118,8 @@ std::chrono::nanoseconds StoreUpkeep::slice() const {
   return options_.slice * (urgent ? kUrgentFactor : 1);
 }
 
+/// By processor time: on a busy host, wall-clock time would shorten the steps just when upkeep
+/// falls behind.
 void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
   const auto slice = this->slice();
   if (spent > slice)
@@ -143,14 +132,14 @@ CommitRequest StoreUpkeep::dismantle_step() {
   CommitRequest request;
   request.stage = [this](Stage& stage) -> Status {
     stage.reserve = shm::Reserve::kAll;
-    const auto start = processor_time();
+    const auto start = thread_time();
     if (auto done = stage.draft.dismantle_discarded(blocks_); !done) return pass(done);
-    adapt(blocks_, processor_time() - start);
+    adapt(blocks_, thread_time() - start);
     return {};
   };
   request.done = [this](const Result<std::uint64_t>& version) {
     crash_point("store-discarded-dismantled");
-    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    step_done(status_of(version));
   };
   return request;
 }
@@ -173,7 +162,7 @@ CommitRequest StoreUpkeep::shorten_step() {
   request.done = [this, progress](const Result<std::uint64_t>& version) {
     version ? histories_.step_done(progress->cursor) : histories_.step_failed();
     if (version && progress->finished) histories_.end_walk(committer_.current().history_bytes());
-    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    step_done(status_of(version));
   };
   return request;
 }
@@ -189,16 +178,16 @@ CommitRequest StoreUpkeep::compact_step() {
   CommitRequest request;
   request.stage = [this, progress](Stage& stage) -> Status {
     stage.reserve = shm::Reserve::kAll;
-    const auto start = processor_time();
+    const auto start = thread_time();
     progress->cursor = cursor_;
     // A name may take much longer in one part of the store than in the next, so a number of names
     // is no bound of the time.
     auto done = stage.draft.compact(
         progress->cursor, names_, [this](dns::NameView apex) { return is_spared(apex); },
-        [start, most = slice()] { return processor_time() - start >= most; });
+        [start, most = slice()] { return thread_time() - start >= most; });
     if (!done) return pass(done);
     progress->finished = *done;
-    progress->spent = processor_time() - start;
+    progress->spent = thread_time() - start;
     crash_point("store-compact-staged");
     return {};
   };
@@ -209,7 +198,7 @@ CommitRequest StoreUpkeep::compact_step() {
     if (full && shrink_steps()) return step_done({});
     if (version) adapt(names_, progress->spent);
     if (!version || progress->finished || !store_.narrow_victims()) walk_done();
-    step_done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    step_done(status_of(version));
   };
   return request;
 }
@@ -246,7 +235,7 @@ bool StoreUpkeep::is_spared(dns::NameView apex) {
 void StoreUpkeep::step_done(const Status& status) {
   step_running_ = false;
   if (!status) {
-    if (auto times = failed_.one_more(milliseconds_now()))
+    if (auto times = failed_.one_more(unix_milliseconds()))
       log::warning("store_upkeep_failed", "reason", status.error().text, "times", *times);
     starved_ = starved_ || status.error().code == Errc::kFull;
     pause_until_ = Clock::now() + kPause;

@@ -3,11 +3,9 @@
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include "manager/commit/committer.h"
-#include "manager/commit/compaction_limits.h"
 #include "manager/commit/compaction_rest.h"
 #include "manager/commit/history_shortening.h"
 #include "manager/support/rate_limited_log.h"

@@ -174,7 +174,7 @@ BuiltView::BuiltView(shm::Store& store, const dns::Name& apex,
 }
 
 Result<zone::ZoneView> BuiltView::zone() const {
-  if (!made_) return tl::unexpected<Error>(made_.error());
+  if (!made_) return pass(made_);
   return draft_.view().zone_at(apex_);
 }
 

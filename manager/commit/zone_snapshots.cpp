@@ -2,7 +2,6 @@
 
 #include <asio/post.hpp>
 #include <memory>
-#include <utility>
 
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
@@ -43,7 +42,7 @@ void ZoneSnapshots::take(const dns::Name& zone, const std::string& label, std::u
     return draft.take_snapshot(zone, label, now, limits);
   };
   committer_.edit(step, [zone, label, serial, done = std::move(done)](const Status& status) {
-    if (!status) return done(tl::unexpected<Error>(status.error()));
+    if (!status) return done(pass(status));
     log::info("zone_snapshot_taken", "zone", to_text(zone), "snapshot", label, "serial",
               serial->value);
     done(*serial);

@@ -43,10 +43,7 @@ struct ZoneTableSync::Putting {
 };
 
 ZoneNames make_zone_names(std::vector<dns::Name> names) {
-  const auto less = [](const dns::Name& a, const dns::Name& b) {
-    return dns::compare_canonical(a, b) < 0;
-  };
-  std::sort(names.begin(), names.end(), less);
+  std::sort(names.begin(), names.end(), dns::CanonicalLess());
   const auto same = [](const dns::Name& a, const dns::Name& b) { return a.view() == b.view(); };
   names.erase(std::unique(names.begin(), names.end(), same), names.end());
   return std::make_shared<const std::vector<dns::Name>>(std::move(names));
@@ -59,11 +56,9 @@ class ZoneTableSync::Candidates {
   Candidates(const zone::StoreView& view, const ZoneNames& only, const dns::Name* after)
       : view_(view), only_(only), walk_(view) {
     if (only_) {
-      next_ = after == nullptr ? only_->begin()
-                               : std::upper_bound(only_->begin(), only_->end(), *after,
-                                                  [](const dns::Name& a, const dns::Name& b) {
-                                                    return dns::compare_canonical(a, b) < 0;
-                                                  });
+      next_ = after == nullptr
+                  ? only_->begin()
+                  : std::upper_bound(only_->begin(), only_->end(), *after, dns::CanonicalLess());
     } else if (after != nullptr) {
       walk_.seek_after(*after);
     }
@@ -122,7 +117,7 @@ void ZoneTableSync::submit(std::function<Status(Stage&)> stage,
     return stage(step);
   };
   request.done = [done = std::move(done)](const Result<std::uint64_t>& version) {
-    done(version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    done(status_of(version));
   };
   committer_.submit(std::move(request));
 }
@@ -199,7 +194,7 @@ void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
     return remove_next();
   }
   if (try_alone(error)) return remove_next();
-  if (error.code != Errc::kIo || !removes || !noting_) return finish(tl::unexpected<Error>(error));
+  if (error.code != Errc::kIo || !removes || !noting_) return finish(pass(error));
   noting_ = false;
   log::warning("updates_of_removed_zones_kept", "reason", error.text);
   remove_next();
@@ -336,9 +331,7 @@ void ZoneTableSync::put_fewer(std::size_t zones, const Error& error) {
 void ZoneTableSync::put_server_settings_and_finish(const Error& error) {
   committer_.edit(
       [self = shared_from_this()](zone::Draft& draft) { return self->put_server_settings(draft); },
-      [self = shared_from_this(), error](const Status&) {
-        self->finish(tl::unexpected<Error>(error));
-      },
+      [self = shared_from_this(), error](const Status&) { self->finish(pass(error)); },
       shm::Reserve::kHalf);
 }
 

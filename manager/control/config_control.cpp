@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <memory>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -66,12 +66,9 @@ ConfigControl::ConfigControl(asio::io_context& io, asio::thread_pool& pool,
     : io_(io), pool_(pool), configuration_(configuration), workers_(workers) {}
 
 void ConfigControl::add_to(CommandTable& table) {
-  table.add_query(ipc::verb::kConfigShow,
-                  [this](const Request& request) { return show(request); });
-  table.add(ipc::verb::kConfigDiff,
-            [this](const Request& request, const Reply& reply) { diff(request, reply); });
-  table.add_query(ipc::verb::kLogLevel,
-                  [this](const Request& request) { return log_level(request); });
+  table.add_query(ipc::verb::kConfigShow, std::bind_front(&ConfigControl::show, this));
+  table.add(ipc::verb::kConfigDiff, std::bind_front(&ConfigControl::diff, this));
+  table.add_query(ipc::verb::kLogLevel, std::bind_front(&ConfigControl::log_level, this));
 }
 
 Result<json> ConfigControl::show(const Request& request) const {
@@ -91,14 +88,14 @@ void ConfigControl::diff(const Request& request, const Reply& reply) {
                      running = configuration_.runtime] {
     const WipeFreed wipe_freed;  // the secrets of the files
     WantedConfiguration wanted = read_wanted(path, running->settings);
-    auto result = std::make_shared<Result<json>>(json());
+    Result<json> result = json();
     if (wanted.runtime)
-      *result = to_json(config::compare(running->settings, wanted.runtime->settings, limit),
-                        std::move(wanted.warnings));
+      result = to_json(config::compare(running->settings, wanted.runtime->settings, limit),
+                       std::move(wanted.warnings));
     else
-      *result = pass(wanted.problem);
+      result = pass(wanted.problem);
     wanted.runtime.reset();
-    asio::post(io_, [reply, result] { reply(std::move(*result)); });
+    asio::post(io_, [reply, result = std::move(result)]() mutable { reply(std::move(result)); });
   });
 }
 

@@ -21,7 +21,7 @@ class ConfigControl {
   void add_to(CommandTable& table);
 
  private:
-  using Request = ipc::ControlRequest;
+  using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
   [[nodiscard]] Result<nlohmann::json> show(const Request& request) const;
   void diff(const Request& request, const Reply& reply);

@@ -1,6 +1,7 @@
 #include "manager/control/control_commands.h"
 
 #include <asio/post.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -41,43 +42,32 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
     return change;
   }
   if (request.names.empty()) return fail(Errc::kInvalid, "no zone is named");
-  const bool rereads = request.verb == ipc::verb::kZoneReload;
-  std::vector<dns::Name>& names = rereads ? change.reread : change.remove;
-  names.reserve(request.names.size());
-  for (const std::string& text : request.names) {
-    auto name = dns::Name::from_text(text);
-    if (!name) return pass(name);
-    names.push_back(*name);
-  }
+  auto names = names_from_text(request.names);
+  if (!names) return pass(names);
+  (request.verb == ipc::verb::kZoneReload ? change.reread : change.remove) = std::move(*names);
   return change;
 }
 
 }  // namespace
 
-ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, Parts parts,
-                                 Hooks hooks, std::uint64_t started)
+ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
+                                 Reloader& reloader, Hooks hooks, std::uint64_t started)
     : configuration_(parts.configuration),
       removed_(*parts.zones.removed),
       lists_(parts.lists),
-      reloader_(parts.reloader),
-      status_({parts.configuration, parts.data, parts.services, parts.zones, parts.lists,
-               parts.workers, parts.listeners},
-              started),
-      run_time_zones_(io, pool, parts.configuration, parts.reloader),
-      catalogs_(io, pool,
-                {parts.configuration, *parts.data.store, *parts.data.slots,
-                 *parts.services.committer},
-                catalog_calls(parts.zones)),
+      reloader_(reloader),
+      status_(parts, started),
+      run_time_zones_(io, pool, parts.configuration, reloader),
+      catalogs_(
+          io, pool,
+          {parts.configuration, *parts.data.store, *parts.data.slots, *parts.services.committer},
+          catalog_calls(parts.zones)),
       producer_(io, pool, parts.configuration, producer_calls()),
-      zone_report_(
-          {parts.configuration, *parts.data.store, parts.services, parts.zones, catalogs_,
-           producer_}),
-      store_(io, pool, {parts.configuration, parts.data, parts.services, parts.zones},
-             std::move(hooks.handed_over)),
-      zone_({parts.configuration, parts.data, parts.services, parts.zones}),
-      records_(io, pool,
-               {parts.configuration, parts.data, parts.services, *parts.zones.frozen}),
-      workers_(io, parts.configuration, *parts.data.slots, parts.workers),
+      zone_report_(parts, catalogs_, producer_),
+      store_(io, pool, parts, std::move(hooks.handed_over)),
+      zone_(parts),
+      records_(io, pool, parts),
+      workers_(io, parts),
       config_(io, pool, parts.configuration, parts.workers) {
   using Request = ipc::ControlRequest;
   using Reply = CommandTable::Reply;
@@ -91,17 +81,15 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
     result.catalogs = zone_report_.catalogs();
     return json(result);
   });
-  table_.add_query(ipc::verb::kZoneList,
-                   [this](const Request& request) { return zone_report_.list(request); });
-  table_.add_query(ipc::verb::kZoneStatus,
-                   [this](const Request& request) { return zone_report_.status(request); });
+  table_.add_query(ipc::verb::kZoneList, std::bind_front(&ZoneReport::list, &zone_report_));
+  table_.add_query(ipc::verb::kZoneStatus, std::bind_front(&ZoneReport::status, &zone_report_));
   for (const std::string_view verb :
        {ipc::verb::kZoneAdd, ipc::verb::kZoneRemove, ipc::verb::kZoneConfigure,
         ipc::verb::kZoneReload})
-    table_.add(verb, [this](const Request& request, const Reply& reply) {
-      change_zones(request, reply);
-    });
-  table_.add(ipc::verb::kReload, [this](const Request&, const Reply& reply) { reload(reply); });
+    table_.add(verb, std::bind_front(&ControlCommands::change_zones, this));
+  table_.add(ipc::verb::kReload, [this](const Request&, const Reply& reply) {
+    reloader_.reload([reply](const Result<ipc::ReloadResult>& result) { reply(as_json(result)); });
+  });
   table_.add(ipc::verb::kStop,
              [&io, stop = std::move(hooks.stop)](const Request&, const Reply& reply) {
                reply(json::object());
@@ -116,7 +104,7 @@ CatalogProducer::Calls ControlCommands::producer_calls() {
   using Done = CatalogProducer::Calls::Done;
   calls.reread = [this](std::vector<dns::Name> zones, const Done& done) {
     const auto answered = [done](const Result<ipc::ReloadResult>& result) {
-      if (!result) return done(tl::unexpected<Error>(result.error()));
+      if (!result) return done(pass(result));
       if (result->zones_failed == 0) return done({});
       done(fail(Errc::kInvalid, "its file was not taken: see zone status"));
     };
@@ -128,11 +116,11 @@ CatalogProducer::Calls ControlCommands::producer_calls() {
 
 CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones) {
   CatalogConsumer::Calls calls;
-  calls.update = [this](std::shared_ptr<CatalogUpdate> update, const CatalogConsumer::Calls::Done& done) {
-    run_time_zones_.submit({.catalog = std::move(update)},
-                           [done](const Result<ipc::ReloadResult>& result) {
-                             done(result ? Status() : Status(tl::unexpected<Error>(result.error())));
-                           });
+  calls.update = [this](std::shared_ptr<CatalogUpdate> update,
+                        const CatalogConsumer::Calls::Done& done) {
+    run_time_zones_.submit(
+        {.catalog = std::move(update)},
+        [done](const Result<ipc::ReloadResult>& result) { done(status_of(result)); });
   };
   calls.reset = [&zones](const dns::Name& zone) {
     static_cast<void>(zones.refresher->refresh_now(zone, Refresher::Take::kAny));
@@ -162,15 +150,7 @@ void ControlCommands::change_zones(const ipc::ControlRequest& request,
   if (!change) return reply(pass(change));
   run_time_zones_.submit(std::move(*change), [this, reply](const Result<ipc::ReloadResult>& result) {
     records_.forget_gone_zones();
-    if (!result) return reply(tl::unexpected<Error>(result.error()));
-    reply(json(*result));
-  });
-}
-
-void ControlCommands::reload(const CommandTable::Reply& reply) {
-  reloader_.reload([reply](Result<ipc::ReloadResult> result) {
-    reply(result ? Result<json>(json(*result))
-                 : Result<json>(tl::unexpected<Error>(result.error())));
+    reply(as_json(result));
   });
 }
 

@@ -19,25 +19,14 @@ namespace pando::manager {
 /// All commands of pandoctl. Commands that need the zone lists wait until these are read.
 class ControlCommands {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    ZoneServices& zones;
-    ZoneLists& lists;
-    Reloader& reloader;
-    WorkerPool& workers;
-    const Listeners& listeners;
-  };
   struct Hooks {
     std::function<void()> stop;         ///< the reply to `stop` is sent
     std::function<void()> handed_over;  ///< see StoreControl
   };
 
   /// `started`: start of the process, in seconds since 1970.
-  ControlCommands(asio::io_context& io, asio::thread_pool& pool, Parts parts, Hooks hooks,
-                  std::uint64_t started);
+  ControlCommands(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
+                  Reloader& reloader, Hooks hooks, std::uint64_t started);
   ControlCommands(const ControlCommands&) = delete;
   ControlCommands& operator=(const ControlCommands&) = delete;
 
@@ -60,7 +49,6 @@ class ControlCommands {
  private:
   CatalogConsumer::Calls catalog_calls(const ZoneServices& zones);
   CatalogProducer::Calls producer_calls();
-  void reload(const CommandTable::Reply& reply);
   void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
   const CurrentConfiguration& configuration_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <asio/post.hpp>
 #include <cctype>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -33,13 +34,7 @@ constexpr std::uint64_t kMaxTtl = 0x7FFFFFFF;
 Result<std::vector<dns::Name>> names_of(const ipc::ControlRequest& request) {
   if (request.names.size() > kMostNames)
     return fail(Errc::kInvalid, "more than {} zones are named", kMostNames);
-  std::vector<dns::Name> names;
-  for (const std::string& text : request.names) {
-    auto name = dns::Name::from_text(text);
-    if (!name) return pass(name);
-    names.push_back(*name);
-  }
-  return names;
+  return names_from_text(request.names);
 }
 
 /// Of a request that ipc::request_from_json() has checked.
@@ -141,15 +136,9 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
   return query;
 }
 
-template <class T>
-Result<json> as_json(Result<T> result) {
-  if (!result) return pass(result);
-  return json(*result);
-}
-
 }  // namespace
 
-RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts)
+RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts)
     : io_(io),
       pool_(pool),
       parts_(parts),
@@ -157,28 +146,25 @@ RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Part
                     [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
                       auto options = primary_zone(parts_.configuration.runtime->settings, zone);
                       if (!options) return pass(options);
-                      if (auto thawed = parts_.frozen.check(zone); !thawed) return pass(thawed);
+                      if (auto thawed = parts_.zones.frozen->check(zone); !thawed)
+                        return pass(thawed);
                       return (*options)->serial_policy;
                     },
                     {}) {}
 
 void RecordControl::add_to(CommandTable& table) {
   namespace verb = ipc::verb;
-  table.add(verb::kZoneRead,
-            [this](const Request& request, const Reply& reply) { read(request, reply); });
-  table.add(verb::kZoneDiff,
-            [this](const Request& request, const Reply& reply) { diff(request, reply); });
-  table.add(verb::kZoneHistory,
-            [this](const Request& request, const Reply& reply) { history(request, reply); });
-  table.add(verb::kZoneQueries, [this](const Request&, const Reply& reply) { queries(reply); });
-  table.add(verb::kExplain,
-            [this](const Request& request, const Reply& reply) { explain_answer(request, reply); });
-  table.add_query(verb::kZoneBegin, [this](const Request& request) { return begin(request); });
-  table.add_query(verb::kZoneSet, [this](const Request& request) { return set(request); });
-  table.add_query(verb::kZoneUnset, [this](const Request& request) { return unset(request); });
-  table.add(verb::kZoneCommit,
-            [this](const Request& request, const Reply& reply) { commit(request, reply); });
-  table.add_query(verb::kZoneAbort, [this](const Request& request) { return abort(request); });
+  const auto bind = [this](auto method) { return std::bind_front(method, this); };
+  table.add_for_zone(verb::kZoneRead, bind(&RecordControl::read));
+  table.add_for_zone(verb::kZoneDiff, bind(&RecordControl::diff));
+  table.add_for_zone(verb::kZoneHistory, bind(&RecordControl::history));
+  table.add(verb::kZoneQueries, bind(&RecordControl::queries));
+  table.add(verb::kExplain, bind(&RecordControl::explain_answer));
+  table.add_query(verb::kZoneBegin, bind(&RecordControl::begin));
+  table.add_query(verb::kZoneSet, bind(&RecordControl::set));
+  table.add_query(verb::kZoneUnset, bind(&RecordControl::unset));
+  table.add(verb::kZoneCommit, bind(&RecordControl::commit));
+  table.add_query(verb::kZoneAbort, bind(&RecordControl::abort));
 }
 
 /// The version is pinned meanwhile. A page takes milliseconds, which updates need not wait for.
@@ -205,35 +191,31 @@ void RecordControl::read_in_pool(const dns::Name& zone, MakeResultPage page, con
       reply);
 }
 
-void RecordControl::read(const Request& request, const Reply& reply) {
-  auto zone = dns::Name::from_text(request.name);
-  if (!zone) return reply(pass(zone));
+void RecordControl::read(const dns::Name& zone, const Request& request, const Reply& reply) {
   auto type = type_of(request);
   if (!type) return reply(pass(type));
   ReadFilter filter{std::nullopt, *type};
   if (!request.owner.empty()) {
-    auto owner = owner_of(request, *zone);
+    auto owner = owner_of(request, zone);
     if (!owner) return reply(pass(owner));
-    if (!owner->view().is_at_or_below(*zone))
-      return reply(fail(Errc::kInvalid, "{} is not in {}", to_text(*owner), to_text(*zone)));
+    if (!owner->view().is_at_or_below(zone))
+      return reply(fail(Errc::kInvalid, "{} is not in {}", to_text(*owner), to_text(zone)));
     filter.owner = *owner;
   }
   read_in_pool(
-      *zone,
+      zone,
       [filter, after = request.after](const zone::ZoneView& found) {
         return as_json(read_page(found, filter, after, {}));
       },
       reply);
 }
 
-void RecordControl::diff(const Request& request, const Reply& reply) {
-  auto zone = dns::Name::from_text(request.name);
-  if (!zone) return reply(pass(zone));
+void RecordControl::diff(const dns::Name& zone, const Request& request, const Reply& reply) {
   if (request.serials.size() > 2)
     return reply(fail(Errc::kInvalid, "zone diff takes two serials at most"));
-  if (request.serials.empty()) return reply(diff_of_transaction(request, *zone));
+  if (request.serials.empty()) return reply(diff_of_transaction(request, zone));
   read_in_pool(
-      *zone,
+      zone,
       [serials = request.serials,
        after = request.after](const zone::ZoneView& found) -> Result<json> {
         const PageLimits limits;
@@ -259,18 +241,16 @@ Result<json> RecordControl::diff_of_transaction(const Request& request,
   return as_json(diff_page(*changes, from, to, request.after, {}));
 }
 
-void RecordControl::history(const Request& request, const Reply& reply) {
-  auto zone = dns::Name::from_text(request.name);
-  if (!zone) return reply(pass(zone));
+void RecordControl::history(const dns::Name& zone, const Request& request, const Reply& reply) {
   read_in_pool(
-      *zone,
+      zone,
       [after = request.after](const zone::ZoneView& found) {
         return as_json(history_page(found, after, {}));
       },
       reply);
 }
 
-void RecordControl::queries(const Reply& reply) {
+void RecordControl::queries(const Request&, const Reply& reply) {
   work_in_pool([this, notes = BusyZoneNames::read(*parts_.data.slots)](const zone::StoreView& view)
                    -> Result<json> { return json(busy_.with_names(notes, view)); },
                reply);

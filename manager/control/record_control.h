@@ -18,15 +18,7 @@ namespace pando::manager {
 /// threads.
 class RecordControl {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    const FrozenZones& frozen;
-  };
-
-  RecordControl(asio::io_context& io, asio::thread_pool& pool, Parts parts);
+  RecordControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts);
 
   void add_to(CommandTable& table);
   /// See ZoneTransactions.
@@ -34,7 +26,7 @@ class RecordControl {
   void forget_gone_zones() { transactions_.forget_gone_zones(); }
 
  private:
-  using Request = ipc::ControlRequest;
+  using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
   /// Makes a result from the present version; in a pool thread.
   using Work = std::function<Result<nlohmann::json>(const zone::StoreView&)>;
@@ -42,10 +34,10 @@ class RecordControl {
   /// Makes one page from the zone; in a pool thread.
   using MakeResultPage = std::function<Result<nlohmann::json>(const zone::ZoneView&)>;
   void read_in_pool(const dns::Name& zone, MakeResultPage page, const Reply& reply);
-  void read(const Request& request, const Reply& reply);
-  void diff(const Request& request, const Reply& reply);
-  void history(const Request& request, const Reply& reply);
-  void queries(const Reply& reply);
+  void read(const dns::Name& zone, const Request& request, const Reply& reply);
+  void diff(const dns::Name& zone, const Request& request, const Reply& reply);
+  void history(const dns::Name& zone, const Request& request, const Reply& reply);
+  void queries(const Request&, const Reply& reply);
   void explain_answer(const Request& request, const Reply& reply);
   [[nodiscard]] Result<nlohmann::json> diff_of_transaction(const Request& request,
                                                            const dns::Name& zone) const;
@@ -58,7 +50,7 @@ class RecordControl {
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
-  Parts parts_;
+  ServerParts parts_;
   BusyZoneNames busy_;
   ZoneTransactions transactions_;
 };

@@ -27,7 +27,7 @@ config::Settings restart_keys(const config::Settings& settings) {
 
 }  // namespace
 
-StatusReport::StatusReport(Parts parts, std::uint64_t started)
+StatusReport::StatusReport(ServerParts parts, std::uint64_t started)
     : parts_(parts),
       started_(started),
       at_start_(restart_keys(parts.configuration.runtime->settings)),

@@ -14,19 +14,8 @@ namespace pando::manager {
 /// The answer to `status`: figures and counters of all parts.
 class StatusReport {
  public:
-  /// The parts that the report reads. All outlive it.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    const OpenedData& data;
-    const StoreServices& services;
-    const ZoneServices& zones;
-    const ZoneLists& lists;
-    const WorkerPool& workers;
-    const Listeners& listeners;
-  };
-
   /// `started`: start of the process, in seconds since 1970.
-  StatusReport(Parts parts, std::uint64_t started);
+  StatusReport(ServerParts parts, std::uint64_t started);
 
   [[nodiscard]] ipc::StatusResult make() const;
 
@@ -36,7 +25,7 @@ class StatusReport {
   void add_image(ipc::StatusResult& result) const;
   void add_counters(ipc::StatusResult& result) const;
 
-  Parts parts_;
+  ServerParts parts_;
   std::uint64_t started_;
   config::Settings at_start_;  // the keys that are read at the start alone, without secrets
   std::string program_;

@@ -20,16 +20,8 @@ namespace pando::manager {
 /// printing of records.
 class StoreControl {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    const ZoneServices& zones;
-  };
-
   /// `handed_over`: the dump for the next manager is there and its reply sent; workers can be left.
-  StoreControl(asio::io_context& io, asio::thread_pool& pool, Parts parts,
+  StoreControl(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
                std::function<void()> handed_over);
 
   void add_to(CommandTable& table);
@@ -39,20 +31,22 @@ class StoreControl {
   void join();
 
  private:
+  using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
   using DumpDone = std::function<void(Result<nlohmann::json>)>;
-  void audit(const ipc::ControlRequest& request, const Reply& reply);
-  void write_checkpoint(const Reply& reply);
-  void copy_to(const std::string& path, const Reply& reply);
-  void dump_to(const std::string& path, const Reply& reply);
+  void audit(const Request& request, const Reply& reply);
+  void write_checkpoint(const Request&, const Reply& reply);
+  [[nodiscard]] Status check_target(const std::string& path, bool (*may_replace)(ByteView)) const;
+  void copy(const Request& request, const Reply& reply);
+  void dump(const Request& request, const Reply& reply);
   void write_dump(const std::string& path, const DumpDone& done);
-  void hand_over(const Reply& reply);
-  void print_records(const ipc::ControlRequest& request, const Reply& reply);
+  void hand_over(const Request&, const Reply& reply);
+  void print_records(const Request& request, const Reply& reply);
   asio::thread_pool& writers();
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
-  Parts parts_;
+  ServerParts parts_;
   std::function<void()> handed_over_;
   std::optional<BackgroundThreads> writers_;  // of copies and dumps, once one was asked for
   std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);

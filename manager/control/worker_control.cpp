@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ipc/control_json.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
+#include "manager/start/startup.h"
 
 namespace pando::manager {
 
@@ -35,20 +37,20 @@ ipc::Counters nonzero(const shm::SlotPage& page, std::size_t base, std::size_t c
 
 }  // namespace
 
-WorkerControl::WorkerControl(asio::io_context& io, const CurrentConfiguration& configuration,
-                             shm::SlotTable& slots, WorkerPool& workers)
-    : configuration_(configuration),
-      slots_(slots),
-      workers_(workers),
-      restart_(io, {[&workers] { return workers.status(); }, [&workers] { return workers.add(); },
-                    [&workers](std::uint32_t slot) { return workers.remove(slot); }}) {}
+WorkerControl::WorkerControl(asio::io_context& io, ServerParts parts)
+    : configuration_(parts.configuration),
+      slots_(*parts.data.slots),
+      workers_(parts.workers),
+      restart_(io, {[this] { return workers_.status(); }, [this] { return workers_.add(); },
+                    [this](std::uint32_t slot) { return workers_.remove(slot); }}) {}
 
 void WorkerControl::add_to(CommandTable& table) {
-  table.add_query(ipc::verb::kWorkerList, [this](const ipc::ControlRequest&) { return list(); });
+  using Request = CommandTable::Request;
+  table.add_query(ipc::verb::kWorkerList, [this](const Request&) { return list(); });
   for (const std::string_view verb : {ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove})
-    table.add_query(verb, [this](const ipc::ControlRequest& request) { return change(request); });
+    table.add_query(verb, std::bind_front(&WorkerControl::change, this));
   table.add(ipc::verb::kWorkerRestart,
-            [this](const ipc::ControlRequest&, const CommandTable::Reply& reply) { restart(reply); });
+            [this](const Request&, const CommandTable::Reply& reply) { restart(reply); });
 }
 
 bool WorkerControl::is_external() const {

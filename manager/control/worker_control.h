@@ -15,8 +15,7 @@ namespace pando::manager {
 class WorkerControl {
  public:
   /// References outlive the object.
-  WorkerControl(asio::io_context& io, const CurrentConfiguration& configuration,
-                shm::SlotTable& slots, WorkerPool& workers);
+  WorkerControl(asio::io_context& io, ServerParts parts);
 
   void add_to(CommandTable& table);
 

@@ -16,32 +16,25 @@ Result<const config::ZoneOptions*> primary_zone(const config::Settings& settings
 /// The commands that change, export or refresh one zone, and those about its snapshots.
 class ZoneControl {
  public:
-  /// The parts that the commands use. All outlive the object.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    ZoneServices& zones;
-  };
-
-  explicit ZoneControl(Parts parts) : parts_(parts) {}
+  explicit ZoneControl(ServerParts parts) : parts_(parts) {}
 
   void add_to(CommandTable& table);
 
  private:
+  using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
-  void export_zone(const ipc::ControlRequest& request, const Reply& reply);
-  void purge(const ipc::ControlRequest& request, const Reply& reply);
-  [[nodiscard]] Result<nlohmann::json> refresh(const ipc::ControlRequest& request, bool whole);
-  [[nodiscard]] Result<nlohmann::json> notify(const ipc::ControlRequest& request);
-  void freeze(const ipc::ControlRequest& request, const Reply& reply);
-  void thaw(const ipc::ControlRequest& request, const Reply& reply);
-  void roll_back(const ipc::ControlRequest& request, const Reply& reply);
-  void take_snapshot(const ipc::ControlRequest& request, const Reply& reply);
-  void delete_snapshot(const ipc::ControlRequest& request, const Reply& reply);
-  [[nodiscard]] Result<nlohmann::json> list_snapshots(const ipc::ControlRequest& request) const;
+  void export_zone(const dns::Name& zone, const Request& request, const Reply& reply);
+  void purge(const dns::Name& zone, const Request&, const Reply& reply);
+  void refresh(const dns::Name& zone, const Request& request, const Reply& reply);
+  void notify(const dns::Name& zone, const Request&, const Reply& reply);
+  void freeze(const dns::Name& zone, const Request&, const Reply& reply);
+  void thaw(const dns::Name& zone, const Request&, const Reply& reply);
+  void roll_back(const dns::Name& zone, const Request& request, const Reply& reply);
+  void take_snapshot(const dns::Name& zone, const Request& request, const Reply& reply);
+  void delete_snapshot(const dns::Name& zone, const Request& request, const Reply& reply);
+  [[nodiscard]] Result<nlohmann::json> list_snapshots(const Request& request) const;
 
-  Parts parts_;
+  ServerParts parts_;
 };
 
 }  // namespace pando::manager

@@ -52,10 +52,9 @@ struct Place {
     if (text.empty()) return place;
     unsigned tree = 0;
     if (!take_number(text, tree) || tree > 1 || !take_number(text, place.rows))
-      return tl::unexpected<Error>(bad_place());
+      return pass(bad_place());
     auto name = dns::Name::from_text(text);
-    if (!name || !name->view().is_at_or_below(zone.apex()))
-      return tl::unexpected<Error>(bad_place());
+    if (!name || !name->view().is_at_or_below(zone.apex())) return pass(bad_place());
     place.tree = static_cast<Tree>(tree);
     place.name = *name;
     return place;
@@ -216,7 +215,7 @@ Result<ipc::ZoneDiffResult> diff_page(const zone::Changeset& changes, dns::Seria
   std::size_t at = 0;
   const std::size_t end = changes.removed.size() + changes.added.size();
   if (!text.empty() && (!take_number(text, at) || !text.empty() || at > end))
-    return tl::unexpected<Error>(bad_place());
+    return pass(bad_place());
   ipc::ZoneDiffResult result{to_text(changes.zone), from.value, to.value};
   std::size_t rows = 0;
   for (std::size_t bytes = 0; at < end && rows < limits.rows && bytes < limits.bytes; ++at) {
@@ -237,8 +236,7 @@ Result<ipc::ZoneHistoryResult> history_page(const ZoneView& zone, const std::str
   ipc::ZoneHistoryResult result{to_text(zone.apex()), zone.serial().value};
   std::string_view text = after;
   std::uint32_t serial = 0;
-  if (!text.empty() && (!take_number(text, serial) || !text.empty()))
-    return tl::unexpected<Error>(bad_place());
+  if (!text.empty() && (!take_number(text, serial) || !text.empty())) return pass(bad_place());
   auto reader = after.empty() ? zone::HistoryReader::from_oldest(zone)
                               : zone::HistoryReader::from(zone, {serial});
   // The part of the history that a next page begins with may be gone by then.

@@ -50,10 +50,9 @@ std::uint64_t count_members(const config::ZoneTable& zones, const dns::Name& cat
 }  // namespace
 
 bool ZoneReport::is_secondary_zone(const zone::ZoneView& zone) const {
-  const config::ZoneTable& zones = parts_.configuration.runtime->settings.zones;
-  const auto index = zones.find(zone.apex());
+  const auto* options = parts_.configuration.runtime->settings.zones.options_of(zone.apex());
   // Until the zone lists are read, the store alone knows.
-  return index ? zones[*index].options->is_secondary() : is_secondary(zone);
+  return options != nullptr ? options->is_secondary() : is_secondary(zone);
 }
 
 bool ZoneReport::is_loading(const zone::ZoneView& zone) const {
@@ -69,7 +68,8 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
   row.name = to_text(zone.apex());
   const bool secondary = is_secondary_zone(zone);
   row.kind = secondary ? "secondary" : "primary";
-  const std::uint64_t expires = expiry(shm::known_side(parts_.store.window(), zone.side_index()));
+  const std::uint64_t expires =
+      expiry(shm::known_side(parts_.data.store->window(), zone.side_index()));
   const bool expired = expires != 0 && expires <= unix_seconds();
   if (!zone.loaded())
     row.state = is_loading(zone) ? "loading" : "not-loaded";
@@ -104,7 +104,8 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
   add_settings(zone, result);
   add_catalog(zone, result);
   result.notified = parts_.zones.notifier->status(dns::Name(zone.apex()));
-  const shm::Store::SideEntry* side = shm::known_side(parts_.store.window(), zone.side_index());
+  const shm::Store::SideEntry* side =
+      shm::known_side(parts_.data.store->window(), zone.side_index());
   result.expires_at = expiry(side);
   if (side != nullptr) {
     result.refresh_at = side->next_refresh.load(std::memory_order_relaxed);
@@ -167,8 +168,8 @@ std::string ZoneReport::delegation_problem(const zone::ZoneView& zone) const {
 }
 
 std::string ZoneReport::catalog_problem(dns::NameView zone) const {
-  if (parts_.configuration.runtime->settings.produces(zone)) return parts_.producer.problem();
-  return parts_.catalogs.problem(zone);
+  if (parts_.configuration.runtime->settings.produces(zone)) return producer_.problem();
+  return catalogs_.problem(zone);
 }
 
 std::vector<ipc::CatalogRow> ZoneReport::catalogs() const {
@@ -181,12 +182,11 @@ std::vector<ipc::CatalogRow> ZoneReport::catalogs() const {
 /// The catalog to which the zone belongs, or the zone's own part as a catalog.
 void ZoneReport::add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const {
   const config::Settings& settings = parts_.configuration.runtime->settings;
-  if (const auto index = settings.zones.find(zone.apex())) {
-    const config::ZoneOptions& options = *settings.zones[*index].options;
-    if (options.catalog) row.catalog = to_text(*options.catalog);
+  if (const auto* options = settings.zones.options_of(zone.apex())) {
+    if (options->catalog) row.catalog = to_text(*options->catalog);
     // Members of a catalog that left the configuration are zones like others.
-    if (options.member_of && find_catalog(settings, *options.member_of) != nullptr) {
-      row.catalog = to_text(*options.member_of);
+    if (options->member_of && find_catalog(settings, *options->member_of) != nullptr) {
+      row.catalog = to_text(*options->member_of);
       row.added = false;
     }
   }

@@ -7,24 +7,16 @@
 #include "manager/catalog/catalog_consumer.h"
 #include "manager/catalog/catalog_producer.h"
 #include "manager/start/server_parts.h"
-#include "shm/store.h"
+#include "manager/start/startup.h"
 
 namespace pando::manager {
 
 /// The answers to `zone-list` and `zone-status`.
 class ZoneReport {
  public:
-  /// The parts that the report reads. All outlive it.
-  struct Parts {
-    const CurrentConfiguration& configuration;
-    const shm::Store& store;
-    const StoreServices& services;
-    const ZoneServices& zones;
-    const CatalogConsumer& catalogs;
-    const CatalogProducer& producer;
-  };
-
-  explicit ZoneReport(Parts parts) : parts_(parts) {}
+  /// References outlive the object.
+  ZoneReport(ServerParts parts, const CatalogConsumer& catalogs, const CatalogProducer& producer)
+      : parts_(parts), catalogs_(catalogs), producer_(producer) {}
 
   /// One page of zones behind `request.after`.
   [[nodiscard]] Result<nlohmann::json> list(const ipc::ControlRequest& request) const;
@@ -46,7 +38,9 @@ class ZoneReport {
   [[nodiscard]] std::string delegation_problem(const zone::ZoneView& zone) const;
   [[nodiscard]] std::string problem_of(const zone::ZoneView& zone, bool secondary) const;
 
-  Parts parts_;
+  ServerParts parts_;
+  const CatalogConsumer& catalogs_;
+  const CatalogProducer& producer_;
 };
 
 }  // namespace pando::manager

@@ -16,13 +16,7 @@ namespace pando::manager {
 /// The fault of the zone that an update would leave; nullopt = no fault.
 using Fault = std::optional<std::string>;
 
-struct CanonicalOrder {
-  bool operator()(dns::NameView a, dns::NameView b) const noexcept {
-    return compare_canonical(a, b) < 0;
-  }
-  using is_transparent = void;
-};
-using NameSet = std::set<dns::Name, CanonicalOrder>;
+using NameSet = std::set<dns::Name, dns::CanonicalLess>;
 
 /// Finds the next name that counts, and caches the result for each skipped name. A run of names
 /// that an update removes is walked once, not once per name.
@@ -46,7 +40,7 @@ class Shortcuts {
   }
 
  private:
-  std::map<dns::Name, std::optional<dns::Name>, CanonicalOrder> ends_;
+  std::map<dns::Name, std::optional<dns::Name>, dns::CanonicalLess> ends_;
 };
 
 /// The zone as an update would leave it: a version of the store with the update's changed names
@@ -58,7 +52,7 @@ class ChangedZone {
   using RRset = TouchedNames::RRset;
   using RRsets = TouchedNames::RRsets;
   using Tree = zone::ZoneView::Tree;
-  using ChangedNodes = std::map<dns::Name, const Node*, CanonicalOrder>;
+  using ChangedNodes = std::map<dns::Name, const Node*, dns::CanonicalLess>;
 
   /// Status of a name's data (RFC 4035 §2.2, §2.3). All of it is authoritative, or only DS and NSEC
   /// at a delegation, or nothing below a delegation or DNAME.

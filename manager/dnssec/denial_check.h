@@ -82,7 +82,7 @@ class Nsec3Check {
   dns::Nsec3Hasher hasher_;
   NameSet above_secure_;  // names above a name that must have a record
   // owners of the checked names' records
-  std::map<dns::Name, dns::Nsec3Hash, CanonicalOrder> checked_;
+  std::map<dns::Name, dns::Nsec3Hash, dns::CanonicalLess> checked_;
 };
 
 /// Runs the check of the zone's kind of denial, which no changes may exchange for the other.

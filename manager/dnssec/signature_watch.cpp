@@ -2,9 +2,7 @@
 
 #include <asio/post.hpp>
 #include <chrono>
-#include <ctime>
 #include <span>
-#include <utility>
 
 #include "base/progress.h"
 #include "base/steady_time.h"
@@ -40,13 +38,6 @@ bool has_signatures(const zone::ZoneView& zone) {
   const zone::RecordView apex = zone.apex_record();
   return apex.find(dns::RRType::kDNSKEY).count() != 0 || zone.soa().signature_count() != 0 ||
          apex.find(dns::RRType::kZONEMD).count() != 0;
-}
-
-std::chrono::milliseconds thread_time() noexcept {
-  ::timespec spent{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec));
 }
 
 }  // namespace
@@ -100,7 +91,8 @@ struct SignatureWatch::Task {
     if (verdict.whole) verdict.found = zone::verify_zone(zone, {now, threads});
     duration = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now() - begun);
-    cost = threads == 0 ? thread_time() - cost_before : duration;
+    cost = threads == 0 ? std::chrono::floor<std::chrono::milliseconds>(thread_time() - cost_before)
+                        : duration;
   }
 
  private:

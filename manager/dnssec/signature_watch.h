@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,7 +15,7 @@
 #include "manager/commit/committer.h"
 #include "manager/dnssec/changes_verification.h"
 #include "manager/support/background_threads.h"
-#include "manager/support/burst_limited_log.h"
+#include "manager/support/rate_limited_log.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 

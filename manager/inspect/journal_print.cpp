@@ -119,7 +119,7 @@ class FolderListing {
 
   Result<JournalFiles> list() {
     const auto names = native_files().list(folder_);
-    if (!names) return tl::unexpected<Error>(names.error());
+    if (!names) return pass(names);
     for (const std::string& name : *names) take(name);  // sorted, as positions are
     if (journal_.segments.empty() && journal_.snapshot.empty() && journal_.lack.empty())
       return fail(Errc::kNotFound, "{} has no files of a journal", folder_);
@@ -157,7 +157,7 @@ Status check_unused(const std::string& folder) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return errno == ENOENT ? Status() : fail_errno("cannot read " + path);
   const auto locked = shm::try_lock(file.get(), shm::LockKind::kShared, 0);
-  if (!locked) return tl::unexpected<Error>(locked.error());
+  if (!locked) return pass(locked);
   if (!*locked)
     return fail(Errc::kExists, "a manager works in {}: ask it, without --file", folder);
   return {};

@@ -85,7 +85,7 @@ class Describer {
 
   Status take_changes(ByteView payload) {
     const auto changes = zone::decode_changes(payload);
-    if (!changes) return tl::unexpected<Error>(changes.error());
+    if (!changes) return pass(changes);
     show(*changes);
     return {};
   }
@@ -99,7 +99,7 @@ class Describer {
 
   Status take_edit() {
     const auto edit = decode_file_edit(record_.payload);
-    if (!edit) return tl::unexpected<Error>(edit.error());
+    if (!edit) return pass(edit);
     row_.note = fmt::format("an edited file with serial {} was merged", edit->file_serial.value);
     if (!edit->held.empty())
       row_.note += fmt::format("; the zone did not follow {} removed and {} added records",
@@ -129,7 +129,7 @@ class Describer {
 
   Status take_source() {
     const auto source = decode_source(record_.payload);
-    if (!source) return tl::unexpected<Error>(source.error());
+    if (!source) return pass(source);
     constexpr std::int64_t kNsPerSecond = 1'000'000'000;
     row_.note = fmt::format("the merge base is a file of {} bytes, written at {} s, with hash {:016x}",
                             source->file_bytes, source->file_mtime_ns / kNsPerSecond,

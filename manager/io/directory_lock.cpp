@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <utility>
 #include <string_view>
+#include <utility>
 
 #include "shm/map/locks.h"
 

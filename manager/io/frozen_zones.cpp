@@ -1,7 +1,5 @@
 #include "manager/io/frozen_zones.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <asio/post.hpp>
 #include <memory>
@@ -31,9 +29,7 @@ std::string frozen_text(const std::set<std::string>& zones) {
 }
 
 Status write_frozen(Files& files, const std::string& path, const std::set<std::string>& zones) {
-  const std::string text = frozen_text(zones);
-  return write_file_atomically(files, path,
-                               {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return write_file_atomically(files, path, bytes_of_text(frozen_text(zones)));
 }
 
 Result<std::string> read_frozen(Files& files, const std::string& path) {

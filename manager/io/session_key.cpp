@@ -8,7 +8,6 @@
 
 #include "base/random.h"
 #include "base/secret.h"
-#include "config/files.h"
 #include "dns/encoding.h"
 #include "dns/tsig/tsig.h"
 #include "manager/io/owned_directory.h"

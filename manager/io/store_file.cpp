@@ -226,8 +226,19 @@ Status write_file_atomically(Files& files, const std::string& path, ByteView byt
 Status write_text_atomically(Files& files, const std::string& path, std::string_view text) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (auto made = files.make_directory(folder); !made) return made;
-  return write_file_atomically(files, path,
-                               {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return write_file_atomically(files, path, bytes_of_text(text));
+}
+
+Result<Bytes> read_file(Files& files, const std::string& path, std::uint64_t most) {
+  auto file = files.open(path, OpenMode::kRead);
+  if (!file) return pass(file);
+  auto size = (*file)->size();
+  if (!size) return pass(size);
+  Bytes bytes(std::min(*size, most));
+  auto got = (*file)->read_at(0, bytes);
+  if (!got) return pass(got);
+  bytes.resize(*got);
+  return bytes;
 }
 
 }  // namespace pando::manager

@@ -76,5 +76,7 @@ Files& native_files() noexcept;
 Status write_file_atomically(Files& files, const std::string& path, ByteView bytes);
 /// The same of a text. Missing folders are made, durably.
 Status write_text_atomically(Files& files, const std::string& path, std::string_view text);
+/// The first bytes of a file, up to `most`.
+Result<Bytes> read_file(Files& files, const std::string& path, std::uint64_t most = UINT64_MAX);
 
 }  // namespace pando::manager

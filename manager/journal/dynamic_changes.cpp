@@ -3,9 +3,9 @@
 namespace pando::manager {
 
 /// Puts or changes one entry, or drops it when file and served zone agree.
-void DynamicChanges::put(const RecordKey& key, const Entry& entry) {
+void DynamicChanges::put(const RecordKey& key, const RecordChange& entry) {
   const auto found = entries_.find(key);
-  if (entry.file != entry.live) {
+  if (entry.before != entry.after) {
     if (found != entries_.end()) {
       found->second = entry;
       return;
@@ -27,7 +27,7 @@ void DynamicChanges::updated(const RecordChanges& live) {
   for (const auto& [key, change] : live) {
     const auto found = entries_.find(key);
     // A record without an entry was the same in the file and the served zone.
-    const auto file = found == entries_.end() ? change.before : found->second.file;
+    const auto file = found == entries_.end() ? change.before : found->second.before;
     put(key, {file, change.after});
   }
   check_limits();
@@ -38,7 +38,7 @@ void DynamicChanges::edited(const RecordChanges& live, const RecordChanges& held
   for (const auto& [key, change] : held) {
     const auto found = entries_.find(key);
     const auto moved = live.find(key);
-    auto now = found == entries_.end() ? change.before : found->second.live;
+    auto now = found == entries_.end() ? change.before : found->second.after;
     if (moved != live.end()) now = moved->second.after;
     put(key, {change.after, now});
   }
@@ -46,7 +46,7 @@ void DynamicChanges::edited(const RecordChanges& live, const RecordChanges& held
     // Records in `live` only changed alike in both, so an entry exists only if there was one.
     const auto found = entries_.find(key);
     if (found != entries_.end() && !held.contains(key))
-      put(key, {found->second.file, change.after});
+      put(key, {found->second.before, change.after});
   }
   check_limits();
 }

@@ -17,13 +17,8 @@ namespace pando::manager {
 /// journal records in order; docs/formats/journal.md has the rules.
 class DynamicChanges {
  public:
-  /// TTLs in the file and in the served zone, nullopt = absent. Never equal.
-  struct Entry {
-    std::optional<dns::Ttl> file;
-    std::optional<dns::Ttl> live;
-    bool operator==(const Entry&) const = default;
-  };
-  using Entries = std::map<RecordKey, Entry, RecordKeyLess>;
+  /// From the file to the served zone; never without a difference.
+  using Entries = RecordChanges;
 
   /// Beyond either limit the dynamic changes become unknown, since they must fit in memory and in
   /// one journal record.
@@ -52,7 +47,7 @@ class DynamicChanges {
   [[nodiscard]] bool known() const noexcept { return known_; }
 
  private:
-  void put(const RecordKey& key, const Entry& entry);
+  void put(const RecordKey& key, const RecordChange& entry);
   void check_limits();
 
   Limits limits_;

@@ -200,7 +200,7 @@ Status Journal::Impl::be_ready() {
 tl::unexpected<Error> Journal::Impl::refuse(const Error& why) {
   const std::lock_guard lock(mutex);
   problem = why.text;
-  return tl::unexpected<Error>(why);
+  return pass(why);
 }
 
 /// A file with space reserved for at least one group: the usual segment size, or less on a full

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "manager/io/store_file.h"
 #include "manager/journal/journal_format.h"
+#include "manager/support/task_thread.h"
 #include "shm/store.h"
 
 namespace pando::manager {
@@ -206,5 +206,26 @@ inline constexpr std::uint64_t kPositionsOfAFile = std::uint64_t{1} << 32;
 using RecordVisit = std::function<Status(JournalRecord&&)>;
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note);
+
+/// kIo while the journal's end is not durable (Journal::is_secured): a host crash could take back
+/// served data. To be checked before any promise that depends on the end. Any thread.
+[[nodiscard]] inline Status check_end(const Journal& journal) {
+  if (journal.is_secured()) return {};
+  return fail(Errc::kIo, "the end of the journal could not be made durable again yet");
+}
+
+/// kIo while the journal is known to lack records (Journal::is_whole). To be checked before an
+/// update: it would exist in the live store only, or behind a gap. Any thread.
+[[nodiscard]] inline Status check_whole(const Journal& journal) {
+  if (journal.is_whole()) return {};
+  return fail(Errc::kIo,
+              "the journal lacks records: updates wait until a snapshot of all zones is written");
+}
+
+/// The thread that appends to the journal and removes its files.
+///
+/// Only the commit thread posts, so an idle thread stays idle until the commit thread posts again.
+/// The commit thread never waits here: neither for a task nor for a lock.
+class JournalThread : public TaskThread {};
 
 }  // namespace pando::manager

@@ -84,8 +84,7 @@ Status write_identity(Files& files, const std::string& directory,
                       const shm::StoreOwner& identity) {
   const std::string path = directory + "/identity";
   const std::string text = text_of(fmt::format("{:016x}{:016x}", identity[0], identity[1]));
-  const Bytes bytes(text.begin(), text.end());
-  if (auto written = write_file_atomically(files, path, bytes); !written)
+  if (auto written = write_file_atomically(files, path, bytes_of_text(text)); !written)
     return fail(written.error().code, "{}: {}", path, written.error().text);
   return {};
 }

@@ -11,13 +11,6 @@ constexpr std::size_t kSourceBytes = 24;
 constexpr std::size_t kStampedBytes = 28;
 constexpr std::size_t kTimeBytes = 8;
 
-DynamicChanges::Entries entries_of(const RecordChanges& by_record) {
-  DynamicChanges::Entries entries;
-  for (const auto& [key, change] : by_record)
-    entries.emplace(key, DynamicChanges::Entry{change.before, change.after});
-  return entries;
-}
-
 }  // namespace
 
 //  0             4                        8
@@ -31,10 +24,6 @@ Bytes encode_file_edit(dns::Serial file_serial, const zone::Changeset& live,
   store_be32(out.data() + 4, static_cast<std::uint32_t>(out.size() - 8));
   zone::encode(held, out);
   return out;
-}
-
-Bytes encode(const FileEdit& edit) {
-  return encode_file_edit(edit.file_serial, edit.live, edit.held);
 }
 
 Result<FileEdit> decode_file_edit(ByteView bytes) {
@@ -64,13 +53,10 @@ Result<zone::Changeset> served_changes(const JournalRecord& record) {
 //  0       1
 //  | flags | records as in the file (removed) and as served (added)
 Bytes encode(const dns::Name& zone, const DynamicChanges& dynamic_changes, bool own) {
-  RecordChanges by_record;
-  for (const auto& [key, entry] : dynamic_changes.entries())
-    by_record.emplace(key, RecordChange{entry.file, entry.live});
   Bytes out;
   out.push_back(
       static_cast<std::uint8_t>((dynamic_changes.known() ? 0 : kLost) | (own ? kOwn : 0)));
-  append(out, zone::encode(changeset_of(zone, std::move(by_record))));
+  append(out, zone::encode(changeset_of(zone, dynamic_changes.entries())));
   return out;
 }
 
@@ -81,7 +67,7 @@ Status decode_dynamic_changes(ByteView bytes, DynamicChanges& dynamic_changes) {
   if ((bytes[0] & kLost) != 0)
     dynamic_changes.lose();
   else
-    dynamic_changes.assign(entries_of(record_changes_of(std::move(*changes))));
+    dynamic_changes.assign(record_changes_of(std::move(*changes)));
   return {};
 }
 
@@ -112,10 +98,6 @@ bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexc
   if (a.file_bytes != b.file_bytes) return false;
   if (a.hash != 0 && b.hash != 0) return a.hash == b.hash;
   return a.file_mtime_ns == b.file_mtime_ns;
-}
-
-zone::ZoneFileInfo merge_base_file(const zone::ZoneView& zone) {
-  return zone.source();
 }
 
 bool is_secondary(const zone::ZoneView& zone) {

@@ -15,8 +15,6 @@ struct FileEdit {
   zone::Changeset live;     ///< changes of the served zone; may be empty
   zone::Changeset held;     ///< changes of the file that the served zone did not follow
 };
-Bytes encode(const FileEdit& edit);
-/// The same, from parts that are stored elsewhere.
 Bytes encode_file_edit(dns::Serial file_serial, const zone::Changeset& live,
                        const zone::Changeset& held);
 Result<FileEdit> decode_file_edit(ByteView bytes);
@@ -81,9 +79,6 @@ Bytes encode_stamped(const zone::ZoneFileInfo& source);
 Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 /// Compares sizes and hashes; times instead, where a hash is unknown.
 [[nodiscard]] bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept;
-
-/// The file that a zone in the store was loaded from, merged with last, or written to.
-[[nodiscard]] zone::ZoneFileInfo merge_base_file(const zone::ZoneView& zone);
 
 [[nodiscard]] bool is_secondary(const zone::ZoneView& zone);
 /// Whether a zone without records in a damaged journal may have had some.

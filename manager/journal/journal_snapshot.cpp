@@ -5,7 +5,6 @@
 #include "base/crash_point.h"
 #include "base/unix_time.h"
 #include "manager/io/throttled_file.h"
-#include "manager/journal/journal_history.h"
 #include "manager/journal/journal_names.h"
 #include "manager/journal/snapshot_file.h"
 #include "zone/dump/dump_writer.h"
@@ -14,12 +13,7 @@ namespace pando::manager {
 
 namespace {
 
-struct ByCanonicalOrder {
-  bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-    return dns::compare_canonical(a, b) < 0;
-  }
-};
-using ZoneNames = std::set<dns::Name, ByCanonicalOrder>;
+using ZoneNames = std::set<dns::Name, dns::CanonicalLess>;
 
 /// Zones that the snapshot is to have. Damage may have hit any zone's records. So every served zone
 /// is written then, which heals the damage.
@@ -66,7 +60,7 @@ Status put_zone(const JournalHistory& history, const zone::ZoneView& zone, std::
   std::vector<zone::DumpNote> notes = notes_of(name, zone.serial(), state);
   // A zone that has just become a primary zone has no merge base in the store, but in the journal.
   auto source = state.source;
-  if (zone.source().file_mtime_ns != 0) source = merge_base_file(zone);
+  if (zone.source().file_mtime_ns != 0) source = zone.source();
   if (source) notes.push_back(note_of(source_entry(name, zone.serial(), *source)));
   return writer.put_zone(zone, nullptr, notes);
 }

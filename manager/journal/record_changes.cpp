@@ -50,12 +50,12 @@ void drop_same(RecordChanges& by_record) {
                 [](const auto& entry) { return entry.second.before == entry.second.after; });
 }
 
+}  // namespace
+
 void append_change(const RecordKey& key, const RecordChange& change, zone::Changeset& out) {
   if (change.before) out.removed.push_back(key.record(*change.before));
   if (change.after) out.added.push_back(key.record(*change.after));
 }
-
-}  // namespace
 
 RecordChanges record_changes_of(const zone::Changeset& changes) {
   RecordChanges by_record;

@@ -57,6 +57,8 @@ using RecordChanges = std::map<RecordKey, RecordChange, RecordKeyLess>;
 /// SOA whose serial alone differs. An rvalue changeset is freed record by record on the way.
 RecordChanges record_changes_of(const zone::Changeset& changes);
 RecordChanges record_changes_of(zone::Changeset&& changes);
+/// Adds one of them to a changeset.
+void append_change(const RecordKey& key, const RecordChange& change, zone::Changeset& out);
 /// The inverse: a changeset of the same meaning.
 zone::Changeset changeset_of(const dns::Name& zone, const RecordChanges& by_record);
 zone::Changeset changeset_of(const dns::Name& zone, RecordChanges&& by_record);

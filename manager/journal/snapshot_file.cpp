@@ -121,8 +121,7 @@ SnapshotFile::Zones SnapshotFile::zones() const {
   if (places) return {std::move(*places), {}};
   Zones found = search();
   // An index that may be read later may name the zones that the search has not found.
-  if (!found.others && places.error().code != Errc::kCorrupt)
-    found.others = tl::unexpected<Error>(places.error());
+  if (!found.others && places.error().code != Errc::kCorrupt) found.others = pass(places);
   return found;
 }
 
@@ -148,8 +147,7 @@ SnapshotFile::Zones SnapshotFile::search() const {
       if (place) found.places.push_back(std::move(*place));
       place.reset();
       const auto zone = find_zone(begin.offset + 1);
-      if (!zone && zone.error().code != Errc::kNotFound)
-        note_others(found, tl::unexpected<Error>(zone.error()));
+      if (!zone && zone.error().code != Errc::kNotFound) note_others(found, pass(zone));
       if (!zone) return found;
       cursor = *zone;
     } else if (const auto* counts = std::get_if<zone::DumpCounts>(&*item)) {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "manager/net/endpoint_less.h"
+#include "base/address.h"
 #include "manager/net/message_stream.h"
 
 namespace pando::manager {
@@ -41,7 +41,7 @@ class ConnectionPool {
   /// Keeps `stream` if it is at rest, leads to a configured primary, and fits the limits.
   void put(std::unique_ptr<MessageStream> stream);
 
-  using Primaries = std::set<Endpoint, EndpointLess>;
+  using Primaries = std::set<Endpoint>;
   /// Sets the configured primaries and the source address. Other connections are closed, and not
   /// kept any more.
   void configure(Primaries primaries, const std::optional<IpAddress>& source);

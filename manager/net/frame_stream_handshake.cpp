@@ -26,7 +26,7 @@ std::shared_ptr<FrameStreamHandshake> FrameStreamHandshake::start(asio::io_conte
   Status begun = self->connect(path);
   if (begun) begun = self->send(ipc::control_frame(ipc::FrameControl::kReady, content_type));
   if (!begun) {
-    asio::post(io, [self, error = begun.error()] { self->end(tl::unexpected<Error>(error)); });
+    asio::post(io, [self, error = begun.error()] { self->end(pass(error)); });
     return self;
   }
   self->deadline_.expires_after(limit);

@@ -26,7 +26,13 @@ class Network {
   /// Pool of connections to primaries; for the loop's thread alone.
   [[nodiscard]] ConnectionPool& connections() noexcept { return connections_; }
   /// Ends the threads. Running exchanges are dropped without a result.
-  void stop();
+  void stop() {
+    work_.reset();
+    loop_.stop();
+    if (thread_.joinable()) thread_.join();
+    builders().stop();
+    builders().join();
+  }
 
  private:
   asio::io_context loop_{1};

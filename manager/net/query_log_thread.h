@@ -1,9 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "base/fd.h"
 #include "manager/net/query_log_sink.h"

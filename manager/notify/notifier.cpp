@@ -11,7 +11,6 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/notify/notify_out.h"
-#include "manager/support/soa.h"
 
 namespace pando::manager {
 
@@ -215,12 +214,12 @@ bool Notifier::start_one(const TargetPtr& target, std::uint64_t now) {
 
 void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
   const config::Settings& settings = runtime_->settings;
-  const auto index = settings.zones.find(next.zone);
+  const auto* options = settings.zones.options_of(next.zone);
   const zone::ZoneView view = committer_.current().zone_at(next.zone);
   const zone::RRsetView soa = view && view.loaded() ? view.soa() : zone::RRsetView();
   const auto* key = target->key ? runtime_->keys.find(*target->key) : nullptr;
   const bool unsigned_only = target->key && key == nullptr;
-  if (!index || !is_notified(*target, *settings.zones[*index].options) || !soa || unsigned_only)
+  if (options == nullptr || !is_notified(*target, *options) || !soa || unsigned_only)
     return target->queue.dropped(next.zone);
   auto attempt = std::make_shared<Attempt>();
   attempt->target = target;
@@ -311,9 +310,9 @@ void Notifier::arm_timer(std::uint64_t now) {
 
 std::map<std::string, std::string> Notifier::status(const dns::Name& zone) const {
   std::map<std::string, std::string> rows;
-  const auto index = runtime_ ? runtime_->settings.zones.find(zone) : std::nullopt;
-  if (!index) return rows;
-  for_each_target(*runtime_->settings.zones[*index].options, [&](const Target& target) {
+  const auto* options = runtime_ ? runtime_->settings.zones.options_of(zone) : nullptr;
+  if (options == nullptr) return rows;
+  for_each_target(*options, [&](const Target& target) {
     std::string& row = rows[to_text(target.endpoint)];
     if (const NotifyQueue::Outcome* last = target.queue.last(zone))
       row = fmt::format("serial {} at {:%Y-%m-%dT%H:%M:%SZ}: {}", last->serial.value,

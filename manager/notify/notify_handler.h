@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "base/address.h"
@@ -16,12 +17,7 @@ struct NotifyRequest {
   std::optional<dns::Name> key{};     ///< whose signature was verified
 };
 
-/// Receiver of NOTIFYs for secondary zones.
-class NotifyHandler {
- public:
-  virtual ~NotifyHandler() = default;
-  /// A known secondary zone may have changed at its primary. Must return at once.
-  virtual void notified(const NotifyRequest& request) = 0;
-};
+/// Told of a secondary zone that may have changed at its primary. Must return at once.
+using NotifyHandler = std::function<void(const NotifyRequest& request)>;
 
 }  // namespace pando::manager

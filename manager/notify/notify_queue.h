@@ -98,11 +98,6 @@ class NotifyQueue {
   [[nodiscard]] ZoneBacklog take_backlog() { return std::exchange(backlog_, {}); }
 
  private:
-  struct CanonicalLess {
-    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-      return dns::compare_canonical(a, b) < 0;
-    }
-  };
   struct Notice {
     std::uint64_t due = 0;
     std::uint32_t tries = 0;
@@ -110,11 +105,11 @@ class NotifyQueue {
     bool again = false;  // the zone changed while under way
     std::uint64_t again_due = 0;
   };
-  using Notices = std::map<dns::Name, Notice, CanonicalLess>;
+  using Notices = std::map<dns::Name, Notice, dns::CanonicalLess>;
   struct Earlier {
     bool operator()(const Notices::value_type* a, const Notices::value_type* b) const noexcept {
       if (a->second.due != b->second.due) return a->second.due < b->second.due;
-      return CanonicalLess()(a->first, b->first);
+      return dns::CanonicalLess()(a->first, b->first);
     }
   };
   void schedule(Notices::value_type& notice, std::uint64_t due);
@@ -123,7 +118,7 @@ class NotifyQueue {
   Options options_;
   Notices notices_;
   std::set<Notices::value_type*, Earlier> due_;  // entries that are not under way
-  std::map<dns::Name, Outcome, CanonicalLess> outcomes_;
+  std::map<dns::Name, Outcome, dns::CanonicalLess> outcomes_;
   std::deque<dns::Name> outcome_order_;  // oldest first
   ZoneBacklog backlog_;
 };

@@ -67,7 +67,7 @@ void NewZoneBatches::put_waiting() {
     return stage(*batch, step);
   };
   request.done = [this, batch, alive = alive_](const Result<std::uint64_t>& version) {
-    if (*alive) ended(*batch, version ? Status() : Status(tl::unexpected<Error>(version.error())));
+    if (*alive) ended(*batch, status_of(version));
   };
   committer_.submit(std::move(request));
 }

@@ -22,21 +22,14 @@ std::uint64_t PersistentTimers::jittered(std::uint64_t seconds) {
   return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
 }
 
-std::uint64_t PersistentTimers::clamped(std::uint64_t seconds) const {
-  return within(range_, seconds);
-}
-
-std::uint64_t PersistentTimers::time_to_keep_of(const SoaTimers& timers) const {
-  return time_to_keep(timers, range_);
-}
-
 std::uint64_t PersistentTimers::first_look(const dns::Name& zone, std::uint64_t now) {
   const zone::ZoneView view = view_of(zone);
   auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
   if (side == nullptr) return now;
   const SoaTimers timers = timers_of(view);
-  side->expires_at.store(believed_expiry(side->expires_at.load(), now, time_to_keep_of(timers)));
-  return believed_look(side->next_refresh.load(), now, jittered(clamped(timers.refresh)));
+  side->expires_at.store(
+      believed_expiry(side->expires_at.load(), now, time_to_keep(timers, range_)));
+  return believed_look(side->next_refresh.load(), now, jittered(within(range_, timers.refresh)));
 }
 
 void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_t> stated,
@@ -46,23 +39,23 @@ void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_
   if (side == nullptr) return;
   const std::uint64_t before = brought ? 0 : side->expires_at.load();
   side->expires_at.store(
-      expiry_after_contact(before, stated, now, time_to_keep_of(timers_of(view))));
+      expiry_after_contact(before, stated, now, time_to_keep(timers_of(view), range_)));
 }
 
 std::uint64_t PersistentTimers::next_look(const dns::Name& zone, bool ok, std::uint64_t now) {
   const zone::ZoneView view = view_of(zone);
   const SoaTimers timers = timers_of(view);
   const bool loaded = view && view.loaded();
-  std::uint64_t wait =
-      jittered(!loaded ? clamped(kRetryWithoutData) : clamped(ok ? timers.refresh : timers.retry));
+  std::uint64_t wait = jittered(!loaded ? within(range_, kRetryWithoutData)
+                                        : within(range_, ok ? timers.refresh : timers.retry));
   if (auto* side = view ? store_.side(view.side_index()) : nullptr) {
     if (ok) side->last_ok.store(now);
     const std::uint64_t stored = side->expires_at.load();
     const std::uint64_t expires =
-        loaded ? believed_expiry(stored, now, time_to_keep_of(timers)) : stored;
+        loaded ? believed_expiry(stored, now, time_to_keep(timers, range_)) : stored;
     side->expires_at.store(expires);
     // A zone that would expire before its next refresh cycle gets an earlier one.
-    if (ok && expires > now && expires < now + wait) wait = clamped((expires - now) / 2);
+    if (ok && expires > now && expires < now + wait) wait = within(range_, (expires - now) / 2);
     side->next_refresh.store(now + wait);
   }
   return now + wait;

@@ -46,8 +46,6 @@ class PersistentTimers {
   [[nodiscard]] Stored stored(const dns::Name& zone) const;
 
  private:
-  [[nodiscard]] std::uint64_t clamped(std::uint64_t seconds) const;  // within the range
-  [[nodiscard]] std::uint64_t time_to_keep_of(const SoaTimers& timers) const;
   std::uint64_t jittered(std::uint64_t seconds);
   [[nodiscard]] zone::ZoneView view_of(const dns::Name& zone) const;
 

@@ -1,7 +1,5 @@
 #include "manager/secondary/refresh_slots.h"
 
-#include <utility>
-
 namespace pando::manager {
 
 void RefreshSlots::look_at_all() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -8,14 +7,14 @@
 #include <optional>
 #include <set>
 
+#include "base/address.h"
 #include "dns/name.h"
-#include "manager/net/endpoint_less.h"
 
 namespace pando::manager {
 
-/// Counts the running refresh attempts and queues zones whose primary is at its limit. One queue
-/// per primary keeps the cost of a search proportional to the started attempts, however many zones
-/// wait. No clock and no I/O.
+/// Counts the running refresh attempts, or other exchanges with primaries, and queues zones whose
+/// primary is at its limit. One queue per primary keeps the cost of a search proportional to the
+/// started attempts, however many zones wait. No clock and no I/O.
 class RefreshSlots {
  public:
   struct Limits {
@@ -44,10 +43,10 @@ class RefreshSlots {
  private:
   Limits limits_;
   std::uint32_t running_ = 0;
-  std::map<Endpoint, std::uint32_t, EndpointLess> by_primary_;
-  std::map<Endpoint, std::deque<dns::Name>, EndpointLess> waiting_;  // oldest first
+  std::map<Endpoint, std::uint32_t> by_primary_;
+  std::map<Endpoint, std::deque<dns::Name>> waiting_;  // oldest first
   // primaries of waiting_ with a slot freed since the last search
-  std::set<Endpoint, EndpointLess> freed_;
+  std::set<Endpoint> freed_;
 };
 
 }  // namespace pando::manager

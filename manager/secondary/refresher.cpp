@@ -7,7 +7,6 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/secondary/received_verification.h"
 #include "manager/secondary/transfer_staging.h"
 
 namespace pando::manager {
@@ -50,9 +49,8 @@ bool are_alike(const ZoneVerifierPtr& a, const ZoneVerifierPtr& b) {
 
 /// Whether data of the zone are served only if their signatures are right (`verify: refuse`).
 bool refuses_faults(const Runtime& runtime, const dns::Name& zone) {
-  const config::ZoneTable& zones = runtime.settings.zones;
-  const auto index = zones.find(zone);
-  return index && zones[*index].options->verify == config::SignaturePolicy::kRefuse;
+  const auto* options = runtime.settings.zones.options_of(zone);
+  return options != nullptr && options->verify == config::SignaturePolicy::kRefuse;
 }
 
 }  // namespace

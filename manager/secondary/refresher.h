@@ -121,11 +121,6 @@ class Refresher {
   void stop();
 
  private:
-  struct CanonicalLess {
-    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-      return dns::compare_canonical(a, b) < 0;
-    }
-  };
   struct Zone {
     RefreshCycle cycle;
     std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
@@ -135,7 +130,7 @@ class Refresher {
     std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
   };
-  using Zones = std::map<dns::Name, Zone, CanonicalLess>;
+  using Zones = std::map<dns::Name, Zone, dns::CanonicalLess>;
   struct Attempt;  // one refresh attempt at one primary
   struct Places {
     RefreshSlots primaries;

@@ -25,10 +25,9 @@ Primaries primaries_of(const config::Settings& settings, const std::vector<std::
 
 /// True if the configuration has `zone` as a secondary with the same primaries.
 bool has(const config::Settings& settings, const dns::Name& zone, const Primaries& primaries) {
-  const auto index = settings.zones.find(zone);
-  if (!index) return false;
-  const config::ZoneOptions& options = *settings.zones[*index].options;
-  return options.is_secondary() && primaries_of(settings, options.primaries) == primaries;
+  const auto* options = settings.zones.options_of(zone);
+  return options != nullptr && options->is_secondary() &&
+         primaries_of(settings, options->primaries) == primaries;
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ namespace pando::manager {
 /// slices, since it may have a million zones. Refresher does the refreshing.
 ///
 /// Lives on the commit thread.
-class SecondaryZones final : public NotifyHandler {
+class SecondaryZones {
  public:
   using HasData = std::function<bool(const dns::Name& zone)>;
   /// The references outlive the object; the refresher is not called after stop(). `has_data`: the
   /// store has data of the zone.
   SecondaryZones(asio::io_context& commit_loop, Network& network, Refresher& refresher,
                  HasData has_data);
-  ~SecondaryZones() override;
+  ~SecondaryZones();
   SecondaryZones(const SecondaryZones&) = delete;
   SecondaryZones& operator=(const SecondaryZones&) = delete;
 
@@ -49,16 +49,11 @@ class SecondaryZones final : public NotifyHandler {
   /// let_go() and configure(), and for the zones of let_go_of() until configure_released().
   void looked_at(const dns::Name& zone);
   /// A NOTIFY for an unknown zone during a takeover is remembered until the zone is known.
-  void notified(const NotifyRequest& request) override;
+  void notified(const NotifyRequest& request);
   /// Ends any takeover in progress.
   void stop();
 
  private:
-  struct CanonicalLess {
-    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-      return dns::compare_canonical(a, b) < 0;
-    }
-  };
   void put(const config::ZoneRef& zone);
   [[nodiscard]] std::optional<config::ZoneRef> secondary(const dns::Name& zone) const;
   void take_over_slice(std::uint64_t generation, std::size_t from);
@@ -75,8 +70,8 @@ class SecondaryZones final : public NotifyHandler {
   std::uint64_t generation_ = 0;  // counts configure() and let_go(); each ends the earlier ones
   bool let_go_ = true;       // no configuration: before the first configure(), or after let_go()
   bool taking_over_ = true;  // some configured zones with data are not known yet
-  std::set<dns::Name, CanonicalLess> early_;     // zones with a NOTIFY during a takeover
-  std::set<dns::Name, CanonicalLess> released_;  // see let_go_of()
+  std::set<dns::Name, dns::CanonicalLess> early_;     // zones with a NOTIFY during a takeover
+  std::set<dns::Name, dns::CanonicalLess> released_;  // see let_go_of()
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,7 +1,6 @@
 #include "manager/secondary/transfer_in.h"
 
 #include <asio/this_coro.hpp>
-#include <asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/random.h"
@@ -10,7 +9,6 @@
 #include "dns/rdata/rdata.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/net/message_stream.h"
-#include "manager/secondary/expire_option.h"
 #include "manager/support/run_in_pool.h"
 #include "manager/support/soa.h"
 

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <asio/awaitable.hpp>
-#include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "base/address.h"
 #include "base/result.h"

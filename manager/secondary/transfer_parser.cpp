@@ -2,11 +2,25 @@
 
 #include <utility>
 
+#include "dns/message/edns.h"
 #include "dns/rdata/rdata.h"
-#include "manager/secondary/expire_option.h"
 #include "manager/support/soa.h"
 
 namespace pando::manager {
+
+std::optional<std::uint32_t> read_expire(dns::MessageReader& reader, unsigned records) {
+  for (unsigned i = 0; i < records; ++i) {
+    const auto record = reader.record();
+    if (!record) return std::nullopt;
+    if (record->type != dns::RRType::kOPT) continue;
+    const auto opt = dns::read_opt(reader.message(), *record);
+    if (!opt) return std::nullopt;
+    const auto value = dns::find_option(opt->options, dns::kOptionExpire);
+    if (!value || value->size() != 4) return std::nullopt;
+    return load_be32(value->data());
+  }
+  return std::nullopt;
+}
 
 TransferParser::TransferParser(const dns::Name& zone, dns::RRType asked,
                                std::optional<dns::Serial> current, std::uint16_t id,
@@ -65,8 +79,9 @@ Status TransferParser::check_message(dns::MessageReader& reader, dns::Header& he
   if (!header.qr || header.id != id_ || header.opcode != dns::Opcode::kQuery)
     return fail(Errc::kInvalid, "message that is no answer to the transfer's query");
   if (header.tc) return fail(Errc::kInvalid, "truncated message in a transfer");
-  rcode_ = static_cast<dns::Rcode>(header.rcode);
-  if (header.rcode != 0) return fail(Errc::kDenied, "primary answers {}", dns::to_text(rcode_));
+  if (header.rcode != 0)
+    return fail(Errc::kDenied, "primary answers {}",
+                dns::to_text(static_cast<dns::Rcode>(header.rcode)));
   // RFC 5936 §2.2.1: the first message has the question; later ones may omit it.
   if (header.qdcount > 1 || (first_message_ && header.ancount == 0))
     return fail(Errc::kInvalid, "no records in the first message of a transfer");

@@ -5,13 +5,19 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "dns/message/message.h"
+#include "dns/message/message_reader.h"
 #include "dns/name.h"
 #include "dns/types.h"
 #include "manager/secondary/difference_sequences.h"
 #include "manager/secondary/received_zone.h"
 
 namespace pando::manager {
+
+/// Reads the `records` records after a response's answers and returns the EXPIRE option of the OPT
+/// record (RFC 7314 §3). The value is the number of seconds until the sender's copy of the zone
+/// expires; nullopt if the option is absent or malformed.
+[[nodiscard]] std::optional<std::uint32_t> read_expire(dns::MessageReader& reader,
+                                                       unsigned records);
 
 /// Limits of one incoming transfer.
 struct TransferLimits {
@@ -39,12 +45,11 @@ class TransferParser {
                  std::uint16_t id, const TransferLimits& limits, shm::Transaction& transaction);
 
   /// Parses the next whole message; true after the last one. Errors end the transfer: kDenied for
-  /// an RCODE of the primary (see rcode()), kInvalid for broken rules, kFull for a limit.
+  /// an RCODE of the primary, kInvalid for broken rules, kFull for a limit.
   Result<bool> feed(ByteView message);
 
   [[nodiscard]] Content content() const noexcept;
   [[nodiscard]] dns::Serial serial() const noexcept { return serial_; }  ///< the primary's
-  [[nodiscard]] dns::Rcode rcode() const noexcept { return rcode_; }
   [[nodiscard]] std::vector<zone::Changeset>& changesets() noexcept {
     return sequences_.changesets();
   }
@@ -69,7 +74,6 @@ class TransferParser {
   std::uint16_t id_;
   TransferLimits limits_;
   State state_ = State::kFirstSoa;
-  dns::Rcode rcode_ = dns::Rcode::kNoError;
   bool first_message_ = true;
   bool up_to_date_ = false;
   dns::Serial serial_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/steady_time.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -29,9 +30,7 @@ void PreviousStore::keep() {
 void PreviousStore::leave(std::string_view reason) {
   if (!std::exchange(kept_, false)) return;
   timer_.cancel();
-  const auto spent = Clock::now() - since_;
-  log::info("previous_store_left", "reason", reason, "ms",
-            std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
+  log::info("previous_store_left", "reason", reason, "ms", milliseconds_since(since_));
   calls_.leave();
 }
 

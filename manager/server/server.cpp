@@ -6,7 +6,6 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/systemd/systemd.h"
 
 namespace pando::manager {
 

@@ -8,17 +8,41 @@
 #include <memory>
 #include <string>
 
-#include "manager/journal/journal_thread.h"
+#include "manager/control/control_commands.h"
+#include "manager/control/control_server.h"
+#include "manager/journal/journal.h"
 #include "manager/net/network.h"
-#include "manager/server/process_services.h"
+#include "manager/server/previous_store.h"
 #include "manager/start/host.h"
+#include "manager/start/pinned_memory.h"
+#include "manager/start/reloader.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
 #include "manager/support/background_threads.h"
 #include "manager/systemd/readiness.h"
+#include "manager/workers/listeners.h"
+#include "manager/workers/worker_pool.h"
 
 namespace pando::manager {
+
+/// The worker processes and their sockets. Later parts refer to earlier ones.
+struct WorkerServices {
+  std::string binary;  ///< empty: the program beside this one
+  std::unique_ptr<Listeners> listeners;
+  std::unique_ptr<WorkerPool> pool;
+  std::unique_ptr<PinnedMemory> pinned;
+  std::unique_ptr<PreviousStore> previous_store;
+  bool wait_for_zones = false;  ///< workers of another build serve until all zones are loaded
+  bool may_start = false;  ///< the store has a list of zones: ours answer SERVFAIL, not REFUSED
+};
+
+/// The parts that carry out commands of an operator. Later parts refer to earlier ones.
+struct ControlServices {
+  std::unique_ptr<Reloader> reloader;
+  std::unique_ptr<ControlCommands> commands;
+  std::unique_ptr<ControlServer> socket;
+};
 
 /// The manager's process: the parts, and the order in which they start and stop. All methods run on
 /// the commit thread, the one that calls run().
@@ -27,7 +51,7 @@ class Server {
   struct Options {
     std::string config_path;
     std::string worker_binary;        ///< empty: beside this program
-    bool take_over = false;           ///< from a manager that runs (manager/start/take_over.h)
+    bool take_over = false;           ///< from a manager that runs (main.cpp)
     std::uint64_t configuration = 0;  ///< its fingerprint (config::LoadResult)
   };
 

@@ -9,7 +9,6 @@
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
 #include "manager/server/server.h"
-#include "manager/systemd/systemd.h"
 #include "manager/workers/adopted_worker.h"
 
 namespace pando::manager {
@@ -196,15 +195,13 @@ systemd::Readiness::Hooks Server::readiness_hooks() {
 }
 
 config::SignaturePolicy Server::signature_policy(const dns::Name& zone) const {
-  const config::ZoneTable& zones = configuration_.runtime->settings.zones;
-  const auto index = zones.find(zone);
-  return index ? zones[*index].options->verify : config::SignaturePolicy::kOff;
+  const auto* options = configuration_.runtime->settings.zones.options_of(zone);
+  return options != nullptr ? options->verify : config::SignaturePolicy::kOff;
 }
 
 ZoneVerifierPtr Server::verifier_of(const dns::Name& zone) {
-  const config::ZoneTable& zones = configuration_.runtime->settings.zones;
-  const auto index = zones.find(zone);
-  return index ? zones_.verifiers->of(*zones[*index].options) : nullptr;
+  const auto* options = configuration_.runtime->settings.zones.options_of(zone);
+  return options != nullptr ? zones_.verifiers->of(*options) : nullptr;
 }
 
 void Server::zone_transferred(const dns::Name& zone, bool had_data) {

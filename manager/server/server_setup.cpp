@@ -12,19 +12,12 @@
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "manager/start/log_options.h"
-#include "manager/support/burst_limited_log.h"
+#include "manager/support/rate_limited_log.h"
 #include "shm/slot_guard.h"
 
 namespace pando::manager {
 
 namespace {
-
-std::uint64_t now_milliseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
-}
 
 /// Clients, and a worker that is not its own master, choose how many transfers end.
 constexpr std::uint32_t kTransferLinesPerSecond = 1'000;
@@ -183,8 +176,10 @@ void Server::make_zone_services() {
 }
 
 void Server::make_update_services() {
-  zones_.updates = std::make_unique<UpdateService>(*services_.committer, configuration_.runtime,
-                                                   zones_.secondaries.get(), now_milliseconds);
+  zones_.updates = std::make_unique<UpdateService>(
+      *services_.committer, configuration_.runtime,
+      [this](const NotifyRequest& request) { zones_.secondaries->notified(request); },
+      unix_milliseconds);
   zones_.forwarder = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_large_changes(services_.changes.get());
@@ -284,14 +279,11 @@ WorkerPool::Hooks Server::worker_hooks() {
 Status Server::open_control() {
   workers_.pinned =
       std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_.pool);
-  control_.reloader =
-      std::make_unique<Reloader>(io_, background_.pool(),
-                                 Reloader::Parts{configuration_, *data_, services_, zones_, *lists_,
-                                                 *workers_.listeners, *workers_.pool, readiness_});
+  const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
+                          *workers_.listeners, *workers_.pool, readiness_};
+  control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
   control_.commands = std::make_unique<ControlCommands>(
-      io_, background_.pool(),
-      ControlCommands::Parts{configuration_, *data_, services_, zones_, *lists_, *control_.reloader,
-                             *workers_.pool, *workers_.listeners},
+      io_, background_.pool(), parts, *control_.reloader,
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(

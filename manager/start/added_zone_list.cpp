@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "base/crash_point.h"
@@ -122,10 +121,6 @@ bool is_consumed(const std::string& catalog, const config::Settings& settings) {
   return found != settings.catalogs.end();
 }
 
-ByteView text_bytes(std::string_view text) noexcept {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 }  // namespace
 
 AddedZoneList::AddedZoneList(Files& files, const std::string& journal)
@@ -145,19 +140,14 @@ Status AddedZoneList::load(bool expected) {
   if (file_is_behind_) return {};
   const std::uint64_t now = fingerprint();
   if (seen_ != 0 && seen_ == now) return {};
-  auto file = files_.open(path_, OpenMode::kRead);
-  if (!file && file.error().code == Errc::kNotFound) {
+  const auto bytes = read_file(files_, path_);
+  if (!bytes && bytes.error().code == Errc::kNotFound) {
     if (expected || !lines_.empty() || files_.open(mark_path_, OpenMode::kRead))
-      return tl::unexpected<Error>(config::missing_added_list(path_));
+      return pass(config::missing_added_list(path_));
     return {};
   }
-  if (!file) return pass(file);
-  auto size = (*file)->size();
-  if (!size) return pass(size);
-  Bytes bytes(*size);
-  auto read = (*file)->read_at(0, bytes);
-  if (!read) return pass(read);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), *read);
+  if (!bytes) return pass(bytes);
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   const auto list = config::parse_added_list(text);
   if (!list) return fail(list.error().code, "{}: {}", path_, list.error().text);
   lines_.clear();
@@ -427,7 +417,7 @@ Status AddedZoneList::append(const std::string& change) {
   auto file = files_.open(path_, OpenMode::kWrite);
   if (!file) return pass(file);
   const std::string text = change + config::commit_line(change);
-  if (auto written = (*file)->write_at(end_, text_bytes(text)); !written) return written;
+  if (auto written = (*file)->write_at(end_, bytes_of_text(text)); !written) return written;
   crash_point("added-zones-written");
   if (auto synced = (*file)->sync(); !synced) return synced;
   crash_point("added-zones-synced");
@@ -440,7 +430,7 @@ Status AddedZoneList::write_whole() {
   text.reserve(whole_bytes_ + kHead.size() + 64);
   for (const auto& [key, line] : lines_) text.append(line).append(1, '\n');
   text += config::commit_line(text);
-  if (auto written = write_file_atomically(files_, path_, text_bytes(text)); !written)
+  if (auto written = write_file_atomically(files_, path_, bytes_of_text(text)); !written)
     return written;
   crash_point("added-zones-rewritten");
   end_ = text.size();
@@ -451,7 +441,7 @@ Status AddedZoneList::write_whole() {
 /// Written after the list, which is whole without its mark.
 Status AddedZoneList::write_mark() {
   if (files_.open(mark_path_, OpenMode::kRead)) return {};
-  return write_file_atomically(files_, mark_path_, text_bytes(kMark));
+  return write_file_atomically(files_, mark_path_, bytes_of_text(kMark));
 }
 
 }  // namespace pando::manager

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <vector>
 
 #include "ipc/log.h"
 #include "ipc/privileges.h"
@@ -202,7 +200,7 @@ Status prepare_session_keys(const config::Settings& settings) {
   if (::geteuid() == 0)
     if (const auto user = ipc::user_id(settings.server.user)) owner = *user;
   auto made = make_session_keys(settings, owner);
-  return made ? Status() : Status(pass(made));
+  return status_of(made);
 }
 
 bool may_control(std::uint32_t uid, const std::string& group) {

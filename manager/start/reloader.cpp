@@ -47,7 +47,7 @@ struct Reloader::Reload {
   bool lost_list = false;  // the list of added zones is missing, or cannot be used
 };
 
-Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts)
+Reloader::Reloader(asio::io_context& io, asio::thread_pool& pool, ServerParts parts)
     : io_(io), pool_(pool), parts_(parts), retired_(pool), kept_history_(kHistoryTime) {}
 
 void Reloader::reload(Done done) {
@@ -337,7 +337,7 @@ void Reloader::end(const ReloadPtr& reload, const Status& status) {
   retired_.free_unused();
   if (reload->adopted) {
     if (status) return reload->adopted(reload->result, reload->files);
-    return reload->adopted(tl::unexpected<Error>(status.error()), reload->files);
+    return reload->adopted(pass(status), reload->files);
   }
   const bool again = gate_.leave();
   tell(*reload, status);
@@ -355,7 +355,7 @@ void Reloader::tell(const Reload& reload, const Status& status) {
   parts_.readiness.reload_ends();
   if (!status) {
     log::error("reload_failed", "reason", status.error().text);
-    return reload.done(tl::unexpected<Error>(status.error()));
+    return reload.done(pass(status));
   }
   log::info("reload_finished", "added", reload.result.zones_added, "removed",
             reload.result.zones_removed, "changed", reload.result.zones_changed, "failed",

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "ipc/control_results.h"
 #include "manager/commit/zone_table_sync.h"
@@ -28,19 +27,7 @@ namespace pando::manager {
 class Reloader {
  public:
   using Done = std::function<void(Result<ipc::ReloadResult>)>;
-  /// The parts that a reload changes. All outlive the reloader.
-  struct Parts {
-    CurrentConfiguration& configuration;
-    OpenedData& data;
-    StoreServices& services;
-    ZoneServices& zones;
-    ZoneLists& lists;
-    Listeners& listeners;
-    WorkerPool& workers;
-    systemd::Readiness& readiness;
-  };
-
-  Reloader(asio::io_context& io, asio::thread_pool& pool, Parts parts);
+  Reloader(asio::io_context& io, asio::thread_pool& pool, ServerParts parts);
 
   /// Reloads for a command; kExists while another reload, or the end of the process, is under way.
   void reload(Done done);
@@ -103,7 +90,7 @@ class Reloader {
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
-  Parts parts_;
+  ServerParts parts_;
   ReloadGate gate_;
   ReloadPtr waiting_;  // for allow() or release()
   /// Of the zones in the store; nullopt: the next comparison looks at all of them.

@@ -3,10 +3,9 @@
 #include <asio/post.hpp>
 #include <utility>
 
-#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/start/created_zones.h"
-#include "manager/support/log_limit.h"
+#include "manager/support/rate_limited_log.h"
 
 namespace pando::manager {
 
@@ -147,7 +146,7 @@ void RemovedZones::purge(const dns::Name& zone, std::function<void(const Status&
     return {};
   };
   request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
-    if (!version) return done(tl::unexpected<Error>(version.error()));
+    if (!version) return done(pass(version));
     zones_.erase(zone);
     remove_created_zone(journal_, zone);
     log::info("zone_purged", "zone", to_text(zone));

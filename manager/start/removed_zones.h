@@ -30,12 +30,7 @@ class RemovedZones {
     std::uint64_t removed_at = 0;        ///< seconds since 1970
     std::optional<std::uint64_t> updates;  ///< records unlike the file; nullopt: unknown
   };
-  struct ByCanonicalOrder {
-    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-      return dns::compare_canonical(a, b) < 0;
-    }
-  };
-  using Zones = std::map<dns::Name, Zone, ByCanonicalOrder>;
+  using Zones = std::map<dns::Name, Zone, dns::CanonicalLess>;
 
   /// References outlive the object, and the pool is joined before its destruction. `journal`: the
   /// folder with the files of zones that were added with their content.

@@ -112,9 +112,9 @@ void RunTimeZones::work_out(Batch& batch) {
 
 Status RunTimeZones::find_files(const config::Settings& settings, Pending& pending) {
   for (const dns::Name& zone : pending.change.reread) {
-    const auto index = settings.zones.find(zone);
-    if (!index) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
-    if (settings.zones[*index].options->is_secondary())
+    const auto* options = settings.zones.options_of(zone);
+    if (options == nullptr) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+    if (options->is_secondary())
       return fail(Errc::kInvalid, "{} is a secondary zone: see pandoctl zone refresh",
                   to_text(zone));
   }
@@ -168,7 +168,7 @@ void RunTimeZones::worked_out(const BatchPtr& batch) {
     if (pending.status)
       accepted.push_back(std::move(pending));
     else
-      pending.done(tl::unexpected<Error>(pending.status.error()));
+      pending.done(pass(pending.status));
   }
   batch->changes = std::move(accepted);
   if (batch->changes.empty()) {
@@ -201,7 +201,7 @@ void RunTimeZones::take_back(const BatchPtr& batch, const Error& error) {
 
 /// Some zones may be in the store: the configuration before is put in force again.
 void RunTimeZones::set_back(const BatchPtr& batch, const Error& error) {
-  const Result<ipc::ReloadResult> refused = tl::unexpected<Error>(error);
+  const Result<ipc::ReloadResult> refused = pass(error);
   reloader_.adopt(batch->base, batch->zones,
                   [this, batch, refused](const Result<ipc::ReloadResult>& before, const Files&) {
                     if (!before)
@@ -217,7 +217,7 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
   for (Pending& pending : batch.changes) {
     const Done done = std::exchange(pending.done, nullptr);
     if (!result) {
-      done(tl::unexpected<Error>(result.error()));
+      done(pass(result));
       continue;
     }
     const RunTimeChange& change = pending.change;

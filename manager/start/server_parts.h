@@ -30,6 +30,14 @@
 
 namespace pando::manager {
 
+class Listeners;
+class WorkerPool;
+class ZoneLists;
+struct OpenedData;
+namespace systemd {
+class Readiness;
+}
+
 /// The configuration in force. A reload replaces all of it but the path.
 struct CurrentConfiguration {
   std::string path;
@@ -74,6 +82,18 @@ struct ZoneServices {
   std::unique_ptr<UpdateForwarder> forwarder;
   std::unique_ptr<UpdateService> updates;
   std::unique_ptr<UpdateQueue> update_queue;
+};
+
+/// The parts of a running manager, for reloads and commands. All outlive their users.
+struct ServerParts {
+  CurrentConfiguration& configuration;
+  OpenedData& data;
+  StoreServices& services;
+  ZoneServices& zones;
+  ZoneLists& lists;
+  Listeners& listeners;
+  WorkerPool& workers;
+  systemd::Readiness& readiness;
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a

@@ -50,7 +50,7 @@ Result<shm::StoreOwner> known_identity(Files& files, const shm::StoreOptions& op
     effect = "the identity in the store or the image is used";
     known = identity_beside(files, options, settings.image);
     if (!known && (may_tell_later || !is_lost || known.error().code != Errc::kNotFound))
-      return tl::unexpected<Error>(why);
+      return pass(why);
   }
   if (!known) effect = "there is no store to go with, and the journal gets a new one";
   log::error("journal_identity_lost", "reason", why.text, "effect", effect);

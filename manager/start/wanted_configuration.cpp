@@ -22,8 +22,8 @@ WantedConfiguration read_wanted(const std::string& path, const config::Settings&
   if (before.has_added_list && !loaded.settings.has_added_list) {
     // The whole folder may be away.
     wanted.lost_list = true;
-    wanted.problem = tl::unexpected<Error>(
-        config::missing_added_list(config::added_list_path(loaded.settings.store.journal)));
+    wanted.problem =
+        pass(config::missing_added_list(config::added_list_path(loaded.settings.store.journal)));
     return wanted;
   }
   auto runtime = make_runtime(std::move(loaded.settings));

@@ -111,7 +111,7 @@ void ZoneLists::give_up() {
 
 bool ZoneLists::put_off(std::string_view verb, std::function<void()> again, const Reply& reply) {
   const auto refuse = [&](const Error& why) {
-    reply(tl::unexpected<Error>(why));
+    reply(pass(why));
     return true;
   };
   if (state_ == State::kRead || is_in(kAtOnce, verb)) return false;

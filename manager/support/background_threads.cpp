@@ -1,7 +1,6 @@
 #include "manager/support/background_threads.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <thread>
 

@@ -1,8 +1,6 @@
 #include "manager/support/busy_zone_names.h"
 
-#include <algorithm>
 #include <set>
-#include <utility>
 
 #include "ipc/busy_zones.h"
 

@@ -4,6 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "ipc/log.h"
+#include "manager/support/token_bucket.h"
+
 namespace pando::manager {
 
 /// Limits log lines about events whose number others choose: one line a second, or one a `pause`.
@@ -27,6 +30,42 @@ class RateLimitedLog {
   std::uint64_t pause_;
   std::uint64_t told_ = 0;
   std::uint64_t untold_ = 0;
+};
+
+/// Limits log lines that come in bursts, and of which each is wanted: so many a second, and more
+/// after a pause. RateLimitedLog is for lines of which one tells enough.
+class BurstLimitedLog {
+ public:
+  BurstLimitedLog(std::uint32_t per_second, std::uint32_t burst) : pace_(per_second, burst) {}
+
+  /// Counts one event at `now_ms`, of a clock that does not go back. When its line may be written,
+  /// returns how many were left out since the last one.
+  std::optional<std::uint64_t> one_more(std::uint64_t now_ms) noexcept {
+    if (pace_.take(now_ms)) return std::exchange(left_out_, 0);
+    ++left_out_;
+    return std::nullopt;
+  }
+
+ private:
+  TokenBucket pace_;
+  std::uint64_t left_out_ = 0;
+};
+
+/// Limits log lines of one kind about single zones. After the first kMost lines, further ones are
+/// at debug level: a million zones with one problem must not fill the disk.
+class LogLimit {
+ public:
+  static constexpr std::uint64_t kMost = 1000;
+
+  log::Level level_of_next(log::Level level) noexcept {
+    return count_++ < kMost ? level : log::Level::kDebug;
+  }
+  [[nodiscard]] std::uint64_t left_out() const noexcept {
+    return count_ > kMost ? count_ - kMost : 0;
+  }
+
+ private:
+  std::uint64_t count_ = 0;
 };
 
 }  // namespace pando::manager

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string>
-#include <string_view>
 
 #include "base/unix_time.h"
 #include "ipc/log.h"

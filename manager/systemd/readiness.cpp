@@ -1,13 +1,37 @@
 #include "manager/systemd/readiness.h"
 
 #include <fmt/format.h>
+#include <systemd/sd-daemon.h>
 
-#include <utility>
+#include <cstdint>
 
 #include "ipc/log.h"
-#include "manager/systemd/systemd.h"
 
 namespace pando::manager::systemd {
+
+namespace {
+
+/// Of CLOCK_MONOTONIC.
+auto monotonic_microseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::floor<std::chrono::microseconds>(now).count();
+}
+
+void tell(const std::string& state) { ::sd_notify(0, state.c_str()); }
+
+}  // namespace
+
+void ready(std::string_view status) { tell(fmt::format("READY=1\nSTATUS={}", status)); }
+void status(std::string_view text) { tell(fmt::format("STATUS={}", text)); }
+void reloading() { tell(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_microseconds())); }
+void stopping() { tell("STOPPING=1"); }
+void alive() { tell("WATCHDOG=1"); }
+
+std::optional<std::chrono::microseconds> watchdog_interval() {
+  std::uint64_t microseconds = 0;
+  if (::sd_watchdog_enabled(0, &microseconds) <= 0) return std::nullopt;
+  return std::chrono::microseconds(microseconds);
+}
 
 void Readiness::announce(std::string_view reason) {
   if (reason_.empty()) reason_ = reason;

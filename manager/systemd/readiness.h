@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -8,6 +9,15 @@
 #include <utility>
 
 namespace pando::manager::systemd {
+
+/// Tells the service manager; does nothing when there is none (NOTIFY_SOCKET is not set).
+void ready(std::string_view status);
+void status(std::string_view text);  ///< STATUS= alone
+void reloading();
+void stopping();
+void alive();  ///< WATCHDOG=1
+/// How often alive() must be called at least; nullopt: nobody watches.
+std::optional<std::chrono::microseconds> watchdog_interval();
 
 /// Tells the service manager whether this process starts, serves, reloads or ends.
 ///

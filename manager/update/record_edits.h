@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "config/settings/zone_table.h"

@@ -75,15 +75,14 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
   change.done = [this, done = std::move(done), weak = std::weak_ptr<Step>(step),
                  zone](const Result<std::uint64_t>& version) {
     if (const auto known = weak.lock())
-      version ? done(known->verdict, known->applied)
-              : done(known->verdict, tl::unexpected<Error>(version.error()));
+      version ? done(known->verdict, known->applied) : done(known->verdict, pass(version));
     ended(zone);
   };
   change.stage = [&committer = committer_, step = std::move(step)](Stage& stage) -> Status {
     step->applied = committer.stage_changeset(
         stage, [&](const zone::StoreView& snapshot) { return step->compute(snapshot); },
         step->update.rules.limits);
-    return step->applied ? Status() : pass(step->applied);
+    return status_of(step->applied);
   };
   large_->submit(std::move(change));
 }

@@ -58,17 +58,14 @@ asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
     store_be16(answer->data(), clients_id);
     co_return std::move(*answer);
   }
-  co_return tl::unexpected<Error>(last);
+  co_return pass(last);
 }
 
 }  // namespace
 
 void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
-  const std::string primary = to_text(update.primaries.front());
-  const auto running = running_by_primary_.find(primary);
-  const bool busy =
-      running != running_by_primary_.end() && running->second >= options_.max_per_primary;
-  if (busy || running_ >= options_.max_running) {
+  const Endpoint primary = update.primaries.front();
+  if (!running_.has_room(primary)) {
     ++counters_.failed;
     return done(fail(Errc::kFull, "too many updates are being passed on"));
   }
@@ -76,8 +73,7 @@ void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
     ++counters_.failed;
     return done(fail(Errc::kFull, "too many updates that only the primary can verify"));
   }
-  ++running_;
-  ++running_by_primary_[primary];
+  running_.begin(primary);
   asio::co_spawn(network_.loop(), forward_update(std::move(update), options_),
                  [this, &loop = commit_loop_, primary, done = std::move(done), alive = alive_](
                      const std::exception_ptr& thrown, Result<Bytes> answer) {
@@ -89,11 +85,8 @@ void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
                  });
 }
 
-void UpdateForwarder::finished(const std::string& primary, Result<Bytes> answer, const Done& done) {
-  --running_;
-  const auto running = running_by_primary_.find(primary);
-  if (running != running_by_primary_.end() && --running->second == 0)
-    running_by_primary_.erase(running);
+void UpdateForwarder::finished(const Endpoint& primary, Result<Bytes> answer, const Done& done) {
+  running_.end(primary);
   ++(answer ? counters_.forwarded : counters_.failed);
   done(std::move(answer));
 }

@@ -3,18 +3,15 @@
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/address.h"
 #include "base/bytes.h"
 #include "base/result.h"
-#include "dns/name.h"
-#include "dns/types.h"
 #include "manager/net/network.h"
+#include "manager/secondary/refresh_slots.h"
 #include "manager/support/token_bucket.h"
 
 namespace pando::manager {
@@ -59,7 +56,9 @@ class UpdateForwarder {
       : commit_loop_(commit_loop),
         network_(network),
         options_(options),
-        unproven_pace_(options.unproven_per_second, options.unproven_per_second) {}
+        unproven_pace_(options.unproven_per_second, options.unproven_per_second) {
+    running_.set_limits({options.max_running, options.max_per_primary});
+  }
   ~UpdateForwarder() { stop(); }
   UpdateForwarder(const UpdateForwarder&) = delete;
   UpdateForwarder& operator=(const UpdateForwarder&) = delete;
@@ -69,14 +68,13 @@ class UpdateForwarder {
   void stop() { *alive_ = false; }
 
  private:
-  void finished(const std::string& primary, Result<Bytes> answer, const Done& done);
+  void finished(const Endpoint& primary, Result<Bytes> answer, const Done& done);
 
   asio::io_context& commit_loop_;
   Network& network_;
   Options options_;
   TokenBucket unproven_pace_;
-  std::uint32_t running_ = 0;
-  std::map<std::string, std::uint32_t> running_by_primary_;  // by the first primary of the zone
+  RefreshSlots running_;  // by the first primary of the zone
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -50,10 +50,6 @@ bool matches_first_labels(dns::NameView owner, std::size_t owner_labels, dns::Na
   return in_pattern == pattern_labels && at == owner_labels;
 }
 
-bool matches_labels(dns::NameView owner, dns::NameView pattern) noexcept {
-  return matches_first_labels(owner, owner.label_count(), pattern, pattern.label_count());
-}
-
 }  // namespace
 
 bool may_update(const zone::Acl& rules, const Requester& requester, dns::NameView owner,
@@ -66,7 +62,8 @@ bool may_update(const zone::Acl& rules, const Requester& requester, dns::NameVie
 }
 
 bool matches_pattern(dns::NameView owner, dns::NameView pattern, const dns::Name* key) noexcept {
-  if (!zone::is_about_key(pattern)) return matches_labels(owner, pattern);
+  if (!zone::is_about_key(pattern))
+    return matches_first_labels(owner, owner.label_count(), pattern, pattern.label_count());
   if (key == nullptr || !owner.is_at_or_below(*key)) return false;
   const std::size_t fixed = pattern.label_count() - 1;
   const std::size_t above = owner.label_count() - key->view().label_count();

@@ -1,7 +1,6 @@
 #include "manager/update/update_request.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "dns/rdata/rdata.h"

@@ -35,11 +35,11 @@ ipc::ZoneCounter counter_of(Rcode rcode) noexcept {
 
 }  // namespace
 
-UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify,
+UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify,
                              Clock clock)
     : commits_(committer),
       runtime_(std::move(runtime)),
-      notify_(notify),
+      notify_(std::move(notify)),
       clock_(std::move(clock)),
       replies_(clock_) {}
 
@@ -122,20 +122,18 @@ bool UpdateService::has_room() const noexcept {
 void UpdateService::verified_update(const Request& request) {
   auto message = parse_update(request->parsed());
   if (!message) return replies_.refused(*request, dns::Name(), message.error());
-  const config::ZoneTable& zones = request->runtime().settings.zones;
-  const auto index = zones.find(message->zone.name);
+  const auto* options = request->runtime().settings.zones.options_of(message->zone.name);
   Refusal refusal;
-  if (!index)
+  if (options == nullptr)
     refusal = {Rcode::kNotAuth, "not a zone of this server", dns::ExtendedError::kNotAuthoritative};
-  else if (zones[*index].options->is_secondary())
+  else if (options->is_secondary())
     // RFC 2136 §6 lets a secondary forward. A secondary without forwarding answers REFUSED, as in
     // BIND.
     refusal = {Rcode::kRefused,
-               zones[*index].options->forward_updates
-                   ? "no rule of allow-update lets this client's be passed on"
-                   : "secondary zone, updates are not forwarded",
+               options->forward_updates ? "no rule of allow-update lets this client's be passed on"
+                                        : "secondary zone, updates are not forwarded",
                dns::ExtendedError::kProhibited};
-  else if (!may_update_something(zones[*index].options->allow_update,
+  else if (!may_update_something(options->allow_update,
                                  {request->client().address, request->key()}))
     // Refused at once: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
@@ -145,7 +143,7 @@ void UpdateService::verified_update(const Request& request) {
     count(*request, ipc::ZoneCounter::kUpdatesRefused);
     return replies_.refused(*request, message->zone.name, refusal);
   }
-  commit(request, std::move(*message), *zones[*index].options);
+  commit(request, std::move(*message), *options);
 }
 
 void UpdateService::commit(const Request& request, UpdateMessage message,
@@ -172,9 +170,8 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
 
 /// Checked again at commit, since the configuration may change during a large update.
 Status UpdateService::takes_updates(const dns::Name& zone) const {
-  const config::ZoneTable& zones = runtime_->settings.zones;
-  const auto index = zones.find(zone);
-  if (index && !zones[*index].options->is_secondary())
+  const auto* options = runtime_->settings.zones.options_of(zone);
+  if (options != nullptr && !options->is_secondary())
     return frozen_ == nullptr ? Status() : frozen_->check(zone);
   return fail(Errc::kNotFound, "the zone takes no updates any more");
 }
@@ -204,17 +201,16 @@ std::optional<ForwardedUpdate> UpdateService::to_forward(const ClientRequest& re
       zone->rr_class != dns::RRClass::kIN)
     return std::nullopt;
   const config::Settings& settings = request.runtime().settings;
-  const auto index = settings.zones.find(zone->name);
-  if (!index) return std::nullopt;
-  const config::ZoneOptions& options = *settings.zones[*index].options;
-  if (!options.is_secondary() || !options.forward_updates) return std::nullopt;
+  const auto* options = settings.zones.options_of(zone->name);
+  if (options == nullptr || !options->is_secondary() || !options->forward_updates)
+    return std::nullopt;
   const Requester requester{request.client().address, *tsig ? &(*tsig)->key_name : nullptr};
-  const bool anybody = *tsig && options.allow_update.empty();
-  if (!anybody && !may_update_something(options.allow_update, requester)) return std::nullopt;
+  const bool anybody = *tsig && options->allow_update.empty();
+  if (!anybody && !may_update_something(options->allow_update, requester)) return std::nullopt;
   ForwardedUpdate update;
   update.message = request.parsed().octets();
   update.source = settings.server.transfer_source;
-  for (const std::string& name : options.primaries)
+  for (const std::string& name : options->primaries)
     if (const config::Remote* remote = settings.find_remote(name))
       update.primaries.insert(update.primaries.end(), remote->address.begin(),
                               remote->address.end());
@@ -245,7 +241,7 @@ Result<std::optional<dns::Serial>> serial_hint(const ParsedRequest& notify) {
     Bytes rdata;
     const auto decoded = dns::decompress_rdata(record->type, reader.message(), record->rdata_offset,
                                                record->rdata_length, rdata);
-    if (!decoded) return tl::unexpected<Error>(decoded.error());
+    if (!decoded) return pass(decoded);
     serial = soa_serial(rdata);
   }
   return serial;
@@ -261,16 +257,16 @@ dns::Rcode UpdateService::judge_notify(const ClientRequest& request) {
   if (question->rr_class != dns::RRClass::kIN) return Rcode::kNotAuth;
   if (question->type != dns::RRType::kSOA) return Rcode::kNotImp;
   const config::Settings& settings = request.runtime().settings;
-  const auto index = settings.zones.find(question->name);
-  if (!index || !settings.zones[*index].options->is_secondary()) return Rcode::kNotAuth;
-  const zone::ZoneSettings rules = config::compile(*settings.zones[*index].options, settings);
+  const auto* options = settings.zones.options_of(question->name);
+  if (options == nullptr || !options->is_secondary()) return Rcode::kNotAuth;
+  const zone::ZoneSettings rules = config::compile(*options, settings);
   if (!zone::allowed(rules.allow_notify, request.client().address, request.key()))
     return Rcode::kRefused;
   auto serial = serial_hint(request.parsed());
   if (!serial) return Rcode::kFormErr;
   std::optional<dns::Name> key;
   if (request.key() != nullptr) key = *request.key();
-  if (notify_ != nullptr) notify_->notified({question->name, request.client(), *serial, key});
+  if (notify_) notify_({question->name, request.client(), *serial, key});
   return Rcode::kNoError;
 }
 

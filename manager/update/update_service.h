@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "ipc/zone_counters.h"
@@ -33,8 +32,8 @@ class UpdateService {
   };
   using Clock = ReplyPath::Clock;
 
-  /// `notify` may be null: then a NOTIFY for a secondary zone is answered without effect.
-  UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler* notify, Clock clock);
+  /// `notify` may be empty: then a NOTIFY for a secondary zone is answered without effect.
+  UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify, Clock clock);
 
   /// Null, the default: no update is forwarded to a primary. `forwarder` outlives the service.
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
@@ -75,7 +74,7 @@ class UpdateService {
 
   UpdateCommits commits_;
   RuntimePtr runtime_;
-  NotifyHandler* notify_;
+  NotifyHandler notify_;
   UpdateForwarder* forwarder_ = nullptr;
   const FrozenZones* frozen_ = nullptr;
   shm::ZoneCounts* zone_counts_ = nullptr;

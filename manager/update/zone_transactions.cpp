@@ -226,7 +226,7 @@ void ZoneTransactions::commit_one(const std::shared_ptr<Commit>& commit) {
   change.records = transaction.edits.records(committer_.current().zone_at(transaction.zone));
   change.check = [this, zone = transaction.zone]() -> Status {
     auto policy = policy_(zone);
-    return policy ? Status() : Status(pass(policy));
+    return status_of(policy);
   };
   change.stage = [&committer = committer_, commit](Stage& stage) {
     return commit->stage(commit->zones.front(), committer, stage);
@@ -258,7 +258,7 @@ void ZoneTransactions::finish(Commit& commit, const Result<std::uint64_t>& versi
   }
   if (!version) {
     expire_later();
-    return commit.done(tl::unexpected<Error>(version.error()));
+    return commit.done(pass(version));
   }
   ipc::ZoneCommitResult result;
   for (const Commit::Zone& zone : commit.zones) {

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/fd.h"
 #include "ipc/privileges.h"
 
 namespace pando::manager {

@@ -124,12 +124,8 @@ ProgramRun::~ProgramRun() {
   link_.reset();
   if (!child_.pidfd) return;
   constexpr int kKillMs = 15'000;
-  if (!has_ended_within(child_.pidfd, kKillMs)) {
-    if (launcher_ != nullptr)
-      static_cast<void>(launcher_->signal(child_.pidfd.get(), SIGKILL));
-    else
-      ::syscall(SYS_pidfd_send_signal, child_.pidfd.get(), SIGKILL, nullptr, 0);
-  }
+  if (!has_ended_within(child_.pidfd, kKillMs))
+    static_cast<void>(kill_process(child_.pidfd.get(), launcher_));
   siginfo_t ignored{};  // the launcher reaps its own children
   if (launcher_ == nullptr)
     ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(child_.pidfd.get()), &ignored,

@@ -3,7 +3,6 @@
 #include <asio/thread_pool.hpp>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
-#include <vector>
 
 #include "base/whole_number.h"
 

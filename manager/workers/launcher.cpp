@@ -10,9 +10,7 @@
 
 #include <cerrno>
 #include <fstream>
-#include <vector>
 
-#include "ipc/packet_socket.h"
 #include "ipc/privileges.h"
 #include "ipc/wire.h"
 

@@ -47,12 +47,11 @@ bool LayoutSuccession::has_workers() {
 }
 
 void LayoutSuccession::look_again() {
-  look_timer_.expires_after(kUnidentifiedLook);
-  look_timer_.async_wait(table_.guarded([this] {
+  table_.after(look_timer_, kUnidentifiedLook, [this] {
     if (unidentified_.empty()) return;
     drop_unidentified(0);
     look_again();
-  }));
+  });
 }
 
 /// Drops that process and all that have ended.
@@ -149,14 +148,13 @@ void LayoutSuccession::await_workers() {
 
 void LayoutSuccession::await_hello(std::uint32_t number, Record& record) {
   record.awaited = true;
-  record.step.expires_after(kHelloDeadline);
-  record.step.async_wait(table_.guarded([this, number] {
+  table_.after(record.step, kHelloDeadline, [this, number] {
     Record* late = find(number);
     if (late == nullptr || !std::exchange(late->awaited, false)) return;
     log::warning("worker_silent", "slot", number, "pid", late->process.pid());
     calls_.settle();
     succeed(table_.at(number));
-  }));
+  });
 }
 
 Status LayoutSuccession::greet(const std::shared_ptr<WorkerLink>& link, const ipc::Hello& hello,
@@ -205,11 +203,10 @@ void LayoutSuccession::await_attachment(WorkerSlot& slot) {
   if (slots_.alive(slot.number)) return stop(slot);
   Record* record = find(slot.number);
   if (record == nullptr) return;
-  record->step.expires_after(kAttachmentLook);
-  record->step.async_wait(table_.guarded([this, number = slot.number] {
+  table_.after(record->step, kAttachmentLook, [this, number = slot.number] {
     WorkerSlot& later = table_.at(number);
     if (serves(number) && later.serving()) await_attachment(later);
-  }));
+  });
 }
 
 void LayoutSuccession::stop(WorkerSlot& slot) {
@@ -220,11 +217,10 @@ void LayoutSuccession::stop(WorkerSlot& slot) {
   record->link->stop(options_.stop_grace_ms);
   record = find(slot.number);  // the message may have ended the connection
   if (record == nullptr) return;
-  record->step.expires_after(options_.stop_time());
-  record->step.async_wait(table_.guarded([this, number = slot.number] {
+  table_.after(record->step, options_.stop_time(), [this, number = slot.number] {
     Record* late = find(number);
     if (late != nullptr) calls_.kill(number, late->process);
-  }));
+  });
 }
 
 void LayoutSuccession::worker_ended(std::uint32_t number) {

@@ -210,9 +210,8 @@ void SocketHandover::hand_over(WorkerSlot& slot) {
   record.orphaned.clear();
   log::info("queue_handed_over", "slot", slot.number, "to", reader->number);
   steer();
-  record.absence.expires_after(kSteerSettle);
-  record.absence.async_wait(
-      table_.guarded([this, number = slot.number] { give_to_drain_worker(number); }));
+  table_.after(record.absence, kSteerSettle,
+               [this, number = slot.number] { give_to_drain_worker(number); });
 }
 
 /// The drain worker gets the sockets that the slot has by now: a reload may have closed some.
@@ -239,10 +238,9 @@ void SocketHandover::hand_over_again(std::uint32_t number) {
   Record& record = record_of(number);
   record.drain_worker.reset();
   record.orphaned.clear();
-  record.absence.expires_after(std::chrono::milliseconds(0));
-  record.absence.async_wait(table_.guarded([this, number] {
+  table_.after(record.absence, std::chrono::milliseconds(0), [this, number] {
     if (WorkerSlot* slot = table_.find(number)) hand_over(*slot);
-  }));
+  });
 }
 
 void SocketHandover::socket_drained(std::uint32_t drain_worker, std::uint32_t socket) {
@@ -261,14 +259,13 @@ void SocketHandover::socket_drained(std::uint32_t drain_worker, std::uint32_t so
 
 /// The drain worker stays named, so that traffic is still steered elsewhere.
 void SocketHandover::rest(std::uint32_t number, Record& record) {
-  record.absence.expires_after(kAbsenceLimit);
-  record.absence.async_wait(table_.guarded([this, number] {
+  table_.after(record.absence, kAbsenceLimit, [this, number] {
     WorkerSlot* slot = table_.find(number);
     Record& rested = record_of(number);
     if (slot == nullptr || !rested.orphaned.empty()) return;
     rested.drain_worker.reset();
     retire(*slot);
-  }));
+  });
 }
 
 void SocketHandover::worker_came(WorkerSlot& slot) {
@@ -287,8 +284,7 @@ void SocketHandover::worker_came(WorkerSlot& slot) {
 /// Traffic is steered to others until the slot has new sockets.
 void SocketHandover::renew_after(std::uint32_t number, std::chrono::milliseconds pause) {
   Record& record = record_of(number);
-  record.absence.expires_after(pause);
-  record.absence.async_wait(table_.guarded([this, number] { renew(number); }));
+  table_.after(record.absence, pause, [this, number] { renew(number); });
 }
 
 void SocketHandover::renew(std::uint32_t number) {
@@ -364,11 +360,10 @@ void SocketHandover::withdraw(std::uint32_t number) {
   record.late_rounds = 0;  // from here on nothing new comes, steered or not
   listeners_.withdraw(number);
   tell_positions();
-  record.absence.expires_after(kSteerSettle);
-  record.absence.async_wait(table_.guarded([this, number] {
+  table_.after(record.absence, kSteerSettle, [this, number] {
     WorkerSlot* slot = table_.find(number);
     if (slot != nullptr && record_of(number).withdrawn) retire(*slot);
-  }));
+  });
 }
 
 /// Members have left groups: the programs that steer by positions are made anew, and workers keep

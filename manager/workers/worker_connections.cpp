@@ -62,8 +62,7 @@ Status WorkerConnections::listen() {
 void WorkerConnections::accept_next() {
   listening_.async_wait(asio::socket_base::wait_read, table_.guarded([this] {
     accept_waiting();
-    pause_.expires_after(kAcceptPause);
-    pause_.async_wait(table_.guarded([this] { accept_next(); }));
+    table_.after(pause_, kAcceptPause, [this] { accept_next(); });
   }));
 }
 
@@ -265,7 +264,7 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   const bool leaving = slot.state == WorkerSlot::State::kDraining;
   if (!leaving) slot.state = WorkerSlot::State::kServing;
   if (files->store) send_setup(slot, std::move(*files));
-  if (slot.link) slot.link->send_logging(options_.logging);
+  if (slot.link) slot.link->tell(options_.logging);
   if (slot.link) slot.link->send_keys(keys_);
   // Before the sockets: the first query has its line, too.
   lenders_.query_log.worker_came(slot.number);
@@ -293,7 +292,7 @@ void WorkerConnections::send_setup(WorkerSlot& slot, shm::SlotLoan files) {
 
 void WorkerConnections::send_logging() {
   for (auto& [number, slot] : table_.slots())
-    if (table_.phase.started && slot.link) slot.link->send_logging(options_.logging);
+    if (table_.phase.started && slot.link) slot.link->tell(options_.logging);
 }
 
 void WorkerConnections::store_copied() {

@@ -205,20 +205,6 @@ void WorkerLink::send_keys(const WorkerKeys& keys) {
   for (auto& packet : in_packets(keys)) send(std::move(packet));
 }
 
-void WorkerLink::send_logging(const ipc::Logging& logging) { send(logging); }
-
-void WorkerLink::send_dnstap(const ipc::Dnstap& dnstap, Fd stream) {
-  std::vector<Fd> descriptors;
-  if (stream) descriptors.push_back(std::move(stream));
-  send(dnstap, std::move(descriptors));
-}
-
-void WorkerLink::send_query_log(const ipc::QueryLog& log, Fd stream) {
-  std::vector<Fd> descriptors;
-  if (stream) descriptors.push_back(std::move(stream));
-  send(log, std::move(descriptors));
-}
-
 void WorkerLink::send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,
                               bool orphaned) {
   const auto self = shared_from_this();

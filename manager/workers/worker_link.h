@@ -78,11 +78,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   /// `image`: of a store that borrows its chunks (shm/borrowing.h), or none.
   void send_setup(std::uint32_t slot, shm::SlotLoan files, Fd image);
   void send_keys(const WorkerKeys& keys);
-  void send_logging(const ipc::Logging& logging);
-  /// `stream`: for dnstap messages from now on, or none.
-  void send_dnstap(const ipc::Dnstap& dnstap, Fd stream);
-  /// `stream`: for lines of the query log from now on, or none.
-  void send_query_log(const ipc::QueryLog& log, Fd stream);
   /// Passes sockets with their descriptors (`with_descriptors`) or only their new ids and
   /// positions.
   void send_sockets(const std::vector<Listeners::Socket>& sockets, bool with_descriptors,

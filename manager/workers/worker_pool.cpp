@@ -57,37 +57,26 @@ struct WorkerPool::Parts {
     return calls;
   }
   DnstapLender::Calls dnstap_calls() {
-    DnstapLender::Calls calls;
-    calls.tell = [this](std::uint32_t number, const ipc::Dnstap& what, Fd stream) {
-      const auto link = link_of(number);
-      if (link) link->send_dnstap(what, std::move(stream));
-      return link != nullptr;
-    };
-    calls.serving = [this] { return serving(); };
-    return calls;
+    return {[this](std::uint32_t slot, const ipc::Dnstap& what, Fd stream) {
+              return tell_with(slot, what, std::move(stream));
+            },
+            [this] { return serving(); }};
   }
+
   QueryLogLender::Calls query_log_calls() {
-    QueryLogLender::Calls calls;
-    calls.tell = [this](std::uint32_t number, const ipc::QueryLog& what, Fd stream) {
-      const auto link = link_of(number);
-      if (link) link->send_query_log(what, std::move(stream));
-      return link != nullptr;
-    };
-    calls.serving = [this] { return serving(); };
-    return calls;
+    return {[this](std::uint32_t slot, const ipc::QueryLog& what, Fd stream) {
+              return tell_with(slot, what, std::move(stream));
+            },
+            [this] { return serving(); }};
   }
+
   XdpLender::Calls xdp_calls() {
     XdpLender::Calls calls;
-    calls.serve = [this](std::uint32_t number, const ipc::ServeXdp& what,
+    calls.serve = [this](std::uint32_t slot, const ipc::ServeXdp& what,
                          std::vector<Fd> descriptors) {
-      const auto link = link_of(number);
-      if (link) link->tell(what, std::move(descriptors));
-      return link != nullptr;
+      return tell(slot, what, std::move(descriptors));
     };
-    calls.close = [this](std::uint32_t number, const ipc::CloseXdp& what) {
-      const auto link = link_of(number);
-      if (link) link->tell(what);
-    };
+    calls.close = [this](std::uint32_t slot, const ipc::CloseXdp& what) { tell(slot, what, {}); };
     calls.slots = [this] {
       std::vector<std::uint32_t> numbers;
       for (const auto& [number, slot] : table.slots())
@@ -97,9 +86,19 @@ struct WorkerPool::Parts {
     calls.serving = [this] { return serving(); };
     return calls;
   }
-  [[nodiscard]] std::shared_ptr<WorkerLink> link_of(std::uint32_t number) {
+
+  /// False: the slot has no worker.
+  bool tell(std::uint32_t number, const ipc::ToWorker& message, std::vector<Fd> descriptors) {
     const WorkerSlot* slot = table.find(number);
-    return slot != nullptr ? slot->link : nullptr;
+    const auto link = slot != nullptr ? slot->link : nullptr;
+    if (link) link->tell(message, std::move(descriptors));
+    return link != nullptr;
+  }
+  /// `stream` may be none.
+  bool tell_with(std::uint32_t number, const ipc::ToWorker& message, Fd stream) {
+    std::vector<Fd> descriptors;
+    if (stream) descriptors.push_back(std::move(stream));
+    return tell(number, message, std::move(descriptors));
   }
   /// The slots whose workers serve.
   [[nodiscard]] std::vector<std::uint32_t> serving() {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "base/result.h"
 #include "manager/workers/launcher.h"

@@ -1,6 +1,5 @@
 #include "manager/workers/worker_supervisor.h"
 
-#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
@@ -61,12 +60,11 @@ std::vector<SlotFacts> WorkerSupervisor::facts() const {
 /// process by then, takes none.
 void WorkerSupervisor::step_after(WorkerSlot& slot, milliseconds pause,
                                   std::function<void(WorkerSlot&)> step) {
-  slot.step.expires_after(pause);
-  slot.step.async_wait(
-      table_.guarded([this, number = slot.number, pid = slot.pid, step = std::move(step)] {
-        WorkerSlot* found = table_.find(number);
-        if (found != nullptr && found->pid == pid) step(*found);
-      }));
+  table_.after(slot.step, pause,
+               [this, number = slot.number, pid = slot.pid, step = std::move(step)] {
+                 WorkerSlot* found = table_.find(number);
+                 if (found != nullptr && found->pid == pid) step(*found);
+               });
 }
 
 // The number of workers
@@ -424,18 +422,16 @@ void WorkerSupervisor::stop(std::function<void()> done) {
   for (const auto& [number, slot] : table_.slots())
     if (!slot.process && !succession_.serves(number)) empty.push_back(number);
   for (const auto number : empty) forget(number);
-  tick_timer_.expires_after(options_.stop_time());
-  tick_timer_.async_wait(table_.guarded([this] {
+  table_.after(tick_timer_, options_.stop_time(), [this] {
     for (auto& [number, slot] : table_.slots()) kill(slot);
     // A process that cannot be ended does not block the stop.
-    tick_timer_.expires_after(options_.kill_time);
-    tick_timer_.async_wait(table_.guarded([this] {
+    table_.after(tick_timer_, options_.kill_time, [this] {
       for (const auto& [number, slot] : table_.slots())
         log::error("worker_left_behind", "slot", number, "pid", slot.pid);
       abandon();
       finish_stop_if_empty();
-    }));
-  }));
+    });
+  });
   finish_stop_if_empty();
 }
 
@@ -478,8 +474,7 @@ void WorkerSupervisor::tick() {
       kill(*slot);
     }
   handover_.retry_openings();
-  tick_timer_.expires_after(kTick);
-  tick_timer_.async_wait(table_.guarded([this] { tick(); }));
+  table_.after(tick_timer_, kTick, [this] { tick(); });
 }
 
 void WorkerSupervisor::check_reader(WorkerSlot& slot) {

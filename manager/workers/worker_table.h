@@ -4,7 +4,6 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -105,6 +104,12 @@ class WorkerTable {
     };
   }
 
+  /// Runs `step` after `pause`, in place of what `timer` waits for.
+  template <class Step>
+  void after(asio::steady_timer& timer, std::chrono::milliseconds pause, Step step) const {
+    timer.expires_after(pause);
+    timer.async_wait(guarded(std::move(step)));
+  }
   WorkerPhase phase;
 
  private:

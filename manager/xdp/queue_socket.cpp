@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <mutex>
 
@@ -110,7 +109,7 @@ Result<zone::ZoneFileInfo> write_export(Files& files, const zone::ZoneView& zone
   const std::string beside = target + kExport;
   if (auto may = check_replaceable(target); !may) return pass(may);
   auto hash = write_and_sync(files, zone, beside);
-  Status done = hash ? Status() : Status(pass(hash));
+  Status done = status_of(hash);
   if (done) {
     take_over_owner_and_mode(target, beside);
     done = files.sync_directory(folder_of(target));
@@ -166,7 +165,7 @@ Status check_is_export(Files& files, const zone::ZoneView& zone, const std::stri
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return {};
   const auto is = is_export(files, zone, path);
-  if (!is) return tl::unexpected<Error>(is.error());
+  if (!is) return pass(is);
   if (*is) return {};
   return fail(Errc::kExists, "{} is there already, and is no export of {}", path,
               to_text(zone.apex()));
@@ -178,7 +177,7 @@ Status write_zone_to(Files& files, const zone::ZoneView& zone, const std::string
   if (auto may = check_is_export(files, zone, path); !may) return may;
   const std::string partial = path + kPartial;
   auto written = write_and_sync(files, zone, partial);
-  Status done = written ? Status() : Status(pass(written));
+  Status done = status_of(written);
   if (done) take_over_owner_and_mode(path, partial);
   if (done) done = files.rename(partial, path);
   if (done) return files.sync_directory(folder_of(path));

@@ -13,11 +13,6 @@ using dns::RRType;
 using Edits = std::pair<RecordChanges::const_iterator,
                         RecordChanges::const_iterator>;  // the edits of one RRset
 
-void follow(const RecordKey& key, const RecordChange& change, zone::Changeset& out) {
-  if (change.before) out.removed.push_back(key.record(*change.before));
-  if (change.after) out.added.push_back(key.record(*change.after));
-}
-
 /// Merges the file's edits of one RRset into the served RRset.
 class SetMerge {
  public:
@@ -34,7 +29,7 @@ class SetMerge {
       const auto& [key, change] = *edit;
       if (!change.after) continue;
       const bool here = rdatas_.contains(key.rdata());
-      if (here && change.before && files_alone) follow(key, change, out);
+      if (here && change.before && files_alone) append_change(key, change, out);
       if (here || change.before) continue;
       const bool takes_files_ttl = files_alone || rdatas_.empty();
       out.added.push_back(key.record(takes_files_ttl ? *change.after : ttl_));
@@ -121,15 +116,15 @@ bool is_signers(RRType type) noexcept {
 std::size_t drop_stale(DynamicChanges& changes, const zone::ZoneView& live) {
   DynamicChanges::Entries entries = changes.entries();
   const std::size_t stale = std::erase_if(
-      entries, [&](const auto& entry) { return ttl_in(live, entry.first) != entry.second.live; });
+      entries, [&](const auto& entry) { return ttl_in(live, entry.first) != entry.second.after; });
   if (stale > 0) changes.assign(std::move(entries));
   return stale;
 }
 
 RecordChanges file_changes(RecordChanges to_file, const DynamicChanges& changes) {
   for (const auto& [key, entry] : changes.entries()) {
-    const auto [at, same] = to_file.try_emplace(key, RecordChange{entry.live, entry.live});
-    at->second.before = entry.file;
+    const auto [at, same] = to_file.try_emplace(key, RecordChange{entry.after, entry.after});
+    at->second.before = entry.before;
     if (at->second.before == at->second.after) to_file.erase(at);
   }
   return to_file;
@@ -143,7 +138,7 @@ zone::Changeset merge_edit(const zone::ZoneView& live, const RecordChanges& edit
     while (end != edit.end() && end->first.same_set(first)) ++end;
     if (is_signers(first.type())) {
       for (; at != end; ++at)
-        if (ttl_in(live, at->first) != at->second.after) follow(at->first, at->second, out);
+        if (ttl_in(live, at->first) != at->second.after) append_change(at->first, at->second, out);
     } else if (first.type() != RRType::kSOA) {
       const zone::RecordView record = live.record_at(first.owner());
       SetMerge(record ? record.find(first.type()) : zone::RRsetView(), {at, end}).run(out);

@@ -1,6 +1,5 @@
 #include "manager/zonefile/load_queue.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "dns/folded_key.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "manager/commit/committer.h"
-#include "manager/support/log_limit.h"
+#include "manager/support/rate_limited_log.h"
 #include "manager/zonefile/zone_file_check.h"
 #include "shm/slots.h"
 

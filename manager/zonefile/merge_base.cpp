@@ -1,6 +1,5 @@
 #include "manager/zonefile/merge_base.h"
 
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>

@@ -54,11 +54,6 @@ class ZoneCopies {
     bool waits = true;  // in waiting_; else being written
     bool again = false;
   };
-  struct CanonicalLess {
-    bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-      return dns::compare_canonical(a, b) < 0;
-    }
-  };
 
   struct Written {
     dns::Name zone;
@@ -81,7 +76,7 @@ class ZoneCopies {
   Committer& committer_;
   shm::SlotTable& slots_;
   std::string folder_;
-  std::map<dns::Name, Copy, CanonicalLess> running_;  // waiting or being written
+  std::map<dns::Name, Copy, dns::CanonicalLess> running_;  // waiting or being written
   std::deque<dns::Name> waiting_;                     // oldest first
   std::size_t most_batches_;
   std::size_t batches_ = 0;                           // being written

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/steady_time.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/zonefile/export_file.h"
 #include "manager/zonefile/merge_base.h"
 
 namespace pando::manager {
@@ -20,11 +22,9 @@ constexpr std::size_t kMaxProblems = 10'000;
 
 /// Export interval of a zone in `runtime`; zero = never.
 std::chrono::milliseconds interval_in(const RuntimePtr& runtime, dns::NameView zone) {
-  if (!runtime) return {};
-  const config::ZoneTable& zones = runtime->settings.zones;
-  const auto index = zones.find(zone);
-  if (!index || zones[*index].options->is_secondary()) return {};
-  return zones[*index].options->export_interval.value_or(std::chrono::milliseconds(0));
+  const auto* options = runtime ? runtime->settings.zones.options_of(zone) : nullptr;
+  if (options == nullptr || options->is_secondary()) return {};
+  return options->export_interval.value_or(std::chrono::milliseconds(0));
 }
 
 /// True if the record makes the zone differ from its file. A merged edit is in the file already,
@@ -263,11 +263,11 @@ void ZoneExports::confirm_merge_base(const RunPtr& run) {
   request.stage = [run](Stage& stage) -> Status {
     const zone::ZoneView live = stage.draft.view().zone_at(run->zone);
     if (!live || !live.loaded()) return fail(Errc::kNotFound, "the zone has gone");
-    stage.journal.push_back(source_entry(run->zone, live.serial(), merge_base_file(live)));
+    stage.journal.push_back(source_entry(run->zone, live.serial(), live.source()));
     return {};
   };
   request.done = [this, run](const Result<std::uint64_t>& version) {
-    if (!version) return end(run, tl::unexpected<Error>(version.error()));
+    if (!version) return end(run, pass(version));
     unconfirmed_.erase(run->key);
     write(run);
   };
@@ -282,7 +282,7 @@ void ZoneExports::write(const RunPtr& run) {
   run->pin = slots_.pin_own(run->version.version());
   run->serial = run->reached = live.serial();
   run->records = live.record_count();
-  run->before = merge_base_file(live);
+  run->before = live.source();
   run->since = {};
   asio::post(pool_, [this, run] {
     Status written = write_in_pool(*run);
@@ -332,7 +332,7 @@ bool ZoneExports::is_current(const Run& run) const {
 /// and the later changes become the dynamic changes.
 Status ZoneExports::Run::stage_merge_base(Stage& stage) {
   const zone::ZoneView live = stage.draft.view().zone_at(zone);
-  if (!live || !live.loaded() || is_secondary(live) || !same_source(merge_base_file(live), before))
+  if (!live || !live.loaded() || is_secondary(live) || !same_source(live.source(), before))
     return fail(Errc::kExists, "the zone was loaded anew while it was exported");
   DynamicChanges changes = since;
   dns::Serial at = reached;
@@ -361,7 +361,7 @@ void ZoneExports::record_merge_base(const RunPtr& run) {
       unconfirmed_.insert(run->key);
     else
       drop_export(files_, run->path);
-    end(run, tl::unexpected<Error>(version.error()));
+    end(run, pass(version));
   };
   committer_.submit(std::move(request));
 }
@@ -369,7 +369,7 @@ void ZoneExports::record_merge_base(const RunPtr& run) {
 void ZoneExports::take_name(const RunPtr& run) {
   asio::post(pool_, [this, run] {
     auto finished = finish_export(files_, run->path, run->written);
-    const Status status = finished ? Status() : Status(tl::unexpected<Error>(finished.error()));
+    const Status status = status_of(finished);
     asio::post(io_, [this, run, status] { end(run, status); });
   });
 }
@@ -380,21 +380,19 @@ void ZoneExports::end(const RunPtr& run, const Status& status) {
   report(*run, status);
   for (const Done& done : run->done)
     done(status ? Result<Exported>(Exported{run->serial, run->records, run->path, !run->is_current})
-                : Result<Exported>(tl::unexpected<Error>(status.error())));
+                : Result<Exported>(pass(status)));
   if (!run->later.empty() && !stopped_) begin(run->key, std::move(run->later));
   run_due();
 }
 
 /// Logs the result; a repeated problem of a zone is logged only once.
 void ZoneExports::report(const Run& run, const Status& status) {
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - run.start);
   if (status) {
     problems_.erase(run.key);
     if (run.is_current) return;
     ++counters_.exports;
     log::info("zone_exported", "zone", to_text(run.zone), "serial", run.serial.value, "records",
-              run.records, "path", run.path, "ms", milliseconds.count());
+              run.records, "path", run.path, "ms", milliseconds_since(run.start));
     return;
   }
   ++counters_.failures;
@@ -429,7 +427,7 @@ void ZoneExports::write_to(const dns::Name& zone, std::string path, Done done) {
     auto written = write_zone_to(files_, view, path);
     auto result = std::make_shared<Result<Exported>>(
         written ? Result<Exported>(Exported{view.serial(), view.record_count(), path, true})
-                : Result<Exported>(tl::unexpected<Error>(written.error())));
+                : Result<Exported>(pass(written)));
     asio::post(io_, [version, pin, done, result] { done(*result); });
   });
 }

@@ -16,7 +16,6 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/journal/journal_history.h"
-#include "manager/zonefile/export_file.h"
 #include "shm/slots.h"
 
 namespace pando::manager {

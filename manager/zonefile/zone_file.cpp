@@ -265,7 +265,7 @@ class Builder {
     set_soa_serial(soa.rdata, serial);
     // Without this a start from the same image would not know of the raised serial.
     if (withheld_ && is_doubtful_)
-      journal_.push_back(source_entry(apex_, serial, merge_base_file(withheld_)));
+      journal_.push_back(source_entry(apex_, serial, withheld_.source()));
     if (!history.is_copy && has_file_data())
       add_journal_records(file, serial, source, outcome.dynamic_changes);
     return builder_.add(soa.owner, soa.type, soa.ttl, soa.rdata);
@@ -292,7 +292,7 @@ class Builder {
   [[nodiscard]] zone::ZoneFileInfo source_of(
       const std::optional<zone::ZoneFileInfo>& source) const {
     if (!source) return {};
-    const auto base = withheld_ ? std::optional(merge_base_file(withheld_)) : state_.source;
+    const auto base = withheld_ ? std::optional(withheld_.source()) : state_.source;
     if (has_file_data() || !base) return *source;
     const FileCheck found = check_file(path_, *base);
     const bool is_there =

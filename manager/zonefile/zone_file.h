@@ -9,7 +9,6 @@
 #include "manager/journal/journal_history.h"
 #include "manager/support/load_progress.h"
 #include "manager/support/withheld_data.h"
-#include "manager/zonefile/merge_base.h"
 #include "shm/store.h"
 #include "zone/build/comparison.h"
 #include "zone/build/draft.h"

@@ -43,7 +43,7 @@ void ZoneFileCheck::run(shm::Store& store) {
   if (is_secondary(live())) return unchanged();
   // Finishes an interrupted export: `FILE.export` is the merge base then. A running export may be
   // just ending, too, so the file is read only afterwards.
-  const auto finished = finish_export(native_files(), job.path, merge_base_file(live()));
+  const auto finished = finish_export(native_files(), job.path, live().source());
   if (!finished) return fail_with({fmt::format("{}: {}", job.path, finished.error().text)});
   if (*finished || is_merged()) return unchanged();
   compare(store);
@@ -106,14 +106,14 @@ void ZoneFileCheck::reset_findings() {
 }
 
 bool ZoneFileCheck::is_merged(std::uint64_t most_bytes) {
-  const FileCheck check = check_file(job.path, merge_base_file(live()), most_bytes, read_before_);
+  const FileCheck check = check_file(job.path, live().source(), most_bytes, read_before_);
   if (check.hashed) ++hashed;
   if (check.hashed) read_before_ = check.now;
   return is_merged(check);
 }
 
 bool ZoneFileCheck::is_merged(const FileCheck& check) {
-  if (check.kind == FileCheck::Kind::kTouched) touched = {merge_base_file(live()), check.now};
+  if (check.kind == FileCheck::Kind::kTouched) touched = {live().source(), check.now};
   return check.kind == FileCheck::Kind::kSame || check.kind == FileCheck::Kind::kTouched;
 }
 
@@ -142,13 +142,13 @@ ZoneFileCheck::Simple ZoneFileCheck::look(bool is_alone) {
   ++hashed;
   if (now.hash == 0 && !is_alone) return Simple::kNot;
   read_before_ = now;
-  if (served && is_merged(compare_content(now, merge_base_file(live())))) return found_unchanged();
+  if (served && is_merged(compare_content(now, live().source()))) return found_unchanged();
   return is_judged_already(now) ? judged_already() : needs_program(now);
 }
 
 ZoneFileCheck::Simple ZoneFileCheck::found_unchanged() {
   unchanged();
-  judging.base = merge_base_file(live());
+  judging.base = live().source();
   return Simple::kFound;
 }
 

@@ -1,10 +1,7 @@
 #include "manager/zonefile/zone_file_loads.h"
 
-#include <algorithm>
 #include <asio/steady_timer.hpp>
-#include <optional>
 #include <set>
-#include <utility>
 
 #include "base/crash_point.h"
 #include "dns/folded_key.h"

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/steady_time.h"
 #include "dns/dnssec/nsec3_hash.h"
 #include "ipc/log.h"
 
@@ -17,12 +18,6 @@ using Kind = LoadOutcome::Kind;
 /// Limit of attempts for a zone that changed during the check of its file, in the few cases where
 /// the change matters.
 constexpr int kMaxTries = 5;
-
-std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
-  const auto spent = std::chrono::steady_clock::now() - start;
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(spent).count());
-}
 
 LoadOutcome failed(std::string problem) { return {Kind::kFailed, {}, 0, {std::move(problem)}}; }
 
@@ -226,7 +221,7 @@ bool ZoneLoader::is_outdated(const LoadTask& look) const {
   if (!look.judging.base) return false;
   if (!judged && loads_.find(look.job.apex)) return true;  // a version is being put
   const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
-  return now && merge_base_file(now).hash != look.judging.base->hash;
+  return now && now.source().hash != look.judging.base->hash;
 }
 
 /// The outcome of the load of this look comes from the judged task, so that task has to show its
@@ -402,7 +397,7 @@ void ZoneLoader::record_merge_base(const LoadTask& task) {
   committer_.edit(
       [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
         const zone::ZoneView live = draft.view().zone_at(apex);
-        if (!live || !live.loaded() || !(merge_base_file(live) == touched.before)) return {};
+        if (!live || !live.loaded() || !(live.source() == touched.before)) return {};
         return draft.put_zone_source(apex, touched.now);
       },
       [apex = task.job.apex](const Status& status) {

@@ -1,6 +1,5 @@
 #include "manager/zonefile/zone_merge.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -36,7 +35,7 @@ Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneFileInfo& source, MergeBase state) {
   MergePlan plan;
   plan.source = source;
-  plan.base_file = merge_base_file(live);
+  plan.base_file = live.source();
   if (state.own) {
     plan.with_base_file = state.is_base_file(soa_serial(fresh.soa.rdata), source);
     state.become_primary(*plan.with_base_file);
@@ -185,7 +184,7 @@ Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLi
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
   // An export since the comparison has replaced the merge base of this edit.
-  if (!same_source(merge_base_file(live), plan.base_file)) return fail(Errc::kExists, "zone moved");
+  if (!same_source(live.source(), plan.base_file)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.dynamic_changes_known) return fail(Errc::kExists, "zone moved");
   if (moved && plan.plain)
     plan.edit.merge(record_changes_of(*std::exchange(plan.plain, std::nullopt)));

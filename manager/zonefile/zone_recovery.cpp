@@ -29,19 +29,19 @@ std::optional<dns::Ttl> ZoneRecovery::ttl_in_file(const RecordKey& key) const {
 void ZoneRecovery::serve(const RecordKey& key, std::optional<dns::Ttl> file,
                          std::optional<dns::Ttl> live) {
   if (live) outcome_.records.push_back(key.record(*live));
-  if (file != live) changes_.insert_or_assign(key, DynamicChanges::Entry{file, live});
+  if (file != live) changes_.insert_or_assign(key, RecordChange{file, live});
 }
 
 /// A record added by an update stays, and a record removed by an update stays away. A record whose
 /// TTL an update changed goes if the file no longer has the record. While any record of an update
 /// remains, the set keeps the update's TTL.
 void ZoneRecovery::recover_set(const Updates& set) {
-  const auto stays = [](const DynamicChanges::Entry& entry, std::optional<dns::Ttl> file) {
-    return entry.live && (file || !entry.file);
+  const auto stays = [](const RecordChange& entry, std::optional<dns::Ttl> file) {
+    return entry.after && (file || !entry.before);
   };
   std::optional<dns::Ttl> updated;
   for (auto at = set.first; at != set.second; ++at)
-    if (stays(at->second, ttl_in_file(at->first))) updated = at->second.live;
+    if (stays(at->second, ttl_in_file(at->first))) updated = at->second.after;
   for (auto at = set.first; at != set.second; ++at) {
     const auto file = ttl_in_file(at->first);
     serve(at->first, file, stays(at->second, file) ? updated : std::nullopt);
@@ -53,8 +53,8 @@ void ZoneRecovery::recover_set(const Updates& set) {
 void ZoneRecovery::recover_signers_set(const Updates& set) {
   for (auto at = set.first; at != set.second; ++at) {
     const auto file = ttl_in_file(at->first);
-    const bool edited = file.has_value() != at->second.file.has_value();
-    serve(at->first, file, edited ? file : at->second.live);
+    const bool edited = file.has_value() != at->second.before.has_value();
+    serve(at->first, file, edited ? file : at->second.after);
   }
   serve_others(set, std::nullopt);
 }
@@ -71,15 +71,14 @@ void ZoneRecovery::serve_others(const Updates& set, std::optional<dns::Ttl> upda
 void ZoneRecovery::recover_soa(const Updates& set) {
   if (!soa_) return;
   for (auto at = set.first; at != set.second; ++at) {
-    if (!at->second.live) continue;
+    if (!at->second.after) continue;
     const RecordKey file(soa_->owner, soa_->type, soa_->rdata);
     const dns::Serial serial = soa_serial(soa_->rdata);
-    changes_.insert_or_assign(file, DynamicChanges::Entry{soa_->ttl, std::nullopt});
-    const auto [entry, fresh] =
-        changes_.try_emplace(at->first, DynamicChanges::Entry{std::nullopt, {}});
-    entry->second.live = at->second.live;
-    if (entry->second.file == entry->second.live) changes_.erase(entry);
-    soa_ = at->first.record(*at->second.live);
+    changes_.insert_or_assign(file, RecordChange{soa_->ttl, std::nullopt});
+    const auto [entry, fresh] = changes_.try_emplace(at->first, RecordChange{std::nullopt, {}});
+    entry->second.after = at->second.after;
+    if (entry->second.before == entry->second.after) changes_.erase(entry);
+    soa_ = at->first.record(*at->second.after);
     set_soa_serial(soa_->rdata, serial);
     return;
   }

@@ -28,8 +28,7 @@ bool ZoneReplacement::has_changed(const zone::ZoneView& zone) const {
   if (is_copy && zone && !is_secondary(zone)) return true;
   const bool is_loaded = zone && zone.loaded();
   if (is_loaded != compared_.has_value()) return true;
-  return is_loaded &&
-         (!(zone.serial() == *compared_) || !same_source(merge_base_file(zone), base_file_));
+  return is_loaded && (!(zone.serial() == *compared_) || !same_source(zone.source(), base_file_));
 }
 
 Status ZoneReplacement::check(const zone::ZoneView& before) {

@@ -32,7 +32,7 @@ Result<std::uint64_t> write_copy_text(Files& files, const ZoneFileToWrite& one, 
   auto hash = write_zone_text(
       **file, one.zone,
       fmt::format("copy of {} at serial {}", to_text(one.zone.apex()), one.zone.serial().value));
-  Status done = hash ? Status() : Status(pass(hash));
+  Status done = status_of(hash);
   if (done && synced == IsSynced::kYes) done = (*file)->sync();
   if (done) return hash;
   static_cast<void>(files.remove(partial));
@@ -81,8 +81,7 @@ Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zon
   std::uint64_t offset = 0;
   ContentHash hash;
   dns::ZoneTextWriter writer(zone.apex(), {.relative_owners = true}, [&](std::string_view text) {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-    auto written = trickled.write_at(offset, {bytes, text.size()});
+    auto written = trickled.write_at(offset, bytes_of_text(text));
     offset += text.size();
     hash.add(text.data(), text.size());
     return written;

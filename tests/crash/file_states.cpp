@@ -18,6 +18,8 @@
 #include "manager/checkpoint/store_opening.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_identity.h"
+#include "manager/zonefile/export_file.h"
+#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_exports.h"
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/commit/parts.h"

@@ -17,7 +17,7 @@
 
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_end.h"
+#include "manager/journal/journal.h"
 #include "manager/journal/journal_examination.h"
 #include "manager/journal/journal_identity.h"
 #include "manager/journal/journal_payload.h"
@@ -267,7 +267,7 @@ class MediaHost {
                      const zone::ZoneView& before) {
     if (const auto found = pending_.find(zone); found != pending_.end())
       group.insert(group.end(), found->second.begin(), found->second.end());
-    group.push_back(source_entry(name(zone), before.serial(), merge_base_file(before)));
+    group.push_back(source_entry(name(zone), before.serial(), before.source()));
   }
 
   zone::Changeset next_change(const zone::ZoneView& before, const std::string& zone) {

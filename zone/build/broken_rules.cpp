@@ -34,13 +34,7 @@ class NameSoFar {
   NameDraft name_;
 };
 
-struct CanonicalLess {
-  bool operator()(const dns::Name& a, const dns::Name& b) const noexcept {
-    return dns::compare_canonical(a, b) < 0;
-  }
-};
-
-using Names = std::map<dns::Name, NameSoFar, CanonicalLess>;
+using Names = std::map<dns::Name, NameSoFar, dns::CanonicalLess>;
 
 Names names_with_rules(const std::string& path, const dns::ScanOptions& options) {
   Names names;

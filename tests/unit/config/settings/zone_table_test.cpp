@@ -34,6 +34,8 @@ TEST(ZoneTable, FindsNamesInAnyCase) {
   ASSERT_TRUE(table.add(name("Example.COM"), "f", 0));
   EXPECT_EQ(table.find(name("eXAMPLE.com")), 0U);
   EXPECT_FALSE(table.find(name("com")));
+  EXPECT_EQ(table.options_of(name("eXAMPLE.com")), table[0].options);
+  EXPECT_EQ(table.options_of(name("com")), nullptr);
 }
 
 TEST(ZoneTable, RefusesASecondZoneOfTheSameName) {

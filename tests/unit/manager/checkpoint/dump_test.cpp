@@ -466,7 +466,7 @@ TEST(CraftedDump, AStampIsThatOfTheFileThatTheZoneNames) {
     must(target.load(crafted.add(zone::DumpNote{9, {10}, {10}, note})
                          .end()
                          .finish({1, 2, with_history ? 1U : 0U})));
-    return merge_base_file(target.zone("@")).stamp;
+    return target.zone("@").source().stamp;
   };
   for (const bool with_history : {false, true}) {
     EXPECT_EQ(stamp_of(encode_stamped(noted), with_history), 78U);
@@ -586,7 +586,7 @@ TEST_F(DumpFile, TellsHowTheNotedFileLay) {
     Start start(journal);
     must(write(PlacedDump::path_in(journal)));
     must(start.run());
-    EXPECT_EQ(merge_base_file(start.target.zone("@")), noted) << updated;
+    EXPECT_EQ(start.target.zone("@").source(), noted) << updated;
     ASSERT_EQ(start.history->knows(name("@")), updated) << "else nobody asks the journal";
     const MergeBase state = must(start.history->merge_base(name("@"), UINT64_MAX));
     if (updated) {

@@ -65,17 +65,17 @@ TEST_F(Replay, TheStoreLearnsWhichFileTheJournalNames) {
               {name("@"), {10}, {11}, {}, RecordKind::kBase},
               source_entry(name("@"), {11}, {1, 2})});
   restart();
-  EXPECT_TRUE(same_source(merge_base_file(parts_.zone.zone()), {1, 2}));
+  EXPECT_TRUE(same_source(parts_.zone.zone().source(), {1, 2}));
   EXPECT_EQ(position(), 3U);
 }
 
 TEST_F(Replay, TheFileOfAZoneThatWasNeverPutIsNotThatOfTheOneThatIsServed) {
-  const zone::ZoneFileInfo before = merge_base_file(parts_.zone.zone());
+  const zone::ZoneFileInfo before = parts_.zone.zone().source();
   journalled({{name("@"), {77}, {77}, {}, RecordKind::kBase},
               source_entry(name("@"), {77}, {1, 2}),
               source_entry(name("@"), {10}, {3, 4})});
   restart();
-  EXPECT_TRUE(same_source(merge_base_file(parts_.zone.zone()), before));
+  EXPECT_TRUE(same_source(parts_.zone.zone().source(), before));
 }
 
 TEST_F(Replay, AZoneThatLeftIsRemoved) {
@@ -109,7 +109,7 @@ TEST_F(Replay, TheNoteOfAZoneThatWasNeverPutIsVoid) {
 /// store has not. Workers answer from the old zone; nothing may take it from them.
 TEST_F(Replay, AZoneThatWasToBePutUnderItsOwnSerialStays) {
   const std::vector<std::string> before = parts_.zone.lines();
-  const zone::ZoneFileInfo source = merge_base_file(parts_.zone.zone());
+  const zone::ZoneFileInfo source = parts_.zone.zone().source();
   for (const bool again : {false, true}) {
     journalled({{name("@"), {10}, {10}, {}, RecordKind::kGone},
                 {name("@"), {10}, {10}, {}, RecordKind::kBase},
@@ -118,7 +118,7 @@ TEST_F(Replay, AZoneThatWasToBePutUnderItsOwnSerialStays) {
     if (again) restart();  // killed before anything voids the group
     ASSERT_TRUE(parts_.zone.zone());
     EXPECT_EQ(parts_.zone.lines(), before);
-    EXPECT_TRUE(same_source(merge_base_file(parts_.zone.zone()), source)) << "not yet merged";
+    EXPECT_TRUE(same_source(parts_.zone.zone().source(), source)) << "not yet merged";
   }
   // The group is void once there is something behind it.
   journalled({delta(10)});

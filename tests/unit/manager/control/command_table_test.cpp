@@ -28,6 +28,19 @@ TEST(CommandTable, RunsTheHandlerOfTheVerb) {
   EXPECT_EQ(run(table, "second").value(), json("second"));
 }
 
+TEST(CommandTable, GivesAHandlerTheZoneThatIsNamed) {
+  CommandTable table;
+  table.add_for_zone("zone", [](const dns::Name& zone, const Request&,
+                                const CommandTable::Reply& reply) { reply(json(to_text(zone))); });
+  const auto ask = [&](const std::string& zone) {
+    Result<json> answer = fail(Errc::kIo, "no reply");
+    table.run({.verb = "zone", .name = zone}, [&](Result<json> result) { answer = result; });
+    return answer;
+  };
+  EXPECT_EQ(ask("a.example").value(), json("a.example."));
+  EXPECT_EQ(ask("a..example").error().code, Errc::kInvalid);
+}
+
 TEST(CommandTable, RefusesAnUnknownVerb) {
   const auto answer = run(CommandTable(), "dance");
   ASSERT_FALSE(answer.has_value());

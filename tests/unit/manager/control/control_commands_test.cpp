@@ -56,11 +56,7 @@ class Commands : public ::testing::Test {
   ManagerParts parts_;
   int stopped_ = 0;
   ControlCommands commands_{
-      parts_.io,
-      parts_.pool,
-      {parts_.configuration, *parts_.data, parts_.services, parts_.zone_services, *parts_.lists,
-       *parts_.reloader, *parts_.workers, parts_.listeners},
-      {[this] { ++stopped_; }, [] {}},
+      parts_.io, parts_.pool, parts_.parts(), *parts_.reloader, {[this] { ++stopped_; }, [] {}},
       1234};
 };
 

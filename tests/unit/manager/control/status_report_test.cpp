@@ -29,9 +29,7 @@ class Report : public ::testing::Test {
   }
 
   ManagerParts parts_;
-  StatusReport report_{{parts_.configuration, *parts_.data, parts_.services, parts_.zone_services,
-                        *parts_.lists, *parts_.workers, parts_.listeners},
-                       1234};
+  StatusReport report_{parts_.parts(), 1234};
 };
 
 TEST_F(Report, TellsOfTheProcessAndItsConfiguration) {

@@ -116,7 +116,7 @@ class ZoneSigner {
 
  private:
   using RRset = TouchedNames::RRset;
-  using Names = std::map<dns::Name, TouchedNames::RRsets, CanonicalOrder>;
+  using Names = std::map<dns::Name, TouchedNames::RRsets, dns::CanonicalLess>;
 
   void add(const zone::Record& one) {
     RRset& rrset = names_[dns::Name(one.owner)][one.type];

@@ -48,6 +48,15 @@ Status preallocate(StoreFile& file) { return file.preallocate(4096); }
 
 /// The file systems of test machines seldom have quotas, so the kernel's answer is put in its
 /// place.
+TEST(ReadFile, GivesTheFirstBytesOfAFile) {
+  const shm::test::Folder folder;
+  const std::string path = folder.path() + "/file";
+  EXPECT_EQ(read_file(native_files(), path).error().code, Errc::kNotFound);
+  ASSERT_TRUE(write_file_atomically(native_files(), path, Bytes{1, 2, 3}));
+  EXPECT_EQ(read_file(native_files(), path).value(), (Bytes{1, 2, 3}));
+  EXPECT_EQ(read_file(native_files(), path, 2).value(), (Bytes{1, 2}));
+}
+
 TEST(StoreFile, AUsedUpQuotaIsAFullDisk) {
   for (const int error : {ENOSPC, EDQUOT}) {
     EXPECT_EQ(error_of(SYS_pwrite64, error, write), Errc::kFull) << error;

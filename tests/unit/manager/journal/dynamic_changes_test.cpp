@@ -30,8 +30,8 @@ Lines shown(const DynamicChanges& dynamic_changes) {
   Lines all;
   for (const auto& [key, entry] : dynamic_changes.entries())
     all.push_back(fmt::format("{} {} {}: {} {}", to_text(key.owner()), to_text(key.type()),
-                              dns::rdata_to_text(key.type(), key.rdata()), ttl(entry.file),
-                              ttl(entry.live)));
+                              dns::rdata_to_text(key.type(), key.rdata()), ttl(entry.before),
+                              ttl(entry.after)));
   return all;
 }
 
@@ -163,9 +163,9 @@ TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
                   .has_value());
   EXPECT_EQ(state.file_serial, dns::Serial{10});
   EXPECT_EQ(state.serial, dns::Serial{12});
-  const FileEdit edit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {"two 60 A 192.0.2.1"})};
-  ASSERT_TRUE(
-      state.take({9, 9, RecordKind::kFileEdit, name("@"), {12}, {50}, encode(edit)}).has_value());
+  const Bytes edit = encode_file_edit({50}, changes({}, {"f 60 A 192.0.2.1"}),
+                                      changes({}, {"two 60 A 192.0.2.1"}));
+  ASSERT_TRUE(state.take({9, 9, RecordKind::kFileEdit, name("@"), {12}, {50}, edit}).has_value());
   EXPECT_EQ(state.file_serial, dns::Serial{50});
   EXPECT_EQ(shown(state.dynamic_changes), (Lines{"dyn.example. A 192.0.2.1: - 60"}));
   ASSERT_TRUE(state.take({10, 10, RecordKind::kBase, name("@"), {51}, {52}, {}}).has_value());
@@ -175,7 +175,7 @@ TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
 
 TEST(MergeBase, AMissingChangesetMakesDynamicChangesUnknown) {
   const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
-  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  const Bytes edit = encode_file_edit({50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {}));
   for (const auto& [kind, payload] :
        {std::pair(RecordKind::kChangeset, delta), {RecordKind::kFileEdit, edit}}) {
     MergeBase state;
@@ -193,7 +193,7 @@ TEST(MergeBase, AMissingChangesetMakesDynamicChangesUnknown) {
 TEST(MergeBase, KnowsWhichFileWasMergedUntilAnotherIs) {
   const zone::ZoneFileInfo source{-5, 123};
   const JournalRecord file{1, 1, RecordKind::kSource, name("@"), {10}, {10}, encode(source)};
-  const Bytes edit = encode(FileEdit{{50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {})});
+  const Bytes edit = encode_file_edit({50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {}));
   MergeBase state;
   EXPECT_FALSE(state.is_merged({10}, source));
   ASSERT_TRUE(state.take(file).has_value());
@@ -307,7 +307,7 @@ TEST(MergeBase, DamagedPayloadsAreErrors) {
   DynamicChanges dynamic_changes;
   dynamic_changes.updated(by_record({}, {"dyn 60 A 192.0.2.1"}));
   const zone::Changeset edits_zone = changes({}, {"f 60 A 192.0.2.1"});
-  const Bytes edit = encode(FileEdit{{50}, edits_zone, changes({}, {})});
+  const Bytes edit = encode_file_edit({50}, edits_zone, changes({}, {}));
   for (const auto& [kind, whole] :
        {std::pair(RecordKind::kDynamicChanges, encode(name("@"), dynamic_changes)),
         {RecordKind::kFileEdit, edit},

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "config/load.h"
-#include "manager/journal/journal_thread.h"
+#include "manager/journal/journal.h"
 #include "manager/net/network.h"
 #include "manager/start/reloader.h"
 #include "manager/start/server_parts.h"
@@ -42,9 +42,10 @@ class ManagerParts {
     make_store_services();
     make_zone_services();
     make_workers();
-    reloader.emplace(io, pool,
-                     Reloader::Parts{configuration, *data, services, zone_services, *lists,
-                                     listeners, *workers, readiness});
+    reloader.emplace(io, pool, parts());
+  }
+  [[nodiscard]] ServerParts parts() {
+    return {configuration, *data, services, zone_services, *lists, listeners, *workers, readiness};
   }
   ~ManagerParts() {
     zone_services.loader->stop();
@@ -180,8 +181,7 @@ class ManagerParts {
   }
   void make_update_services() {
     zone_services.updates = std::make_unique<UpdateService>(
-        *services.committer, configuration.runtime, zone_services.secondaries.get(),
-        [] { return std::uint64_t{1}; });
+        *services.committer, configuration.runtime, nullptr, [] { return std::uint64_t{1}; });
     zone_services.forwarder =
         std::make_unique<UpdateForwarder>(io, network, UpdateForwarder::Options{});
     zone_services.update_queue = std::make_unique<UpdateQueue>(

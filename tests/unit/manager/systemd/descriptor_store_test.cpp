@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "manager/systemd/systemd.h"
+#include "manager/systemd/readiness.h"
 #include "tests/unit/manager/systemd/notify_socket.h"
 
 namespace pando::manager::systemd {

@@ -36,12 +36,6 @@ zones:
   - {name: second.test., primaries: [primary]}
 )";
 
-class Recorder final : public NotifyHandler {
- public:
-  void notified(const NotifyRequest& request) override { requests.push_back(request); }
-  std::vector<NotifyRequest> requests;
-};
-
 class Service : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kNow = 1'800'000'000;
@@ -111,9 +105,11 @@ class Service : public ::testing::Test {
   testing::FakeDisk disk_;
   Parts parts_{64 << 20, disk_};
   RuntimePtr runtime_ = runtime_from(kConfiguration);
-  Recorder notify_;
+  std::vector<NotifyRequest> notified_;
   std::uint64_t now_ = kNow;
-  UpdateService service_{parts_.committer, runtime_, &notify_, [this] { return now_ * 1000; }};
+  UpdateService service_{parts_.committer, runtime_,
+                         [this](const NotifyRequest& request) { notified_.push_back(request); },
+                         [this] { return now_ * 1000; }};
   std::optional<dns::TsigSession> client_;
 };
 
@@ -223,7 +219,7 @@ TEST_F(Service, ANotifyThatCannotBeJudgedNowHasNoAnswerOverUdp) {
   const Bytes over_tcp = refuse(ipc::Transport::kTcp);
   EXPECT_THAT(over_tcp, ::testing::Not(IsEmpty()));
   EXPECT_EQ(rcode(over_tcp), Rcode::kServFail);
-  EXPECT_THAT(notify_.requests, IsEmpty());
+  EXPECT_THAT(notified_, IsEmpty());
 }
 
 /// Who is refused chooses how often.
@@ -475,16 +471,16 @@ TEST_F(Service, AQueryWithABadSignatureDoesNotGetTheResponse) {
 
 TEST_F(Service, ANotifyForASecondaryZoneFromItsPrimaryIsPassedOn) {
   EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test.")), Rcode::kNoError);
-  ASSERT_THAT(notify_.requests, SizeIs(1));
-  EXPECT_EQ(to_text(notify_.requests[0].zone), "second.test.");
-  EXPECT_FALSE(notify_.requests[0].key);
+  ASSERT_THAT(notified_, SizeIs(1));
+  EXPECT_EQ(to_text(notified_[0].zone), "second.test.");
+  EXPECT_FALSE(notified_[0].key);
   EXPECT_EQ(notify(sign(query(dns::Opcode::kNotify, "second.test."), "ours.")), Rcode::kNoError);
-  EXPECT_EQ(notify_.requests.back().key, name("ours."));
+  EXPECT_EQ(notified_.back().key, name("ours."));
 }
 
 TEST_F(Service, ANotifyFromAStrangerIsRefused) {
   EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test."), "192.0.2.77@53"), Rcode::kRefused);
-  EXPECT_THAT(notify_.requests, IsEmpty());
+  EXPECT_THAT(notified_, IsEmpty());
 }
 
 TEST_F(Service, ANotifyForAPrimaryOrUnknownZoneIsNotAuth) {
@@ -497,7 +493,7 @@ TEST_F(Service, ANotifyOfAnotherClassOrTypeReachesNobody) {
       notify(query(dns::Opcode::kNotify, "second.test.", dns::RRType::kSOA, dns::RRClass::kCH)),
       Rcode::kNotAuth);
   EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test.", dns::RRType::kCDS)), Rcode::kNotImp);
-  EXPECT_THAT(notify_.requests, IsEmpty());
+  EXPECT_THAT(notified_, IsEmpty());
 }
 
 TEST_F(Service, ANotifyWithABrokenSoaIsFormErr) {
@@ -506,7 +502,7 @@ TEST_F(Service, ANotifyWithABrokenSoaIsFormErr) {
   append(message, short_soa);
   message[7] = 1;
   EXPECT_EQ(notify(std::move(message)), Rcode::kFormErr);
-  EXPECT_THAT(notify_.requests, IsEmpty());
+  EXPECT_THAT(notified_, IsEmpty());
 }
 
 TEST_F(Service, ARequestThatIsAnAnswerIsDropped) {

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "manager/checkpoint/image.h"
+#include "manager/zonefile/export_file.h"
+#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_copies.h"
 #include "manager/zonefile/zone_exports.h"
 #include "manager/zonefile/zone_file.h"
@@ -197,7 +199,7 @@ class ExportedZone : public Writer {
       paths.push_back(entry.path().string());
     const std::string beside = path_ + ".export";
     const auto written = stat_source(beside);
-    if (written && same_source(*written, merge_base_file(parts_.zone.zone()))) {
+    if (written && same_source(*written, parts_.zone.zone().source())) {
       const auto there = stat_source(path_);
       EXPECT_FALSE(there && same_source(*there, *written));
       std::erase(paths, beside);

@@ -7,6 +7,8 @@
 #include <latch>
 
 #include "manager/journal/journal_payload.h"
+#include "manager/zonefile/export_file.h"
+#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"
@@ -74,7 +76,7 @@ class Exports : public ::testing::Test {
     return all.str();
   }
   bool is_base_file() {
-    return same_source(merge_base_file(parts_.zone.zone()), *stat_source(path_)) &&
+    return same_source(parts_.zone.zone().source(), *stat_source(path_)) &&
            same_source(*state().source, *stat_source(path_));
   }
 

@@ -94,7 +94,7 @@ TEST_F(Check, PlansWhatWasEdited) {
   EXPECT_EQ(found.plan->kind, MergePlan::Kind::kMerge);
   EXPECT_EQ(found.plan->record_count(), 1U);
   EXPECT_EQ(found.plan->source.hash, read_content(path_).hash);
-  EXPECT_EQ(found.plan->base_file, merge_base_file(parts_.zone.zone()));
+  EXPECT_EQ(found.plan->base_file, parts_.zone.zone().source());
   EXPECT_FALSE(found.outcome || found.zone || found.moved);
   EXPECT_EQ(found.scanned, 1U);
 }
@@ -268,9 +268,9 @@ TEST_F(Loader, AFileTouchedButEqualIsReadForItsHashAloneAndNotedAnew) {
   EXPECT_EQ(loader_.counters().hashed, before.hashed + 1);
   EXPECT_EQ(loader_.counters().renewed, before.renewed + 1);
   EXPECT_TRUE(parts_.run_until([&] {
-    return merge_base_file(parts_.zone.zone()).file_mtime_ns == stat_source(path_)->file_mtime_ns;
+    return parts_.zone.zone().source().file_mtime_ns == stat_source(path_)->file_mtime_ns;
   }));
-  EXPECT_NE(merge_base_file(parts_.zone.zone()).hash, 0U);
+  EXPECT_NE(parts_.zone.zone().source().hash, 0U);
 }
 
 /// As `cp -p` and rsync --times leave it, or two edits within a tick of the clock.

@@ -34,7 +34,7 @@ class Replacement : public Loader {
     file_->plan.emplace();
     file_->plan->kind = MergePlan::Kind::kReplace;
     file_->plan->compared = live.serial();
-    file_->plan->base_file = merge_base_file(live);
+    file_->plan->base_file = live.source();
   }
   ZoneReplacement replacement(bool journal_pending = false) { return {file_, journal_pending}; }
   std::vector<RecordKind> journal_of(ZoneReplacement replacement) {
