@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,5 +27,11 @@ namespace pando {
   return !word.empty() && word.find(' ') == std::string_view::npos &&
          list.find(" " + std::string(word) + " ") != std::string_view::npos;
 }
+
+/// The candidate that `word` was probably meant to be: the nearest by inserted, removed, changed and
+/// exchanged characters (optimal string alignment), if no more than half of the word differs.
+/// Empty: none is near. For error messages; words of more than 64 characters have none.
+[[nodiscard]] std::string_view nearest(std::string_view word,
+                                       std::span<const std::string_view> candidates);
 
 }  // namespace pando
