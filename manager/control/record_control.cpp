@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/nearest.h"
+#include "base/words.h"
 #include "base/unix_time.h"
 #include "config/schema.h"
 #include "dns/rdata/rdata.h"
