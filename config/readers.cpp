@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/words.h"
 #include "config/files.h"
+#include "dns/encoding.h"
 
 namespace pando::config {
 
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 255;      // `identity` becomes one TXT string
+constexpr std::size_t kMaxTextBytes = 255;      // some become one string of TXT
 constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its final NUL
 constexpr std::size_t kCookieSecretBytes = 16;  // RFC 9018 §4.4: a SipHash key
 /// RFC 8945 §4.2 (by RFC 2104 §3) discourages keys shorter than the hash; below 16 octets a key is
@@ -113,9 +115,7 @@ void read_host_names(const Value& value, std::vector<std::string>& out) {
   read_unique(value, out, [](const Value& element, std::string& host) {
     const auto text = element.scalar();
     if (!text) return false;
-    host = *text;
-    for (char& c : host)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    host = lower_case(*text);
     constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
     const bool good = !host.empty() && host.size() <= kMaxTextBytes &&
                       host.find_first_not_of(kAllowed) == std::string::npos;
@@ -180,10 +180,6 @@ void read_duration(const Value& value, Duration min, Duration max, Duration& out
     value.fail(fmt::format("{} is not between {} and {} ms", *text, min.count(), max.count()));
 }
 
-void read_size_or_share(const Value& value, SizeOrShare& out) {
-  if (const auto text = value.scalar()) value.assign(parse_size_or_share(*text), out);
-}
-
 void read_duration_or_off(const Value& value, std::optional<Duration>& out) {
   const auto text = value.scalar();
   if (!text) return;
@@ -212,14 +208,6 @@ void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<
   });
 }
 
-void read_address(const Value& value, std::optional<IpAddress>& out) {
-  if (const auto text = value.scalar()) value.assign(IpAddress::from_text(*text), out);
-}
-
-void read_prefix(const Value& value, std::optional<IpPrefix>& out) {
-  if (const auto text = value.scalar()) value.assign(IpPrefix::from_text(*text), out);
-}
-
 void read_prefixes(const Value& value, std::vector<IpPrefix>& out) {
   read_unique(value, out, [](const Value& element, IpPrefix& prefix) {
     const auto text = element.scalar();
@@ -245,14 +233,10 @@ void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
   value.context().has_secrets = true;
   read_unique(value, out, [](const Value& element, Bytes& secret) {
     const auto text = element.scalar();
-    if (!text || !element.assign(decode_hex(*text), secret)) return false;
+    if (!text || !element.assign(dns::hex_decode(*text), secret)) return false;
     if (secret.size() != kCookieSecretBytes) element.fail("needs 32 hexadecimal digits");
     return secret.size() == kCookieSecretBytes;
   });
-}
-
-void read_algorithm(const Value& value, dns::TsigAlgorithm& out) {
-  if (const auto text = value.scalar()) value.assign(dns::tsig_algorithm_from_text(*text), out);
 }
 
 void read_secret(const Value& value, Bytes& out) {
@@ -327,11 +311,6 @@ void read_catalog_reference(const Value& value, RareValue<dns::Name>& out) {
     if (catalog.zone == name && catalog.role == Catalog::Role::kProducer)
       return static_cast<void>(out = name);
   value.fail(fmt::format("no catalog '{}' is produced here", dns::to_text(name)));
-}
-
-void read_catalog_group(const Value& value, std::string& out) {
-  constexpr std::size_t kMostOctets = 255;
-  if (const auto text = printable(value, kMostOctets)) out = *text;
 }
 
 void read_template_reference(const Value& value, std::string& out) {

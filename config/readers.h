@@ -18,9 +18,16 @@ namespace pando::config {
 
 inline constexpr std::uint64_t kNoMaximum = std::numeric_limits<std::uint64_t>::max();
 
-inline constexpr auto read_bool = [](const Value& value, bool& out) {
-  if (const auto text = value.scalar()) value.assign(parse_bool(*text), out);
+/// Reads what `Parse` makes of the text.
+template <auto Parse>
+inline constexpr auto read_by = [](const Value& value, auto& out) {
+  if (const auto text = value.scalar()) value.assign(Parse(*text), out);
 };
+inline constexpr auto read_bool = read_by<parse_bool>;
+inline constexpr auto read_size_or_share = read_by<parse_size_or_share>;
+inline constexpr auto read_address = read_by<IpAddress::from_text>;
+inline constexpr auto read_prefix = read_by<IpPrefix::from_text>;
+inline constexpr auto read_algorithm = read_by<dns::tsig_algorithm_from_text>;
 
 template <std::uint64_t Min, std::uint64_t Max>
 inline constexpr auto read_number = []<class Number>(const Value& value, Number& out) {
@@ -63,7 +70,7 @@ inline constexpr auto read_words = []<class Word>(const Value& value, std::vecto
   out = std::move(words);
 };
 
-/// Text for people or for the system: printable, not empty, at most 255 bytes.
+/// Text for people, the system or a TXT record: printable, not empty, at most 255 bytes.
 void read_text(const Value& value, std::string& out);
 /// Names of hosts without a port: letters, digits, '.', '-' and '_', which become lower case.
 void read_host_names(const Value& value, std::vector<std::string>& out);
@@ -85,7 +92,6 @@ inline constexpr auto read_duration_in = [](const Value& value, Duration& out) {
   read_duration(value, Duration(MinMs), Duration(MaxMs), out);
 };
 
-void read_size_or_share(const Value& value, SizeOrShare& out);
 void read_duration_or_off(const Value& value, std::optional<Duration>& out);
 void read_duration_range(const Value& value, DurationRange& out);
 
@@ -93,13 +99,10 @@ void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<
 template <std::uint16_t DefaultPort>
 inline constexpr auto read_endpoints_at =
     [](const Value& value, std::vector<Endpoint>& out) { read_endpoints(value, DefaultPort, out); };
-void read_address(const Value& value, std::optional<IpAddress>& out);
-void read_prefix(const Value& value, std::optional<IpPrefix>& out);
 void read_prefixes(const Value& value, std::vector<IpPrefix>& out);
 
 void read_workers(const Value& value, Workers& out);
 void read_cookie_secrets(const Value& value, std::vector<Bytes>& out);
-void read_algorithm(const Value& value, dns::TsigAlgorithm& out);
 void read_secret(const Value& value, Bytes& out);
 /// The path of a file with nothing but a secret in base64, for its owner and group alone.
 void read_secret_file(const Value& value, Bytes& out);
@@ -121,8 +124,6 @@ void read_remote_references(const Value& value, std::vector<std::string>& out);
 /// A consumed catalog, which need not exist any more.
 void read_member_of(const Value& value, RareValue<dns::Name>& out);
 void read_catalog_reference(const Value& value, RareValue<dns::Name>& out);
-/// One character-string of a TXT record.
-void read_catalog_group(const Value& value, std::string& out);
 void read_template_reference(const Value& value, std::string& out);
 
 }  // namespace pando::config

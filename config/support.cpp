@@ -39,12 +39,6 @@ bool may_lack_support(std::string_view key) noexcept {
   });
 }
 
-std::vector<std::string_view> unsupported_paths() {
-  std::vector<std::string_view> paths;
-  for (const Row& row : kNotYet) paths.push_back(row.path);
-  return paths;
-}
-
 std::string schema_path(std::string_view shown) {
   std::string path;
   bool in_brackets = false;

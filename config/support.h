@@ -19,9 +19,6 @@ enum class Support {
 /// False if no path that ends with this key is in that table.
 [[nodiscard]] bool may_lack_support(std::string_view key) noexcept;
 
-/// All paths whose support is not kFull.
-[[nodiscard]] std::vector<std::string_view> unsupported_paths();
-
 /// Turns a path of messages, "templates[2].notify", into a schema path: "zones[].notify".
 [[nodiscard]] std::string schema_path(std::string_view shown);
 

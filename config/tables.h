@@ -254,7 +254,7 @@ inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     word_field<&ZoneOptions::serial_policy, kSerialPolicies>("serial-policy"),
     field<&ZoneOptions::export_interval, read_duration_or_off>("export-interval"),
     field<&ZoneOptions::catalog, read_catalog_reference>("catalog"),
-    field<&ZoneOptions::catalog_group, read_catalog_group>("catalog-group"),
+    field<&ZoneOptions::catalog_group, read_text>("catalog-group"),
     field<&ZoneOptions::forward_updates, read_bool>("forward-updates"),
     field<&ZoneOptions::member_of, read_member_of>("member-of"),
     word_field<&ZoneOptions::verify, kSignaturePolicies>("verify"),

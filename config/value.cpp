@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 namespace pando::config {
 

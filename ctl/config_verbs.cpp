@@ -14,18 +14,14 @@ namespace pando::ctl {
 namespace {
 
 int run_compare(const Arguments& given) {
-  const auto refuse = [&given](const Error& error) {
-    print_error(output_for(given), error.text);
-    return kFailed;
-  };
   const auto at = Endpoint::from_text(given.file);
-  if (!at) return refuse(at.error());
+  if (!at) return refuse(output_for(given), at.error());
   ComparisonWords words{given.zones, {*at}, given.limit};
   words.server.timeout = std::chrono::seconds(given.timeout_seconds);
   dns::TsigKeyring keyring;
   if (!given.key.empty()) {
     const auto key = key_of_configuration(given.config, given.key, keyring);
-    if (!key) return refuse(key.error());
+    if (!key) return refuse(output_for(given), key.error());
     words.server.key = *key;
   }
   return with_session(given, [&words](auto& s) { return compare(s, words); });

@@ -53,15 +53,9 @@ Result<std::string> run_directory(const Arguments& arguments) {
 
 int with_session(const Arguments& arguments, const std::function<int(Session&)>& command) {
   const auto folder = run_directory(arguments);
-  if (!folder) {
-    print_error(output_for(arguments), folder.error().text);
-    return kFailed;
-  }
+  if (!folder) return refuse(output_for(arguments), folder.error());
   auto fd = ipc::connect_control(*folder);
-  if (!fd) {
-    print_error(output_for(arguments), fd.error().text);
-    return kUnreachable;
-  }
+  if (!fd) return refuse(output_for(arguments), fd.error(), kUnreachable);
   Session session(std::move(*fd), output_for(arguments),
                   std::chrono::seconds(arguments.timeout_seconds));
   return command(session);

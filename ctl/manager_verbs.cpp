@@ -12,11 +12,9 @@ namespace {
 
 int run_upgrade(const Arguments& given) {
   const auto folder = run_directory(given);
-  if (folder)
-    return upgrade({given.config, *folder, given.file, std::chrono::seconds(given.timeout_seconds)},
-                   output_for(given));
-  print_error(output_for(given), folder.error().text);
-  return kFailed;
+  if (!folder) return refuse(output_for(given), folder.error());
+  return upgrade({given.config, *folder, given.file, std::chrono::seconds(given.timeout_seconds)},
+                 output_for(given));
 }
 
 }  // namespace
@@ -73,10 +71,12 @@ void add_worker_verbs(CommandLine& line) {
   const auto with_count = [&given](CLI::App* command) {
     command->add_option("count", given.count, "how many")->check(CLI::Range(1, 1024));
   };
-  with_count(line.add_session(worker, "add", "start workers, until the next reload",
-                              [&given](auto& s) { return s.worker_add(given.count); }));
-  with_count(line.add_session(worker, "remove", "end workers, highest slots first",
-                              [&given](auto& s) { return s.worker_remove(given.count); }));
+  with_count(line.add_session(
+      worker, "add", "start workers, until the next reload",
+      [&given](auto& s) { return s.change_workers(ipc::verb::kWorkerAdd, given.count); }));
+  with_count(line.add_session(
+      worker, "remove", "end workers, highest slots first",
+      [&given](auto& s) { return s.change_workers(ipc::verb::kWorkerRemove, given.count); }));
   line.add_session(worker, "restart", "replace all workers, one after the other",
                    [](auto& s) { return s.worker_restart(); });
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 namespace pando::ctl {
 

@@ -1,45 +1,10 @@
 #include "dns/encoding.h"
 
-#include <array>
+#include "dns/encoding_tables.h"
 
 namespace pando::dns {
 
 namespace {
-
-constexpr std::string_view kBase64 =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::string_view kBase32Hex = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
-constexpr std::string_view kHex = "0123456789ABCDEF";
-
-constexpr std::uint8_t kNoSymbol = 0xFF;  // no symbol's value has the top bit
-
-constexpr std::array<std::uint8_t, 256> symbol_values(std::string_view alphabet, bool fold) {
-  std::array<std::uint8_t, 256> values{};
-  values.fill(kNoSymbol);
-  for (std::size_t i = 0; i < alphabet.size(); ++i) {
-    const auto c = static_cast<std::uint8_t>(alphabet[i]);
-    values[c] = static_cast<std::uint8_t>(i);
-    if (fold && c >= 'A') values[c + ('a' - 'A')] = static_cast<std::uint8_t>(i);
-  }
-  return values;
-}
-
-constexpr auto kBase64Values = symbol_values(kBase64, false);
-constexpr auto kBase32HexValues = symbol_values(kBase32Hex, true);
-constexpr auto kHexValues = symbol_values(kHex, true);
-
-/// A symbol's six bits at each of the four places of a group, so that decoding needs only loads and
-/// ORs.
-constexpr std::uint32_t kNoGroup = 0xFF000000U;  // bits that no symbol sets
-constexpr auto kBase64Places = [] {
-  std::array<std::array<std::uint32_t, 256>, 4> places{};
-  for (std::size_t place = 0; place < 4; ++place)
-    for (std::size_t c = 0; c < 256; ++c)
-      places[place][c] = kBase64Values[c] == kNoSymbol
-                             ? kNoGroup
-                             : std::uint32_t{kBase64Values[c]} << (18 - 6 * place);
-  return places;
-}();
 
 /// Decodes whole groups of four symbols without padding; returns the number of characters decoded.
 std::size_t decode_groups(std::string_view text, Bytes& out) {
@@ -133,8 +98,8 @@ Result<Bytes> base64_decode(std::string_view text) {
 Result<Bytes> hex_decode(std::string_view text) {
   Bytes out;
   HexDecoder decoder;
+  if (text.size() % 2 != 0) return fail(Errc::kInvalid, "odd number of hexadecimal digits");
   if (!decoder.feed(text, out)) return fail(Errc::kInvalid, "not hexadecimal");
-  if (!decoder.finish()) return fail(Errc::kInvalid, "odd number of hexadecimal digits");
   return out;
 }
 
@@ -161,22 +126,22 @@ void append_base64(std::string& text, ByteView octets) {
   for (; i + 3 <= octets.size(); i += 3) {
     const std::uint32_t bits = static_cast<std::uint32_t>(octets[i]) << 16U |
                                static_cast<std::uint32_t>(octets[i + 1]) << 8U | octets[i + 2];
-    for (int shift = 18; shift >= 0; shift -= 6) text += kBase64[bits >> shift & 63U];
+    for (int shift = 18; shift >= 0; shift -= 6) text += kBase64Symbols[bits >> shift & 63U];
   }
   const std::size_t left = octets.size() - i;
   if (left == 0) return;
   const std::uint32_t bits = static_cast<std::uint32_t>(octets[i]) << 16U |
                              (left == 2 ? static_cast<std::uint32_t>(octets[i + 1]) << 8U : 0U);
-  text += kBase64[bits >> 18U & 63U];
-  text += kBase64[bits >> 12U & 63U];
-  text += left == 2 ? kBase64[bits >> 6U & 63U] : '=';
+  text += kBase64Symbols[bits >> 18U & 63U];
+  text += kBase64Symbols[bits >> 12U & 63U];
+  text += left == 2 ? kBase64Symbols[bits >> 6U & 63U] : '=';
   text += '=';
 }
 
 void append_hex(std::string& text, ByteView octets) {
   for (const std::uint8_t octet : octets) {
-    text += kHex[octet >> 4U];
-    text += kHex[octet & 15U];
+    text += kHexSymbols[octet >> 4U];
+    text += kHexSymbols[octet & 15U];
   }
 }
 
@@ -185,9 +150,9 @@ void append_base32hex(std::string& text, ByteView octets) {
   unsigned count = 0;
   for (const std::uint8_t octet : octets) {
     bits = bits << 8U | octet;
-    for (count += 8; count >= 5; count -= 5) text += kBase32Hex[bits >> (count - 5) & 31U];
+    for (count += 8; count >= 5; count -= 5) text += kBase32HexSymbols[bits >> (count - 5) & 31U];
   }
-  if (count != 0) text += kBase32Hex[bits << (5 - count) & 31U];
+  if (count != 0) text += kBase32HexSymbols[bits << (5 - count) & 31U];
 }
 
 std::string base64_encode(ByteView octets) {

@@ -1,9 +1,6 @@
 #include "dns/name.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <iterator>
 
 #include "dns/text.h"
 
@@ -101,23 +98,9 @@ std::uint64_t hash_name(NameView name) noexcept {
 }
 
 std::string to_text(NameView name) {
-  if (name.is_root()) return ".";
   std::string text;
   text.reserve(name.size() + 8);
-  const std::uint8_t* p = name.data();
-  while (*p != 0) {
-    const std::uint8_t length = *p++;
-    for (const std::uint8_t* end = p + length; p < end; ++p) {
-      if (*p <= 0x20 || *p >= 0x7F) {
-        fmt::format_to(std::back_inserter(text), "\\{:03}", *p);
-      } else {
-        if (std::string_view(".\\\";()@$").find(static_cast<char>(*p)) != std::string_view::npos)
-          text += '\\';
-        text += static_cast<char>(*p);
-      }
-    }
-    text += '.';
-  }
+  append_labels_text(text, name.bytes());
   return text;
 }
 

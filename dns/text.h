@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
+
 namespace pando::dns {
 
 /// Upper case of a-z, independent of the locale.
@@ -44,6 +46,10 @@ namespace pando::dns {
 
 /// A piece of hostile text for an error message: at most 40 octets, printable ASCII, in quotes.
 [[nodiscard]] std::string quote_for_message(std::string_view text);
+
+/// Appends the presentation format of a name's labels to `out`, with a final dot only for a name
+/// that ends in the root. Labels cut off a longer name have none. Escapes as in to_text(NameView).
+void append_labels_text(std::string& out, ByteView labels);
 
 /// Reads one octet of presentation format and resolves the escapes \X and \DDD (RFC 1035 §5.1).
 /// Moves `at` behind the octet; -1 for a bad escape. `at` must be inside `text`.

@@ -3,126 +3,43 @@
 #include <array>
 #include <optional>
 
+#include "dns/mnemonics.h"
 #include "dns/text.h"
 
 namespace pando::dns {
 
 namespace {
 
-struct TypeName {
-  std::string_view text;
-  RRType type;
-};
-
 // IANA "Resource Record (RR) TYPEs", with BIND's names.
-constexpr TypeName kTypeNames[] = {
-    {"A", RRType::kA},
-    {"NS", RRType::kNS},
-    {"MD", RRType::kMD},
-    {"MF", RRType::kMF},
-    {"CNAME", RRType::kCNAME},
-    {"SOA", RRType::kSOA},
-    {"MB", RRType::kMB},
-    {"MG", RRType::kMG},
-    {"MR", RRType::kMR},
-    {"NULL", RRType::kNULL},
-    {"WKS", RRType::kWKS},
-    {"PTR", RRType::kPTR},
-    {"HINFO", RRType::kHINFO},
-    {"MINFO", RRType::kMINFO},
-    {"MX", RRType::kMX},
-    {"TXT", RRType::kTXT},
-    {"RP", RRType::kRP},
-    {"AFSDB", RRType::kAFSDB},
-    {"X25", RRType::kX25},
-    {"ISDN", RRType::kISDN},
-    {"RT", RRType::kRT},
-    {"NSAP", RRType::kNSAP},
-    {"NSAP-PTR", RRType::kNSAP_PTR},
-    {"SIG", RRType::kSIG},
-    {"KEY", RRType::kKEY},
-    {"PX", RRType::kPX},
-    {"GPOS", RRType::kGPOS},
-    {"AAAA", RRType::kAAAA},
-    {"LOC", RRType::kLOC},
-    {"NXT", RRType::kNXT},
-    {"EID", RRType::kEID},
-    {"NIMLOC", RRType::kNIMLOC},
-    {"SRV", RRType::kSRV},
-    {"ATMA", RRType::kATMA},
-    {"NAPTR", RRType::kNAPTR},
-    {"KX", RRType::kKX},
-    {"CERT", RRType::kCERT},
-    {"A6", RRType::kA6},
-    {"DNAME", RRType::kDNAME},
-    {"SINK", RRType::kSINK},
-    {"OPT", RRType::kOPT},
-    {"APL", RRType::kAPL},
-    {"DS", RRType::kDS},
-    {"SSHFP", RRType::kSSHFP},
-    {"IPSECKEY", RRType::kIPSECKEY},
-    {"RRSIG", RRType::kRRSIG},
-    {"NSEC", RRType::kNSEC},
-    {"DNSKEY", RRType::kDNSKEY},
-    {"DHCID", RRType::kDHCID},
-    {"NSEC3", RRType::kNSEC3},
-    {"NSEC3PARAM", RRType::kNSEC3PARAM},
-    {"TLSA", RRType::kTLSA},
-    {"SMIMEA", RRType::kSMIMEA},
-    {"HIP", RRType::kHIP},
-    {"NINFO", RRType::kNINFO},
-    {"RKEY", RRType::kRKEY},
-    {"TALINK", RRType::kTALINK},
-    {"CDS", RRType::kCDS},
-    {"CDNSKEY", RRType::kCDNSKEY},
-    {"OPENPGPKEY", RRType::kOPENPGPKEY},
-    {"CSYNC", RRType::kCSYNC},
-    {"ZONEMD", RRType::kZONEMD},
-    {"SVCB", RRType::kSVCB},
-    {"HTTPS", RRType::kHTTPS},
-    {"DSYNC", RRType::kDSYNC},
-    {"HHIT", RRType::kHHIT},
-    {"BRID", RRType::kBRID},
-    {"SPF", RRType::kSPF},
-    {"UINFO", RRType::kUINFO},
-    {"UID", RRType::kUID},
-    {"GID", RRType::kGID},
-    {"UNSPEC", RRType::kUNSPEC},
-    {"NID", RRType::kNID},
-    {"L32", RRType::kL32},
-    {"L64", RRType::kL64},
-    {"LP", RRType::kLP},
-    {"EUI48", RRType::kEUI48},
-    {"EUI64", RRType::kEUI64},
-    {"NXNAME", RRType::kNXNAME},
-    {"TKEY", RRType::kTKEY},
-    {"TSIG", RRType::kTSIG},
-    {"IXFR", RRType::kIXFR},
-    {"AXFR", RRType::kAXFR},
-    {"MAILB", RRType::kMAILB},
-    {"MAILA", RRType::kMAILA},
-    {"ANY", RRType::kANY},
-    {"URI", RRType::kURI},
-    {"CAA", RRType::kCAA},
-    {"AVC", RRType::kAVC},
-    {"DOA", RRType::kDOA},
-    {"AMTRELAY", RRType::kAMTRELAY},
-    {"RESINFO", RRType::kRESINFO},
-    {"WALLET", RRType::kWALLET},
-    {"CLA", RRType::kCLA},
-    {"IPN", RRType::kIPN},
-    {"TA", RRType::kTA},
-    {"DLV", RRType::kDLV},
-    {"KEYDATA", RRType::kKEYDATA},
-};
+constexpr Mnemonic kTypes[] = {
+    {"A", 1},           {"NS", 2},        {"MD", 3},         {"MF", 4},       {"CNAME", 5},
+    {"SOA", 6},         {"MB", 7},        {"MG", 8},         {"MR", 9},       {"NULL", 10},
+    {"WKS", 11},        {"PTR", 12},      {"HINFO", 13},     {"MINFO", 14},   {"MX", 15},
+    {"TXT", 16},        {"RP", 17},       {"AFSDB", 18},     {"X25", 19},     {"ISDN", 20},
+    {"RT", 21},         {"NSAP", 22},     {"NSAP-PTR", 23},  {"SIG", 24},     {"KEY", 25},
+    {"PX", 26},         {"GPOS", 27},     {"AAAA", 28},      {"LOC", 29},     {"NXT", 30},
+    {"EID", 31},        {"NIMLOC", 32},   {"SRV", 33},       {"ATMA", 34},    {"NAPTR", 35},
+    {"KX", 36},         {"CERT", 37},     {"A6", 38},        {"DNAME", 39},   {"SINK", 40},
+    {"OPT", 41},        {"APL", 42},      {"DS", 43},        {"SSHFP", 44},   {"IPSECKEY", 45},
+    {"RRSIG", 46},      {"NSEC", 47},     {"DNSKEY", 48},    {"DHCID", 49},   {"NSEC3", 50},
+    {"NSEC3PARAM", 51}, {"TLSA", 52},     {"SMIMEA", 53},    {"HIP", 55},     {"NINFO", 56},
+    {"RKEY", 57},       {"TALINK", 58},   {"CDS", 59},       {"CDNSKEY", 60}, {"OPENPGPKEY", 61},
+    {"CSYNC", 62},      {"ZONEMD", 63},   {"SVCB", 64},      {"HTTPS", 65},   {"DSYNC", 66},
+    {"HHIT", 67},       {"BRID", 68},     {"SPF", 99},       {"UINFO", 100},  {"UID", 101},
+    {"GID", 102},       {"UNSPEC", 103},  {"NID", 104},      {"L32", 105},    {"L64", 106},
+    {"LP", 107},        {"EUI48", 108},   {"EUI64", 109},    {"NXNAME", 128}, {"TKEY", 249},
+    {"TSIG", 250},      {"IXFR", 251},    {"AXFR", 252},     {"MAILB", 253},  {"MAILA", 254},
+    {"ANY", 255},       {"URI", 256},     {"CAA", 257},      {"AVC", 258},    {"DOA", 259},
+    {"AMTRELAY", 260},  {"RESINFO", 261}, {"WALLET", 262},   {"CLA", 263},    {"IPN", 264},
+    {"TA", 32768},      {"DLV", 32769},   {"KEYDATA", 65533}};
 
 /// Names by hash: each record of a zone file needs a lookup, so that a lookup must cost one probe,
 /// not a search.
 class TypeIndex {
  public:
   constexpr TypeIndex() {
-    for (std::size_t i = 0; i < std::size(kTypeNames); ++i) {
-      std::size_t slot = hash(kTypeNames[i].text);
+    for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+      std::size_t slot = hash(kTypes[i].text);
       while (slots_[slot] != 0) slot = (slot + 1) % kSlots;
       slots_[slot] = static_cast<std::uint8_t>(i + 1);
     }
@@ -130,15 +47,15 @@ class TypeIndex {
 
   [[nodiscard]] std::optional<RRType> find(std::string_view text) const noexcept {
     for (std::size_t slot = hash(text); slots_[slot] != 0; slot = (slot + 1) % kSlots) {
-      const TypeName& candidate = kTypeNames[slots_[slot] - 1];
-      if (equal_ignoring_case(text, candidate.text)) return candidate.type;
+      const Mnemonic& candidate = kTypes[slots_[slot] - 1];
+      if (equal_ignoring_case(text, candidate.text)) return static_cast<RRType>(candidate.value);
     }
     return std::nullopt;
   }
 
  private:
   static constexpr std::size_t kSlots = 512;  // load 0.2: nearly all names in their own slot
-  static_assert(std::size(kTypeNames) < 255);
+  static_assert(std::size(kTypes) < 255);
 
   /// Only the first octets are hashed, so that a hostile megabyte costs no more than a mnemonic.
   static constexpr std::size_t hash(std::string_view text) noexcept {
@@ -156,19 +73,18 @@ constexpr TypeIndex kTypeIndex;
 /// Names by number for the dense part of the registry.
 constexpr auto kNameOfType = [] {
   std::array<std::string_view, 265> names{};
-  for (const TypeName& row : kTypeNames)
-    if (static_cast<std::size_t>(row.type) < names.size())
-      names[static_cast<std::size_t>(row.type)] = row.text;
+  for (const Mnemonic& row : kTypes)
+    if (row.value < names.size()) names[row.value] = row.text;
   return names;
 }();
 
 std::string_view type_name(RRType type) noexcept {
-  const auto value = static_cast<std::size_t>(type);
-  if (value < kNameOfType.size()) return kNameOfType[value];
-  for (const TypeName& row : kTypeNames)
-    if (row.type == type) return row.text;
-  return {};
+  const auto value = static_cast<std::uint16_t>(type);
+  return value < kNameOfType.size() ? kNameOfType[value] : mnemonic_of(kTypes, value);
 }
+
+constexpr Mnemonic kClasses[] = {{"IN", 1},     {"CH", 3},     {"CHAOS", 3}, {"HS", 4},
+                                 {"HESIOD", 4}, {"NONE", 254}, {"ANY", 255}};
 
 /// RFC 3597 §5: `prefix` in any case and a decimal number of 16 bits.
 std::optional<std::uint16_t> number_behind(std::string_view prefix,
@@ -189,19 +105,9 @@ std::string to_text(RRType type) {
 }
 
 std::string to_text(RRClass rr_class) {
-  switch (rr_class) {
-    case RRClass::kIN:
-      return "IN";
-    case RRClass::kCH:
-      return "CH";
-    case RRClass::kHS:
-      return "HS";
-    case RRClass::kNONE:
-      return "NONE";
-    case RRClass::kANY:
-      return "ANY";
-  }
-  return fmt::format("CLASS{}", static_cast<std::uint16_t>(rr_class));
+  const auto value = static_cast<std::uint16_t>(rr_class);
+  const std::string_view name = mnemonic_of(kClasses, value);
+  return name.empty() ? fmt::format("CLASS{}", value) : std::string(name);
 }
 
 std::string to_text(Rcode rcode) {
@@ -219,21 +125,11 @@ std::string tsig_error_to_text(Rcode error) {
 }
 
 std::string to_text(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kQuery:
-      return "QUERY";
-    case Opcode::kIQuery:
-      return "IQUERY";
-    case Opcode::kStatus:
-      return "STATUS";
-    case Opcode::kNotify:
-      return "NOTIFY";
-    case Opcode::kUpdate:
-      return "UPDATE";
-    case Opcode::kDso:
-      return "DSO";
-  }
-  return fmt::format("OPCODE{}", static_cast<std::uint8_t>(opcode));
+  static constexpr std::array<std::string_view, 7> kNames = {"QUERY",  "IQUERY", "STATUS", "",
+                                                             "NOTIFY", "UPDATE", "DSO"};
+  const auto value = static_cast<std::uint8_t>(opcode);
+  if (value < kNames.size() && !kNames[value].empty()) return std::string(kNames[value]);
+  return fmt::format("OPCODE{}", value);
 }
 
 Result<RRType> rrtype_from_text(std::string_view text) {
@@ -243,14 +139,7 @@ Result<RRType> rrtype_from_text(std::string_view text) {
 }
 
 Result<RRClass> rrclass_from_text(std::string_view text) {
-  static constexpr struct {
-    std::string_view text;
-    RRClass value;
-  } kNames[] = {{"IN", RRClass::kIN},  {"CH", RRClass::kCH},     {"CHAOS", RRClass::kCH},
-                {"HS", RRClass::kHS},  {"HESIOD", RRClass::kHS}, {"NONE", RRClass::kNONE},
-                {"ANY", RRClass::kANY}};
-  for (const auto& row : kNames)
-    if (equal_ignoring_case(text, row.text)) return row.value;
+  if (const auto value = find_mnemonic(kClasses, text)) return static_cast<RRClass>(*value);
   if (const auto value = number_behind("CLASS", text)) return static_cast<RRClass>(*value);
   return fail(Errc::kInvalid, "unknown class {}", quote_for_message(text));
 }

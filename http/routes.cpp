@@ -33,7 +33,7 @@ Response Routes::answer(const Request& request) const {
   }
   if (request.path != "/metrics")
     return text_response(404, "nothing is here; metrics are at /metrics");
-  if (request.method != "GET" && request.method != "HEAD") {
+  if (!request.is_safe()) {
     Response response = text_response(405, "GET and HEAD only");
     response.fields.emplace_back("Allow", "GET, HEAD");  // RFC 9110 §15.5.6
     return response;

@@ -69,19 +69,11 @@ class PatientlessSink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 };
 
+/// The library has its levels in the same order.
 spdlog::level::level_enum spdlog_level(Level level) {
-  switch (level) {
-    case Level::kDebug:
-      return spdlog::level::debug;
-    case Level::kInfo:
-      return spdlog::level::info;
-    case Level::kWarning:
-      return spdlog::level::warn;
-    case Level::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
+  return static_cast<spdlog::level::level_enum>(spdlog::level::debug + static_cast<int>(level));
 }
+static_assert(spdlog::level::err - spdlog::level::debug == static_cast<int>(Level::kError));
 
 spdlog::level::level_enum level_from_text(const std::string& text) {
   if (text == "debug") return spdlog::level::debug;

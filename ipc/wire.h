@@ -7,6 +7,7 @@
 #include "base/address.h"
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dns/field_reader.h"
 #include "dns/name.h"
 
 namespace pando::ipc {
@@ -31,34 +32,19 @@ class Encoder {
 
 /// Reads the fields that Encoder wrote. The first bad field makes the decoder fail for good: later
 /// reads give zeros. So a message is read field by field and checked once, by finish().
-class Decoder {
+class Decoder : public dns::FieldReader {
  public:
-  explicit Decoder(ByteView in) noexcept : in_(in) {}
-  std::uint8_t u8() noexcept;
-  std::uint16_t u16() noexcept;
-  std::uint32_t u32() noexcept;
-  std::uint64_t u64() noexcept;
-  bool boolean() noexcept;                         ///< anything but 0 and 1 is bad
-  std::uint8_t choice(std::uint8_t max) noexcept;  ///< an enumerator from 0 to `max`
-  ByteView bytes() noexcept;
+  using FieldReader::FieldReader;
+  bool boolean() noexcept { return choice(1) == 1; }  ///< anything but 0 and 1 is bad
+  std::uint8_t choice(std::uint8_t max) noexcept;     ///< an enumerator from 0 to `max`
+  ByteView bytes() noexcept { return octets(u32()); }
   std::string text();
   dns::Name name();
   Endpoint endpoint() noexcept;
-  /// A count of items that each take at least `least_bytes`; a count beyond the rest of the packet
-  /// is bad.
-  std::size_t count(std::size_t least_bytes) noexcept;
 
-  [[nodiscard]] bool failed() const noexcept { return failed_; }
-  /// kTruncated or kInvalid when a field was bad or bytes are left over.
+  [[nodiscard]] bool failed() const noexcept { return !ok(); }
+  /// kInvalid when a field was bad or bytes are left over.
   [[nodiscard]] Status finish() const;
-
- private:
-  const std::uint8_t* take(std::size_t bytes) noexcept;
-  void fail_field() noexcept { failed_ = true; }
-
-  ByteView in_;
-  std::size_t at_ = 0;
-  bool failed_ = false;
 };
 
 }  // namespace pando::ipc

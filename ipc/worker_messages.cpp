@@ -1,5 +1,7 @@
 #include "ipc/worker_messages.h"
 
+#include <concepts>
+#include <tuple>
 #include <type_traits>
 
 #include "ipc/wire.h"
@@ -8,306 +10,144 @@ namespace pando::ipc {
 
 namespace {
 
+template <class Message, class T>
+concept Is = std::same_as<std::remove_const_t<Message>, T>;
+
+// The fields of each message, in the order of the wire.
+auto fields(Is<SocketDescription> auto& m) {
+  return std::tie(m.id, m.local, m.transport, m.position, m.orphaned);
+}
+auto fields(Is<XdpQueue> auto& m) { return std::tie(m.interface, m.queue); }
+auto fields(Is<dns::TsigKey> auto& m) { return std::tie(m.name, m.algorithm, m.secret); }
+auto fields(Is<HeldKey> auto& m) { return std::tie(m.name, m.algorithm); }
+
+auto fields(Is<Hello> auto& m) {
+  return std::tie(m.slot, m.pid, m.layout, m.sockets, m.xdp_queues, m.build);
+}
+auto fields(Is<Adopt> auto& m) { return std::tie(m.sockets); }
+auto fields(Is<Forward> auto& m) {
+  return std::tie(m.id, m.kind, m.transport, m.client, m.local, m.message, m.response, m.through);
+}
+auto fields(Is<SignTransfer> auto& m) {
+  return std::tie(m.id, m.stream, m.last, m.request, m.message);
+}
+auto fields(Is<Drained> auto& m) { return std::tie(m.socket); }
+auto fields(Is<TransferFinished> auto& m) {
+  return std::tie(m.zone, m.client, m.incremental, m.end, m.serial, m.messages, m.bytes, m.records,
+                  m.milliseconds);
+}
+auto fields(Is<Bye> auto&) { return std::tie(); }
+auto fields(Is<DnstapLost> auto&) { return std::tie(); }
+auto fields(Is<AdoptXdp> auto& m) { return std::tie(m.queue); }
+auto fields(Is<XdpServing> auto& m) { return std::tie(m.queue); }
+auto fields(Is<XdpClosed> auto& m) { return std::tie(m.queue); }
+
+auto fields(Is<Setup> auto& m) { return std::tie(m.slot); }
+auto fields(Is<Keys> auto& m) {
+  return std::tie(m.first, m.last, m.shared, m.held, m.cookie_secrets);
+}
+auto fields(Is<Sockets> auto& m) { return std::tie(m.sockets, m.descriptors); }
+auto fields(Is<CloseSockets> auto& m) { return std::tie(m.sockets); }
+auto fields(Is<Reply> auto& m) { return std::tie(m.id, m.message); }
+auto fields(Is<Finished> auto& m) { return std::tie(m.ids); }
+auto fields(Is<Stop> auto& m) { return std::tie(m.grace_ms); }
+auto fields(Is<SentAway> auto& m) { return std::tie(m.slot_taken); }
+auto fields(Is<Logging> auto& m) { return std::tie(m.level, m.format); }
+auto fields(Is<Dnstap> auto& m) {
+  return std::tie(m.on, m.sample, m.queries, m.responses, m.updates, m.identity, m.version);
+}
+auto fields(Is<QueryLog> auto& m) { return std::tie(m.on, m.sample); }
+auto fields(Is<ServeXdp> auto& m) {
+  return std::tie(m.queue, m.mtu, m.frame_bytes, m.receive_frames, m.send_frames);
+}
+auto fields(Is<CloseXdp> auto& m) { return std::tie(m.queue); }
+
+constexpr Transport last_of(Transport) { return Transport::kTls; }
+constexpr ForwardKind last_of(ForwardKind) { return ForwardKind::kSignedQuery; }
+constexpr TransferEnd last_of(TransferEnd) { return TransferEnd::kNotSigned; }
+constexpr dns::TsigAlgorithm last_of(dns::TsigAlgorithm) { return dns::TsigAlgorithm::kSha512_256; }
+
+/// Writes values of each type that a message has.
+class ValueWriter {
+ public:
+  explicit ValueWriter(Encoder& out) : out_(out) {}
+
+  void put(bool value) { out_.boolean(value); }
+  void put(std::uint32_t value) { out_.u32(value); }
+  void put(std::uint64_t value) { out_.u64(value); }
+  void put(const std::string& value) { out_.text(value); }
+  void put(const Bytes& value) { out_.bytes(value); }
+  void put(const dns::Name& value) { out_.name(value); }
+  void put(const Endpoint& value) { out_.endpoint(value); }
+  void put(const CookieSecret& value) {
+    for (const std::uint8_t octet : value) out_.u8(octet);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+  template <class T>
+  void put(const std::vector<T>& list) {
+    put(static_cast<std::uint32_t>(list.size()));
+    for (const T& element : list) put(element);
+  }
+  template <class T>
+  void put(const T& value) {
+    if constexpr (std::is_enum_v<T>)
+      out_.u8(static_cast<std::uint8_t>(value));
+    else
+      std::apply([&](const auto&... field) { (put(field), ...); }, fields(value));
+  }
+
+ private:
+  Encoder& out_;
+};
+
+/// Reads what ValueWriter wrote.
+class ValueReader {
+ public:
+  explicit ValueReader(Decoder& in) : in_(in) {}
+
+  void get(bool& value) { value = in_.boolean(); }
+  void get(std::uint32_t& value) { value = in_.u32(); }
+  void get(std::uint64_t& value) { value = in_.u64(); }
+  void get(std::string& value) { value = in_.text(); }
+  void get(Bytes& value) {
+    const ByteView bytes = in_.bytes();
+    value.assign(bytes.begin(), bytes.end());
+  }
+  void get(dns::Name& value) { value = in_.name(); }
+  void get(Endpoint& value) { value = in_.endpoint(); }
+  void get(CookieSecret& value) {
+    for (std::uint8_t& octet : value) octet = in_.u8();
+  }
+  template <class T>
+  void get(std::optional<T>& value) {
+    if (in_.boolean()) get(value.emplace());
+  }
+  template <class T>
+  void get(std::vector<T>& list) {
+    Bytes shortest;  // no element takes less than an empty one
+    Encoder out(shortest);
+    ValueWriter(out).put(T{});
+    list.resize(in_.count(shortest.size()));
+    for (T& element : list) get(element);
+  }
+  template <class T>
+  void get(T& value) {
+    if constexpr (std::is_enum_v<T>)
+      value = static_cast<T>(in_.choice(static_cast<std::uint8_t>(last_of(value))));
+    else
+      std::apply([&](auto&... field) { (get(field), ...); }, fields(value));
+  }
+
+ private:
+  Decoder& in_;
+};
+
 // Each packet starts with protocol version (16 bits) and message number (8 bits): the position of
 // the message in its variant.
-constexpr std::size_t kLeastSocketBytes = 4 + 16 + 2 + 1 + 4 + 1;
-constexpr std::uint8_t kLastAlgorithm = static_cast<std::uint8_t>(dns::TsigAlgorithm::kSha512_256);
-
-void put(Encoder& out, const SocketDescription& socket) {
-  out.u32(socket.id);
-  out.endpoint(socket.local);
-  out.u8(static_cast<std::uint8_t>(socket.transport));
-  out.u32(socket.position);
-  out.boolean(socket.orphaned);
-}
-
-void get(Decoder& in, SocketDescription& socket) {
-  socket.id = in.u32();
-  socket.local = in.endpoint();
-  socket.transport = static_cast<Transport>(in.choice(2));
-  socket.position = in.u32();
-  socket.orphaned = in.boolean();
-}
-
-void put(Encoder& out, const std::vector<SocketDescription>& sockets) {
-  out.u32(static_cast<std::uint32_t>(sockets.size()));
-  for (const auto& socket : sockets) put(out, socket);
-}
-
-void get(Decoder& in, std::vector<SocketDescription>& sockets) {
-  sockets.resize(in.count(kLeastSocketBytes));
-  for (auto& socket : sockets) get(in, socket);
-}
-
-void put(Encoder& out, const XdpQueue& queue) {
-  out.text(queue.interface);
-  out.u32(queue.queue);
-}
-
-void get(Decoder& in, XdpQueue& queue) {
-  queue.interface = in.text();
-  queue.queue = in.u32();
-}
-
-void put(Encoder& out, const Hello& hello) {
-  out.u32(hello.slot);
-  out.u32(hello.pid);
-  out.u64(hello.layout);
-  out.u32(hello.sockets);
-  out.u32(hello.xdp_queues);
-  out.text(hello.build);
-}
-
-void get(Decoder& in, Hello& hello) {
-  hello.slot = in.u32();
-  hello.pid = in.u32();
-  hello.layout = in.u64();
-  hello.sockets = in.u32();
-  hello.xdp_queues = in.u32();
-  hello.build = in.text();
-}
-
-void put(Encoder& out, const Adopt& adopt) { put(out, adopt.sockets); }
-void get(Decoder& in, Adopt& adopt) { get(in, adopt.sockets); }
-
-void put(Encoder& out, const Forward& forward) {
-  out.u64(forward.id);
-  out.u8(static_cast<std::uint8_t>(forward.kind));
-  out.u8(static_cast<std::uint8_t>(forward.transport));
-  out.endpoint(forward.client);
-  out.endpoint(forward.local);
-  out.bytes(forward.message);
-  out.bytes(forward.response);
-  out.boolean(forward.through.has_value());
-  if (forward.through) out.u32(*forward.through);
-}
-
-void get(Decoder& in, Forward& forward) {
-  forward.id = in.u64();
-  forward.kind = static_cast<ForwardKind>(in.choice(2));
-  forward.transport = static_cast<Transport>(in.choice(2));
-  forward.client = in.endpoint();
-  forward.local = in.endpoint();
-  const ByteView message = in.bytes();
-  forward.message.assign(message.begin(), message.end());
-  const ByteView response = in.bytes();
-  forward.response.assign(response.begin(), response.end());
-  if (in.boolean()) forward.through = in.u32();
-}
-
-void put(Encoder& out, const SignTransfer& sign) {
-  out.u64(sign.id);
-  out.u64(sign.stream);
-  out.boolean(sign.last);
-  out.bytes(sign.request);
-  out.bytes(sign.message);
-}
-
-void get(Decoder& in, SignTransfer& sign) {
-  sign.id = in.u64();
-  sign.stream = in.u64();
-  sign.last = in.boolean();
-  const ByteView request = in.bytes();
-  sign.request.assign(request.begin(), request.end());
-  const ByteView message = in.bytes();
-  sign.message.assign(message.begin(), message.end());
-}
-
-void put(Encoder& out, const Drained& drained) { out.u32(drained.socket); }
-void get(Decoder& in, Drained& drained) { drained.socket = in.u32(); }
-
-void put(Encoder& out, const TransferFinished& transfer) {
-  out.name(transfer.zone);
-  out.endpoint(transfer.client);
-  out.boolean(transfer.incremental);
-  out.u8(static_cast<std::uint8_t>(transfer.end));
-  out.u32(transfer.serial);
-  out.u64(transfer.messages);
-  out.u64(transfer.bytes);
-  out.u64(transfer.records);
-  out.u32(transfer.milliseconds);
-}
-
-void get(Decoder& in, TransferFinished& transfer) {
-  transfer.zone = in.name();
-  transfer.client = in.endpoint();
-  transfer.incremental = in.boolean();
-  transfer.end =
-      static_cast<TransferEnd>(in.choice(static_cast<std::uint8_t>(TransferEnd::kNotSigned)));
-  transfer.serial = in.u32();
-  transfer.messages = in.u64();
-  transfer.bytes = in.u64();
-  transfer.records = in.u64();
-  transfer.milliseconds = in.u32();
-}
-
-void put(Encoder&, const Bye&) {}
-void get(Decoder&, Bye&) {}
-
-void put(Encoder&, const DnstapLost&) {}
-void get(Decoder&, DnstapLost&) {}
-
-void put(Encoder& out, const AdoptXdp& adopt) { put(out, adopt.queue); }
-void get(Decoder& in, AdoptXdp& adopt) { get(in, adopt.queue); }
-
-void put(Encoder& out, const XdpServing& serving) { put(out, serving.queue); }
-void get(Decoder& in, XdpServing& serving) { get(in, serving.queue); }
-
-void put(Encoder& out, const XdpClosed& closed) { put(out, closed.queue); }
-void get(Decoder& in, XdpClosed& closed) { get(in, closed.queue); }
-
-void put(Encoder& out, const Setup& setup) {
-  out.u32(setup.slot);
-}
-
-void get(Decoder& in, Setup& setup) {
-  setup.slot = in.u32();
-}
-
-void put(Encoder& out, const Keys& keys) {
-  out.boolean(keys.first);
-  out.boolean(keys.last);
-  out.u32(static_cast<std::uint32_t>(keys.shared.size()));
-  for (const auto& key : keys.shared) {
-    out.name(key.name);
-    out.u8(static_cast<std::uint8_t>(key.algorithm));
-    out.bytes(key.secret);
-  }
-  out.u32(static_cast<std::uint32_t>(keys.held.size()));
-  for (const auto& key : keys.held) {
-    out.name(key.name);
-    out.u8(static_cast<std::uint8_t>(key.algorithm));
-  }
-  out.u32(static_cast<std::uint32_t>(keys.cookie_secrets.size()));
-  for (const auto& secret : keys.cookie_secrets)
-    for (const auto byte : secret) out.u8(byte);
-}
-
-void get(Decoder& in, Keys& keys) {
-  keys.first = in.boolean();
-  keys.last = in.boolean();
-  keys.shared.resize(in.count(10));  // name 4+1, algorithm 1, secret's length 4
-  for (auto& key : keys.shared) {
-    key.name = in.name();
-    key.algorithm = static_cast<dns::TsigAlgorithm>(in.choice(kLastAlgorithm));
-    const ByteView secret = in.bytes();
-    key.secret.assign(secret.begin(), secret.end());
-  }
-  keys.held.resize(in.count(6));
-  for (auto& key : keys.held) {
-    key.name = in.name();
-    key.algorithm = static_cast<dns::TsigAlgorithm>(in.choice(kLastAlgorithm));
-  }
-  keys.cookie_secrets.resize(in.count(16));
-  for (auto& secret : keys.cookie_secrets)
-    for (auto& byte : secret) byte = in.u8();
-}
-
-void put(Encoder& out, const Sockets& sockets) {
-  put(out, sockets.sockets);
-  out.u32(sockets.descriptors);
-}
-
-void get(Decoder& in, Sockets& sockets) {
-  get(in, sockets.sockets);
-  sockets.descriptors = in.u32();
-}
-
-void put(Encoder& out, const CloseSockets& close) {
-  out.u32(static_cast<std::uint32_t>(close.sockets.size()));
-  for (const auto id : close.sockets) out.u32(id);
-}
-
-void get(Decoder& in, CloseSockets& close) {
-  close.sockets.resize(in.count(4));
-  for (auto& id : close.sockets) id = in.u32();
-}
-
-void put(Encoder& out, const Reply& reply) {
-  out.u64(reply.id);
-  out.bytes(reply.message);
-}
-
-void get(Decoder& in, Reply& reply) {
-  reply.id = in.u64();
-  const ByteView message = in.bytes();
-  reply.message.assign(message.begin(), message.end());
-}
-
-void put(Encoder& out, const Finished& finished) {
-  out.u32(static_cast<std::uint32_t>(finished.ids.size()));
-  for (const auto id : finished.ids) out.u64(id);
-}
-
-void get(Decoder& in, Finished& finished) {
-  finished.ids.resize(in.count(8));
-  for (auto& id : finished.ids) id = in.u64();
-}
-
-void put(Encoder& out, const Stop& stop) { out.u32(stop.grace_ms); }
-void get(Decoder& in, Stop& stop) { stop.grace_ms = in.u32(); }
-
-void put(Encoder& out, const SentAway& away) { out.boolean(away.slot_taken); }
-void get(Decoder& in, SentAway& away) { away.slot_taken = in.boolean(); }
-
-void put(Encoder& out, const Logging& logging) {
-  out.text(logging.level);
-  out.text(logging.format);
-}
-
-void get(Decoder& in, Logging& logging) {
-  logging.level = in.text();
-  logging.format = in.text();
-}
-
-void put(Encoder& out, const Dnstap& dnstap) {
-  out.boolean(dnstap.on);
-  out.u32(dnstap.sample);
-  out.boolean(dnstap.queries);
-  out.boolean(dnstap.responses);
-  out.boolean(dnstap.updates);
-  out.text(dnstap.identity);
-  out.text(dnstap.version);
-}
-
-void get(Decoder& in, Dnstap& dnstap) {
-  dnstap.on = in.boolean();
-  dnstap.sample = in.u32();
-  dnstap.queries = in.boolean();
-  dnstap.responses = in.boolean();
-  dnstap.updates = in.boolean();
-  dnstap.identity = in.text();
-  dnstap.version = in.text();
-}
-
-void put(Encoder& out, const QueryLog& log) {
-  out.boolean(log.on);
-  out.u32(log.sample);
-}
-
-void get(Decoder& in, QueryLog& log) {
-  log.on = in.boolean();
-  log.sample = in.u32();
-}
-
-void put(Encoder& out, const ServeXdp& serve) {
-  put(out, serve.queue);
-  out.u32(serve.mtu);
-  out.u32(serve.frame_bytes);
-  out.u32(serve.receive_frames);
-  out.u32(serve.send_frames);
-}
-
-void get(Decoder& in, ServeXdp& serve) {
-  get(in, serve.queue);
-  serve.mtu = in.u32();
-  serve.frame_bytes = in.u32();
-  serve.receive_frames = in.u32();
-  serve.send_frames = in.u32();
-}
-
-void put(Encoder& out, const CloseXdp& close) { put(out, close.queue); }
-void get(Decoder& in, CloseXdp& close) { get(in, close.queue); }
 
 template <class Variant>
 Bytes encode_any(const Variant& message) {
@@ -315,7 +155,7 @@ Bytes encode_any(const Variant& message) {
   Encoder out(packet);
   out.u16(kWorkerProtocol);
   out.u8(static_cast<std::uint8_t>(message.index()));
-  std::visit([&](const auto& body) { put(out, body); }, message);
+  std::visit([&](const auto& body) { ValueWriter(out).put(body); }, message);
   return packet;
 }
 
@@ -341,7 +181,7 @@ Result<Variant> decode_any(ByteView packet) {
   Variant message;
   if (const auto number = in.u8(); !emplace_at(message, number))
     return fail(Errc::kInvalid, "unknown message {}", number);
-  std::visit([&](auto& body) { get(in, body); }, message);
+  std::visit([&](auto& body) { ValueReader(in).get(body); }, message);
   if (auto done = in.finish(); !done) return pass(done);
   return message;
 }

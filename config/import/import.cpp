@@ -14,6 +14,7 @@ namespace pando::config {
 
 namespace {
 
+/// Words of file names, of which the first one of each kind is its name.
 constexpr std::pair<std::string_view, ImportKind> kImportKinds[] = {
     {"bind", ImportKind::kBind},
     {"named", ImportKind::kBind},
@@ -97,21 +98,8 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
 }  // namespace
 
 std::string_view to_text(ImportKind kind) noexcept {
-  switch (kind) {
-    case ImportKind::kBind:
-      return "bind";
-    case ImportKind::kNsd:
-      return "nsd";
-    case ImportKind::kKnot:
-      return "knot";
-    case ImportKind::kPdns:
-      return "pdns";
-    case ImportKind::kPdnsListing:
-      return "pdnsutil";
-    case ImportKind::kPdnsDump:
-      return "pdns-dump";
-  }
-  return "";
+  return std::ranges::find(kImportKinds, kind, &std::pair<std::string_view, ImportKind>::second)
+      ->first;
 }
 
 std::optional<ImportKind> guess_import_kind(std::string_view path, std::string_view text) {

@@ -1,7 +1,6 @@
 #include "config/import/knot_import.h"
 
 #include <algorithm>
-#include <array>
 
 #include "config/import/model/import_reasons.h"
 #include "config/settings/values.h"
@@ -10,12 +9,10 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::uint16_t kKnotPort = 53;
 constexpr std::string_view kDefaultStorage = "/var/lib/knot";
 
 /// Settings that are read somewhere, by section.
-constexpr std::array<std::string_view, 8> kReadOfZones{"domain", "template", "storage", "file",
-                                                       "master", "notify",   "acl",     "id"};
+constexpr std::string_view kReadOfZones = " domain template storage file master notify acl id ";
 
 std::string title_of(const SettingSection& section, std::string_view key) {
   return fmt::format("{} {}", section.kind, section.text(key));
@@ -95,7 +92,7 @@ bool read_update_types(const std::vector<std::string>& words, std::vector<dns::R
   for (const std::string& word : words) {
     const auto type = dns::rrtype_from_text(word);
     if (!type || dns::is_meta_type(*type)) return false;
-    if (std::find(types.begin(), types.end(), *type) == types.end()) types.push_back(*type);
+    add_unique(types, *type);
   }
   return true;
 }
@@ -140,11 +137,11 @@ void KnotImport::take_server(const SettingSection& section) {
     const bool is_text = value.empty() || is_short_text(value);
     if (setting.key == "listen") {
       for (const std::string& address : setting.values) {
-        const auto endpoint = parse_endpoint(address, kKnotPort);
-        if (!endpoint)
+        const auto endpoint = Endpoint::from_text(address);
+        if (endpoint)
+          add_unique(listen, *endpoint);
+        else
           report_.add(setting.at, fmt::format("listen {}", address), endpoint.error().text);
-        else if (std::find(listen.begin(), listen.end(), *endpoint) == listen.end())
-          listen.push_back(*endpoint);
       }
     } else if (setting.key == "identity" && is_text) {
       server.identity = value;
@@ -208,7 +205,7 @@ void KnotImport::add_remote(const SourceLine& at, const std::string& id,
   if (is_on(remote.text("tls")) || is_on(remote.text("quic")))
     return report_.add(at, fmt::format("remote {}", id), setting_reason("tls"));
   for (const std::string& address : list_of(remote, "address")) {
-    const auto endpoint = parse_endpoint(address, kKnotPort);
+    const auto endpoint = Endpoint::from_text(address);
     if (endpoint)
       add_unique(names, out_.remote(*endpoint, known));
     else
@@ -256,7 +253,7 @@ void KnotImport::take_zone(const SettingSection& zone) {
 
 void KnotImport::report_rest(const SettingSection& section, const std::string& title) {
   for (const LineSetting& setting : section.settings)
-    if (std::find(kReadOfZones.begin(), kReadOfZones.end(), setting.key) == kReadOfZones.end())
+    if (!is_listed(kReadOfZones, setting.key))
       report_.add(setting.at, fmt::format("{}: {}", title, setting.key),
                   setting_reason(setting.key));
 }
@@ -289,8 +286,7 @@ MatchRules KnotImport::rules_of(const SettingSection& acl) {
     }
     for (const std::string& address : list_of(remote->second, "address"))
       add_address(at, address.substr(0, address.find('@')), addresses);
-    for (const std::string& key : list_of(remote->second, "key"))
-      if (!has_word(keys, key)) keys.push_back(key);
+    for (const std::string& key : list_of(remote->second, "key")) add_unique(keys, key);
   }
   const bool any_address = addresses.empty();
   if (any_address) addresses.push_back(match_any());
@@ -341,8 +337,7 @@ bool KnotImport::limit_update(const SettingSection& acl, const dns::Name& zone, 
   for (const std::string& pattern : patterns) {
     auto name = parse_name(pattern);
     if (!name) return false;
-    if (std::find(limits.names.begin(), limits.names.end(), *name) == limits.names.end())
-      limits.names.push_back(std::move(*name));
+    add_unique(limits.names, std::move(*name));
   }
   if (!read_update_types(list_of(acl, "update-type"), limits.types)) return false;
   for (MatchRule& rule : rules) {

@@ -11,10 +11,9 @@ namespace pando::config {
 namespace {
 
 constexpr std::size_t kMaxExpanded = 10'000'000;  // settings of zones, with those of patterns
-constexpr std::uint16_t kNsdPort = 53;
 
 /// `ADDRESS@PORT` or `ADDRESS`.
-Result<Endpoint> endpoint_of(std::string_view text, std::uint16_t port) {
+Result<Endpoint> endpoint_of(std::string_view text, std::uint16_t port = kDnsPort) {
   return parse_endpoint(text.substr(0, text.find('#')), port);
 }
 
@@ -79,26 +78,7 @@ std::vector<Endpoint> nsd_families(const SettingSection& section, std::uint16_t 
 }
 
 /// Settings of families, which nsd_families() reads.
-bool is_family(std::string_view key) {
-  return key == "do-ip4" || key == "do-ip6" || key == "ip4-only" || key == "ip6-only";
-}
-
-/// Takes a setting of response rate limiting; false for others.
-bool take_rate_limit(const LineSetting& setting, RateLimit& limit) {
-  const auto number = parse_number(setting.value(), 0, 1'000'000);
-  const auto count = number ? static_cast<std::uint32_t>(*number) : 0;
-  if (setting.key == "rrl-ratelimit" && number)
-    limit.responses = count;
-  else if (setting.key == "rrl-slip" && number && count <= 100)
-    limit.slip = count;
-  else if (setting.key == "rrl-ipv4-prefix-length" && count >= 1 && count <= 32)
-    limit.ipv4_prefix = count;
-  else if (setting.key == "rrl-ipv6-prefix-length" && count >= 1 && count <= 128)
-    limit.ipv6_prefix = count;
-  else
-    return false;
-  return true;
-}
+bool is_family(std::string_view key) { return is_listed(" do-ip4 do-ip6 ip4-only ip6-only ", key); }
 
 }  // namespace
 
@@ -144,9 +124,7 @@ Status NsdImport::run(const ImportText& text) {
 }
 
 void NsdImport::take_server(const SettingSection& section) {
-  std::uint16_t port = kNsdPort;
-  if (const auto number = parse_number(section.text("port"), 1, 65535))
-    port = static_cast<std::uint16_t>(*number);
+  const std::uint16_t port = port_in(section.text("port"));
   std::vector<Endpoint> listen;
   for (const LineSetting& setting : section.settings) {
     if (setting.key == "port" || is_family(setting.key)) continue;
@@ -159,8 +137,8 @@ void NsdImport::take_server(const SettingSection& section) {
     if (!endpoint)
       report_.add(setting.at, fmt::format("{} {}", setting.key, setting.value()),
                   "server.listen has addresses alone");
-    else if (std::find(listen.begin(), listen.end(), *endpoint) == listen.end())
-      listen.push_back(*endpoint);
+    else
+      add_unique(listen, *endpoint);
   }
   if (listen.empty()) listen = nsd_families(section, port);
   if (!listen.empty()) out_.server.listen = std::move(listen);
@@ -180,8 +158,11 @@ bool NsdImport::take_server_setting(const LineSetting& setting) {
     return value == "yes" || value == "no";
   } else if (setting.key == "minimal-responses" && (value == "yes" || value == "no")) {
     server.minimal_responses = value == "yes";
+  } else if (setting.key == "rrl-ratelimit") {
+    return take_rate_limit("responses-per-second", value, server.rate_limit);
   } else {
-    return take_rate_limit(setting, server.rate_limit);
+    return setting.key.starts_with("rrl-") &&
+           take_rate_limit(setting.key.substr(4), value, server.rate_limit);
   }
   return true;
 }
@@ -251,7 +232,7 @@ void NsdImport::add_remote(const LineSetting& setting, std::size_t first,
                            std::vector<std::string>& names) {
   const std::string statement = fmt::format("{} {}", setting.key, setting.value(first));
   const std::string_view key = setting.value(first + 1);
-  const auto endpoint = endpoint_of(setting.value(first), kNsdPort);
+  const auto endpoint = endpoint_of(setting.value(first));
   if (!endpoint) return report_.add(setting.at, statement, endpoint.error().text);
   if (!setting.value(first + 2).empty())
     return report_.add(setting.at, statement, setting_reason("tls"));

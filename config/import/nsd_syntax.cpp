@@ -1,8 +1,9 @@
 #include "config/import/nsd_syntax.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
+
+#include "base/words.h"
 
 namespace pando::config {
 
@@ -10,163 +11,36 @@ namespace {
 
 constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
-constexpr std::array<std::string_view, 8> kNsdSections{
-    "server", "zone", "pattern", "key", "remote-control", "tls-auth", "dnstap", "verify"};
+constexpr std::string_view kNsdSections =
+    " server zone pattern key remote-control tls-auth dnstap verify ";
 
 /// Keywords of settings, up to NSD 4.14. Any of them ends the values of the setting before it.
-constexpr std::string_view kNsdSettings[] = {"algorithm",
-                                             "allow-axfr-fallback",
-                                             "allow-notify",
-                                             "allow-proxy",
-                                             "allow-query",
-                                             "answer-cookie",
-                                             "auth-domain-name",
-                                             "catalog",
-                                             "catalog-member-pattern",
-                                             "catalog-producer-zone",
-                                             "client-cert",
-                                             "client-key",
-                                             "client-key-pw",
-                                             "confine-to-zone",
-                                             "control-cert-file",
-                                             "control-enable",
-                                             "control-interface",
-                                             "control-key-file",
-                                             "control-port",
-                                             "cookie-secret",
-                                             "cookie-secret-file",
-                                             "cookie-staging-secret",
-                                             "cpu-affinity",
-                                             "create-ixfr",
-                                             "chroot",
-                                             "database",
-                                             "debug-mode",
-                                             "difffile",
-                                             "do-ip4",
-                                             "do-ip6",
-                                             "dnstap-enable",
-                                             "dnstap-identity",
-                                             "dnstap-ip",
-                                             "dnstap-log-auth-query-messages",
-                                             "dnstap-log-auth-response-messages",
-                                             "dnstap-send-identity",
-                                             "dnstap-send-version",
-                                             "dnstap-socket-path",
-                                             "dnstap-tls",
-                                             "dnstap-tls-cert-bundle",
-                                             "dnstap-tls-client-cert-file",
-                                             "dnstap-tls-client-key-file",
-                                             "dnstap-tls-server-name",
-                                             "dnstap-version",
-                                             "drop-updates",
-                                             "enable",
-                                             "hide-identity",
-                                             "hide-version",
-                                             "identity",
-                                             "include",
-                                             "include-pattern",
-                                             "interface",
-                                             "ip-address",
-                                             "ip-freebind",
-                                             "ip-transparent",
-                                             "ip4-only",
-                                             "ip6-only",
-                                             "ipv4-edns-size",
-                                             "ipv6-edns-size",
-                                             "ixfr-number",
-                                             "ixfr-size",
-                                             "log-only-syslog",
-                                             "log-time-ascii",
-                                             "log-time-iso",
-                                             "logfile",
-                                             "max-refresh-time",
-                                             "max-retry-time",
-                                             "metrics-enable",
-                                             "metrics-interface",
-                                             "metrics-path",
-                                             "metrics-port",
-                                             "min-expire-time",
-                                             "min-refresh-time",
-                                             "min-retry-time",
-                                             "minimal-responses",
-                                             "multi-master-check",
-                                             "multi-primary-check",
-                                             "name",
-                                             "notify",
-                                             "notify-retry",
-                                             "nsid",
-                                             "outgoing-interface",
-                                             "outgoing-tcp-mss",
-                                             "pidfile",
-                                             "port",
-                                             "provide-xfr",
-                                             "proxy-protocol-port",
-                                             "receive-buffer-size",
-                                             "refuse-any",
-                                             "reload-config",
-                                             "request-xfr",
-                                             "reuseport",
-                                             "round-robin",
-                                             "rrl-ipv4-prefix-length",
-                                             "rrl-ipv6-prefix-length",
-                                             "rrl-ratelimit",
-                                             "rrl-size",
-                                             "rrl-slip",
-                                             "rrl-whitelist",
-                                             "rrl-whitelist-ratelimit",
-                                             "secret",
-                                             "send-buffer-size",
-                                             "server-cert-file",
-                                             "server-count",
-                                             "server-key-file",
-                                             "size-limit-xfr",
-                                             "statistics",
-                                             "store-ixfr",
-                                             "tcp-count",
-                                             "tcp-listen-queue",
-                                             "tcp-mss",
-                                             "tcp-query-count",
-                                             "tcp-reject-overflow",
-                                             "tcp-timeout",
-                                             "tls-auth-port",
-                                             "tls-auth-xfr-only",
-                                             "tls-cert-bundle",
-                                             "tls-port",
-                                             "tls-service-key",
-                                             "tls-service-ocsp",
-                                             "tls-service-pem",
-                                             "use-systemd",
-                                             "username",
-                                             "verbosity",
-                                             "verifier",
-                                             "verifier-count",
-                                             "verifier-feed-zone",
-                                             "verifier-timeout",
-                                             "verify-zone",
-                                             "verify-zones",
-                                             "version",
-                                             "xdp-bpffs-path",
-                                             "xdp-force-copy",
-                                             "xdp-interface",
-                                             "xdp-program-load",
-                                             "xdp-program-path",
-                                             "xfrd-cpu-affinity",
-                                             "xfrd-reload-timeout",
-                                             "xfrd-tcp-max",
-                                             "xfrd-tcp-pipeline",
-                                             "xfrdfile",
-                                             "xfrdir",
-                                             "zonefile",
-                                             "zonefiles-check",
-                                             "zonefiles-write",
-                                             "zonelistfile",
-                                             "zonesdir",
-                                             "zonestats"};
-
-template <typename List>
-bool is_in(const List& list, std::string_view word) {
-  return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
+constexpr std::string_view kNsdSettings =
+    " algorithm allow-axfr-fallback allow-notify allow-proxy allow-query answer-cookie "
+    "auth-domain-name catalog catalog-member-pattern catalog-producer-zone client-cert "
+    "client-key client-key-pw confine-to-zone control-cert-file control-enable control-interface "
+    "control-key-file control-port cookie-secret cookie-secret-file cookie-staging-secret "
+    "cpu-affinity create-ixfr chroot database debug-mode difffile do-ip4 do-ip6 dnstap-enable "
+    "dnstap-identity dnstap-ip dnstap-log-auth-query-messages dnstap-log-auth-response-messages "
+    "dnstap-send-identity dnstap-send-version dnstap-socket-path dnstap-tls "
+    "dnstap-tls-cert-bundle dnstap-tls-client-cert-file dnstap-tls-client-key-file "
+    "dnstap-tls-server-name dnstap-version drop-updates enable hide-identity hide-version "
+    "identity include include-pattern interface ip-address ip-freebind ip-transparent ip4-only "
+    "ip6-only ipv4-edns-size ipv6-edns-size ixfr-number ixfr-size log-only-syslog log-time-ascii "
+    "log-time-iso logfile max-refresh-time max-retry-time metrics-enable metrics-interface "
+    "metrics-path metrics-port min-expire-time min-refresh-time min-retry-time minimal-responses "
+    "multi-master-check multi-primary-check name notify notify-retry nsid outgoing-interface "
+    "outgoing-tcp-mss pidfile port provide-xfr proxy-protocol-port receive-buffer-size "
+    "refuse-any reload-config request-xfr reuseport round-robin rrl-ipv4-prefix-length "
+    "rrl-ipv6-prefix-length rrl-ratelimit rrl-size rrl-slip rrl-whitelist "
+    "rrl-whitelist-ratelimit secret send-buffer-size server-cert-file server-count "
+    "server-key-file size-limit-xfr statistics store-ixfr tcp-count tcp-listen-queue tcp-mss "
+    "tcp-query-count tcp-reject-overflow tcp-timeout tls-auth-port tls-auth-xfr-only "
+    "tls-cert-bundle tls-port tls-service-key tls-service-ocsp tls-service-pem use-systemd "
+    "username verbosity verifier verifier-count verifier-feed-zone verifier-timeout verify-zone "
+    "verify-zones version xdp-bpffs-path xdp-force-copy xdp-interface xdp-program-load "
+    "xdp-program-path xfrd-cpu-affinity xfrd-reload-timeout xfrd-tcp-max xfrd-tcp-pipeline "
+    "xfrdfile xfrdir zonefile zonefiles-check zonefiles-write zonelistfile zonesdir zonestats ";
 
 /// `server-3-cpu-affinity` has the number of a process in it.
 bool is_process_affinity(std::string_view key) {
@@ -174,7 +48,7 @@ bool is_process_affinity(std::string_view key) {
 }
 
 bool is_known(std::string_view key) {
-  return is_in(kNsdSections, key) || is_in(kNsdSettings, key) || is_process_affinity(key);
+  return is_listed(kNsdSections, key) || is_listed(kNsdSettings, key) || is_process_affinity(key);
 }
 
 /// One word; backslashes stay in it, as NSD's lexer leaves them.
@@ -185,10 +59,6 @@ struct NsdWord {
 
   /// `key:` without its colon and in lower case; empty for other words.
   [[nodiscard]] std::string key() const {
-    const auto is_key_char = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             c == '-' || c == '_';
-    };
     if (quoted || text.size() < 2 || text.back() != ':' ||
         !std::all_of(text.begin(), text.end() - 1, is_key_char))
       return {};
@@ -284,7 +154,7 @@ class NsdParser {
       return fail_at(at.line, counted.error().text);
     if (auto read = next(); !read) return read;
     if (key == "include") return include(at);
-    if (is_in(kNsdSections, key)) {
+    if (is_listed(kNsdSections, key)) {
       out_.push_back({at, key, {}});
       return {};
     }

@@ -67,10 +67,9 @@ Shown shown(const SizeOrShare& value) {
   return shown_size(value.bytes);
 }
 
-Shown shown(const std::optional<IpAddress>& value) {
-  if (!value) return std::nullopt;
-  return yaml_scalar(to_text(*value));
-}
+Shown shown(const IpAddress& value) { return yaml_scalar(to_text(value)); }
+
+Shown shown(const IpPrefix& value) { return yaml_scalar(prefix_text(value)); }
 
 Shown shown(const std::vector<Endpoint>& value) {
   return flow_list(value, [](const Endpoint& endpoint) { return yaml_scalar(to_text(endpoint)); });
@@ -78,11 +77,6 @@ Shown shown(const std::vector<Endpoint>& value) {
 
 Shown shown(const std::vector<IpPrefix>& value) {
   return flow_list(value, [](const IpPrefix& prefix) { return yaml_scalar(prefix_text(prefix)); });
-}
-
-Shown shown(const std::optional<IpPrefix>& value) {
-  if (!value) return std::nullopt;
-  return yaml_scalar(prefix_text(*value));
 }
 
 Shown shown(const std::vector<dns::RRType>& value) {
@@ -98,16 +92,6 @@ Shown shown(const Workers& value) {
 Shown shown(dns::TsigAlgorithm value) { return yaml_scalar(dns::to_text(value)); }
 
 Shown shown(const dns::Name& value) { return yaml_name(value); }
-
-Shown shown(const std::optional<dns::Name>& value) {
-  if (!value) return std::nullopt;
-  return yaml_name(*value);
-}
-
-Shown shown(const RareValue<dns::Name>& value) {
-  if (!value) return std::nullopt;
-  return yaml_name(*value);
-}
 
 Shown shown(const std::vector<dns::Name>& value) {
   if (value.empty()) return std::nullopt;

@@ -24,19 +24,25 @@ template <std::unsigned_integral T>
 [[nodiscard]] Shown shown(const std::optional<Duration>& value);  ///< absent: "off"
 [[nodiscard]] Shown shown(const DurationRange& value);
 [[nodiscard]] Shown shown(const SizeOrShare& value);
-[[nodiscard]] Shown shown(const std::optional<IpAddress>& value);
+[[nodiscard]] Shown shown(const IpAddress& value);
+[[nodiscard]] Shown shown(const IpPrefix& value);
 [[nodiscard]] Shown shown(const std::vector<Endpoint>& value);
 [[nodiscard]] Shown shown(const std::vector<IpPrefix>& value);
-[[nodiscard]] Shown shown(const std::optional<IpPrefix>& value);
 [[nodiscard]] Shown shown(const std::vector<dns::RRType>& value);  ///< empty: absent
 [[nodiscard]] Shown shown(const Workers& value);
 [[nodiscard]] Shown shown(dns::TsigAlgorithm value);
 [[nodiscard]] Shown shown(const dns::Name& value);
-[[nodiscard]] Shown shown(const std::optional<dns::Name>& value);
-[[nodiscard]] Shown shown(const RareValue<dns::Name>& value);
 [[nodiscard]] Shown shown(const std::vector<dns::Name>& value);  ///< empty: absent
 [[nodiscard]] Shown shown(const std::vector<std::string>& value);
 [[nodiscard]] Shown shown(const zone::Acl& value);
+template <class T>
+[[nodiscard]] Shown shown(const std::optional<T>& value) {
+  return value ? shown(*value) : std::nullopt;
+}
+template <class T>
+[[nodiscard]] Shown shown(const RareValue<T>& value) {
+  return value ? shown(*value) : std::nullopt;
+}
 
 /// A rule of access as a YAML map on one line.
 [[nodiscard]] std::string rule_yaml(const zone::AclRule& rule);

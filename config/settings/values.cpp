@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/whole_number.h"
+#include "dns/encoding_tables.h"
 
 namespace pando::config {
 
@@ -77,20 +78,6 @@ bool parse_quantity(std::string_view text, const std::array<Unit, N>& units, std
   return true;
 }
 
-int base64_digit(char c) noexcept {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
-
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 }  // namespace
 
 Result<bool> parse_bool(std::string_view text) {
@@ -140,28 +127,17 @@ Result<Bytes> decode_base64(std::string_view text) {
   std::size_t padding = 0;
   for (const char c : text) {
     if (is_space(c)) continue;
-    const int digit = base64_digit(c);
+    const std::uint32_t digit = dns::kBase64Values[static_cast<std::uint8_t>(c)];
     if (c == '=') ++padding;
-    if (c != '=' && (digit < 0 || padding != 0)) return fail(Errc::kInvalid, "not base64");
-    bits = (bits << 6) | (c == '=' ? 0U : static_cast<std::uint32_t>(digit));
+    if (c != '=' && (digit == dns::kNoSymbol || padding != 0))
+      return fail(Errc::kInvalid, "not base64");
+    bits = (bits << 6) | (c == '=' ? 0U : digit);
     if (++digits % 4 != 0) continue;
     for (const unsigned shift : {16U, 8U, 0U})
       out.push_back(static_cast<std::uint8_t>(bits >> shift));
   }
   if (digits % 4 != 0 || padding > 2) return fail(Errc::kInvalid, "not base64: wrong length");
   out.resize(out.size() - padding);
-  return out;
-}
-
-Result<Bytes> decode_hex(std::string_view text) {
-  Bytes out;
-  if (text.size() % 2 != 0) return fail(Errc::kInvalid, "odd number of hexadecimal digits");
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = hex_digit(text[i]);
-    const int low = hex_digit(text[i + 1]);
-    if (high < 0 || low < 0) return fail(Errc::kInvalid, "not hexadecimal");
-    out.push_back(static_cast<std::uint8_t>(high * 16 + low));
-  }
   return out;
 }
 

@@ -30,7 +30,6 @@ Result<Duration> parse_duration(std::string_view text);
 /// RFC 4648 §4 with padding. White space inside is skipped. Non-zero bits under the padding are
 /// ignored (§3.5), since hand-made secrets contain them.
 Result<Bytes> decode_base64(std::string_view text);
-Result<Bytes> decode_hex(std::string_view text);
 
 /// A host or zone name for people: ASCII presentation format; the final dot may be left out.
 Result<dns::Name> parse_name(std::string_view text);

@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+
+#include "base/words.h"
 
 namespace pando::config {
 
 namespace {
 
 /// Words that are no text to some reader of YAML.
-constexpr std::array<std::string_view, 10> kSpecialWords{"null", "true", "false", "yes", "no",
-                                                         "on",   "off",  "y",     "n",   "default"};
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
+constexpr std::string_view kSpecialWords = " null true false yes no on off y n default ";
 
 }  // namespace
 
@@ -27,9 +20,7 @@ bool is_plain_scalar(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
   if (text.empty() || (!is_word(text.front()) && text.front() != '/')) return false;
-  if (std::find(kSpecialWords.begin(), kSpecialWords.end(), in_lower_case(text)) !=
-      kSpecialWords.end())
-    return false;
+  if (is_listed(kSpecialWords, lower_case(text))) return false;
   return std::all_of(text.begin(), text.end(), [&](char c) {
     return is_word(c) || c == '.' || c == '_' || c == '/' || c == '-' || c == '@';
   });

@@ -36,27 +36,6 @@ bool means_nothing(const std::string& tag) {
   return tag.empty() || tag == "?" || tag == "!" || tag.starts_with(kStandardTag);
 }
 
-/// Receives only the position where a document begins.
-class DocumentStart final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-  [[nodiscard]] int line() const noexcept { return line_; }
-
- private:
-  int line_ = 0;
-};
-
 }  // namespace
 
 /// Passes the parser's events to a builder. A collection in the place of an element that was read
@@ -66,7 +45,7 @@ class YamlDocument::Events final : public YAML::EventHandler {
   Events(DocumentBuilder& builder, const std::vector<SimpleElement>& elements)
       : builder_(builder), elements_(elements) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (depth_ == 0) anchored(anchor, builder_.add_null(place_of(mark)));
@@ -92,6 +71,8 @@ class YamlDocument::Events final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   [[nodiscard]] bool used_all() const noexcept { return used_ == elements_.size(); }
+  /// Where the document begins, from 1.
+  [[nodiscard]] int line() const noexcept { return line_; }
 
  private:
   static YamlPlace place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column}; }
@@ -127,6 +108,7 @@ class YamlDocument::Events final : public YAML::EventHandler {
   DocumentBuilder& builder_;
   const std::vector<SimpleElement>& elements_;
   std::size_t used_ = 0;
+  int line_ = 0;
   int depth_ = 0;  // of collections that stand for an element and are open
   std::vector<std::uint32_t> anchors_;  // nodes by the parser's numbers of anchors
 };
@@ -146,8 +128,11 @@ std::optional<YamlError> YamlDocument::read(std::string_view text, Behind behind
     builder.finish();
     // YAML::LoadAll must not be used: it does not advance over a token that can begin no document
     // (a lone comma). YAML::LoadAll would then return empty documents until memory is exhausted.
-    if (DocumentStart next; behind == Behind::kFind && parser.HandleNextDocument(next))
-      behind_line_ = next.line();
+    if (behind == Behind::kIgnore) return std::nullopt;
+    YamlDocument ignored;
+    DocumentBuilder ignoring(ignored);
+    const std::vector<SimpleElement> none;
+    if (Events next(ignoring, none); parser.HandleNextDocument(next)) behind_line_ = next.line();
   } catch (const YAML::Exception& error) {
     return YamlError{error.mark.line + 1, error.msg};
   }

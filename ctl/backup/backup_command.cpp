@@ -12,7 +12,6 @@
 #include <set>
 
 #include "base/bytes.h"
-#include "base/content_hash.h"
 #include "base/unix_time.h"
 #include "config/added_list.h"
 #include "config/files.h"
@@ -135,10 +134,14 @@ class Making {
     const ByteView bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     if (auto put = write_all(to->get(), bytes); !put) return put;
     if (::fsync(to->get()) != 0) return fail_errno("fsync of the copy of " + path);
-    ContentHash hash;
-    hash.add(text.data(), text.size());
-    file.bytes = text.size();
-    file.hash = hash.value();
+    auto saved = hash_file(saved_path(partial_, file.path));
+    return note(std::move(file), std::move(saved));
+  }
+
+  Status note(SavedFile file, Result<CopiedFile> saved) {
+    if (!saved) return pass(saved);
+    file.bytes = saved->bytes;
+    file.hash = saved->hash;
     manifest_.files.push_back(std::move(file));
     return {};
   }
@@ -151,15 +154,10 @@ class Making {
     if (!from) return pass(from);
     struct stat seen{};
     if (::fstat(from->get(), &seen) != 0) return fail_errno("fstat of " + whole);
-    SavedFile file = description_of(whole, seen);
     auto to = open_saved(partial_, whole);
     if (!to) return pass(to);
-    auto copied = copy_contents(*from, whole, *to, saved_path(partial_, whole));
-    if (!copied) return pass(copied);
-    file.bytes = copied->bytes;
-    file.hash = copied->hash;
-    manifest_.files.push_back(std::move(file));
-    return {};
+    return note(description_of(whole, seen),
+                copy_contents(*from, whole, *to, saved_path(partial_, whole)));
   }
 
   /// The lists that the manager keeps beside the journal, as far as they are there.
@@ -273,10 +271,7 @@ int backup(const BackupRequest& request, Output output) {
   std::string folder = absolute(request.folder);
   if (folder.ends_with('/')) folder.pop_back();
   const auto manifest = make_backup(request, folder);
-  if (!manifest) {
-    print_error(output, manifest.error().text);
-    return kFailed;
-  }
+  if (!manifest) return refuse(output, manifest.error());
   tell(*manifest, folder, output);
   return kDone;
 }

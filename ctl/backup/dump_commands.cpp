@@ -39,18 +39,6 @@ std::string identity_of(const std::string& journal) {
   return text;
 }
 
-Status check_place(const config::Settings& settings) {
-  if (ipc::connect_control(settings.server.run_directory))
-    return fail(Errc::kExists, "a manager runs: stop it first");
-  std::error_code error;
-  if (fs::exists(settings.store.path, error))
-    return fail(Errc::kExists, "{} is there, and the server would go on with it: remove it first",
-                settings.store.path);
-  if (!fs::is_directory(settings.store.journal, error))
-    return fail(Errc::kNotFound, "{}: no such folder (store.journal)", settings.store.journal);
-  return {};
-}
-
 Status check_owner(const zone::DumpHeader& header, const std::string& journal) {
   const std::string owner = fmt::format("{:016x}{:016x}", header.owner[0], header.owner[1]);
   if (owner == identity_of(journal) || !has_records(journal)) return {};
@@ -98,8 +86,10 @@ Status put_in_place(const std::string& partial, const std::string& place,
 
 Result<zone::DumpCounts> check_and_place(const std::string& path,
                                          const config::Settings& settings, ProgressBar& bar) {
-  if (auto fine = check_place(settings); !fine) return pass(fine);
+  if (auto fine = check_stopped(settings); !fine) return pass(fine);
   const std::string& journal = settings.store.journal;
+  if (std::error_code error; !fs::is_directory(journal, error))
+    return fail(Errc::kNotFound, "{}: no such folder (store.journal)", journal);
   const std::string place = fmt::format("{}/{}", journal, zone::kPlacedDumpName);
   const std::string partial = place + ".partial";
   auto copy = make_copy(path, partial, journal);
@@ -111,6 +101,15 @@ Result<zone::DumpCounts> check_and_place(const std::string& path,
 }
 
 }  // namespace
+
+Status check_stopped(const config::Settings& settings) {
+  if (ipc::connect_control(settings.server.run_directory))
+    return fail(Errc::kExists, "a manager runs: stop it first");
+  if (std::error_code error; fs::exists(settings.store.path, error))
+    return fail(Errc::kExists, "{} is there, and the server would go on with it: remove it first",
+                settings.store.path);
+  return {};
+}
 
 Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,
                                     const Output& output) {
@@ -127,10 +126,7 @@ int load_dump(const std::string& path, const std::string& config, Output output)
     return kFailed;
   }
   const auto counts = place_dump(path, loaded.settings, output);
-  if (!counts) {
-    print_error(output, counts.error().text);
-    return kFailed;
-  }
+  if (!counts) return refuse(output, counts.error());
   if (output.json)
     output.out << nlohmann::json{{"zones", counts->zones},
                                  {"records", counts->records},

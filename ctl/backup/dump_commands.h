@@ -9,6 +9,9 @@
 
 namespace pando::ctl {
 
+/// kExists: the manager of these settings runs, or has left a live store.
+Status check_stopped(const config::Settings& settings);
+
 /// Checks the dump at `path` and places it where the manager of these settings finds it at its next
 /// start. kExists, kDenied: as load_dump() refuses.
 Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,

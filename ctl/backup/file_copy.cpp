@@ -20,6 +20,24 @@ tl::unexpected<Error> of_file(const std::string& path, const Result<T>& result) 
   return fail(result.error().code, "{}: {}", path, result.error().text);
 }
 
+/// Calls `take(octets)` for all that is left of `from`. Returns their number and hash.
+template <class Take>
+Result<CopiedFile> read_through(const Fd& from, const std::string& path, Take take) {
+  Bytes bytes(kCopyBytes);
+  ContentHash hash;
+  CopiedFile seen;
+  for (;;) {
+    const auto got = read_some(from.get(), bytes);
+    if (!got) return of_file(path, got);
+    hash.add(bytes.data(), *got);
+    seen.bytes += *got;
+    if (Status taken = take(ByteView(bytes).first(*got)); !taken) return pass(taken);
+    if (*got < bytes.size()) break;
+  }
+  seen.hash = hash.value();
+  return seen;
+}
+
 }  // namespace
 
 Result<Fd> open_file(const std::string& path, int flags, mode_t mode) {
@@ -52,38 +70,18 @@ Status write_all(int fd, std::span<const std::uint8_t> bytes) {
 
 Result<CopiedFile> copy_contents(const Fd& from, const std::string& from_path, const Fd& to,
                                  const std::string& to_path) {
-  Bytes bytes(kCopyBytes);
-  ContentHash hash;
-  CopiedFile copied;
-  for (;;) {
-    const auto got = read_some(from.get(), bytes);
-    if (!got) return of_file(from_path, got);
-    hash.add(bytes.data(), *got);
-    if (const auto put = write_all(to.get(), ByteView(bytes).first(*got)); !put)
-      return of_file(to_path, put);
-    copied.bytes += *got;
-    if (*got < bytes.size()) break;
-  }
-  if (::fsync(to.get()) != 0) return fail_errno("fsync of " + to_path);
-  copied.hash = hash.value();
+  auto copied = read_through(from, from_path, [&](ByteView octets) -> Status {
+    const auto put = write_all(to.get(), octets);
+    return put ? Status() : Status(of_file(to_path, put));
+  });
+  if (copied && ::fsync(to.get()) != 0) return fail_errno("fsync of " + to_path);
   return copied;
 }
 
 Result<CopiedFile> hash_file(const std::string& path) {
   auto fd = open_file(path, O_RDONLY);
   if (!fd) return pass(fd);
-  Bytes bytes(kCopyBytes);
-  ContentHash hash;
-  CopiedFile seen;
-  for (;;) {
-    const auto got = read_some(fd->get(), bytes);
-    if (!got) return of_file(path, got);
-    hash.add(bytes.data(), *got);
-    seen.bytes += *got;
-    if (*got < bytes.size()) break;
-  }
-  seen.hash = hash.value();
-  return seen;
+  return read_through(*fd, path, [](ByteView) { return Status(); });
 }
 
 Status sync_folder(const std::string& path) {

@@ -15,7 +15,6 @@
 #include "ctl/backup/dump_commands.h"
 #include "ctl/backup/file_copy.h"
 #include "ctl/backup/manifest.h"
-#include "ipc/control.h"
 
 namespace pando::ctl {
 
@@ -85,13 +84,8 @@ class Restoring {
   }
 
   Status check_place() {
-    if (ipc::connect_control(settings_.server.run_directory))
-      return fail(Errc::kExists, "a manager runs: stop it first");
+    if (auto stopped = check_stopped(settings_); !stopped) return stopped;
     std::error_code error;
-    if (fs::exists(settings_.store.path, error))
-      return fail(Errc::kExists,
-                  "{} is there, and the server would go on with it: remove it first",
-                  settings_.store.path);
     std::size_t in_the_way = 0;
     for (const SavedFile& file : manifest_.files) {
       const bool there = fs::exists(fs::symlink_status(file.path, error));
@@ -206,10 +200,7 @@ void tell(const Restoring& restored, const zone::DumpCounts& counts, const Outpu
 int restore(const std::string& folder, bool replace, Output output) {
   Restoring restoring(fs::absolute(folder).lexically_normal().string(), replace, output);
   const auto counts = restoring.run();
-  if (!counts) {
-    print_error(output, counts.error().text);
-    return kFailed;
-  }
+  if (!counts) return refuse(output, counts.error());
   tell(restoring, *counts, output);
   return kDone;
 }

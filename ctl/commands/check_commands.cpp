@@ -292,15 +292,9 @@ int check_config(const std::string& path, Output output, bool zones) {
 int check_zone(const std::string& name, const std::string& path, Output output,
                SignatureFaults verify) {
   const auto apex = dns::Name::from_text(name);
-  if (!apex) {
-    print_error(output, apex.error().text);
-    return kUsage;
-  }
+  if (!apex) return refuse(output, apex.error(), kUsage);
   auto store = scratch_store();
-  if (!store) {
-    print_error(output, store.error().text);
-    return kFailed;
-  }
+  if (!store) return refuse(output, store.error());
   ZoneCheck checked = check(*apex, path, *store, output, verify);
   return report(*apex, std::move(checked.scan), checked.facts, output);
 }

@@ -6,7 +6,6 @@
 
 #include "config/load.h"
 #include "ctl/view/json_text.h"
-#include "ipc/control_json.h"
 
 namespace pando::ctl {
 
@@ -17,43 +16,27 @@ namespace {
 /// A zone that updates change all the time has no whole version in pages.
 constexpr int kMostReadings = 5;
 
-/// Calls `visit(Page)` for each page; false: the visitor wants no more of them.
-template <class Page, class Visit>
-Result<bool> for_each_page(Session& session, ipc::ControlRequest request, Visit&& visit) {
-  while (true) {
-    auto reply = session.exchange(request);
-    if (!reply) return pass(reply);
-    auto page = ipc::read_json<Page>(*reply);
-    if (!page) return pass(page);
-    Result<bool> goes_on = visit(*page);
-    if (!goes_on || !*goes_on) return goes_on;
-    // A page that does not advance would be requested for ever.
-    if (page->next.empty() || page->next == request.after) return true;
-    request.after = page->next;
-  }
-}
-
 /// Each page is of the version of its moment: records of two versions are no zone.
 Status read_here(Session& session, RecordSet& records) {
   const ipc::ControlRequest request{.verb = std::string(ipc::verb::kZoneRead),
                                     .name = dns::to_text(records.zone())};
-  for (int reading = 0; reading < kMostReadings; ++reading) {
+  for (int reading = 1;; ++reading) {
     records.clear();
     std::optional<std::uint32_t> serial;
-    auto whole = for_each_page<ipc::ZoneReadResult>(
-        session, request, [&](const ipc::ZoneReadResult& page) -> Result<bool> {
-          if (serial && *serial != page.serial) return false;
+    bool changed = false;
+    auto read = session.for_each_page<ipc::ZoneReadResult>(
+        request, [&](const ipc::ZoneReadResult& page) -> Status {
+          changed = serial && *serial != page.serial;
+          if (changed)
+            return fail(Errc::kExists, "the zone changed while it was read, {} times", reading);
           serial = page.serial;
           for (const ipc::RecordRow& row : page.records)
-            if (auto added = records.add(row); !added) return pass(added);
-          return true;
+            if (auto added = records.add(row); !added) return added;
+          return {};
         });
-    if (!whole) return pass(whole);
-    if (!*whole) continue;
-    records.finish();
-    return {};
+    if (read) records.finish();
+    if (!changed || reading == kMostReadings) return read;
   }
-  return fail(Errc::kExists, "the zone changed while it was read, {} times", kMostReadings);
 }
 
 Result<ComparedZone> compare_zone(Session& session, const std::string& text,
@@ -72,12 +55,11 @@ Result<ComparedZone> compare_zone(Session& session, const std::string& text,
 /// The zones that have data.
 Result<std::vector<std::string>> served_zones(Session& session) {
   std::vector<std::string> names;
-  auto read = for_each_page<ipc::ZoneListResult>(
-      session, {.verb = std::string(ipc::verb::kZoneList)},
-      [&](const ipc::ZoneListResult& page) -> Result<bool> {
+  auto read = session.for_each_page<ipc::ZoneListResult>(
+      {.verb = std::string(ipc::verb::kZoneList)}, [&](const ipc::ZoneListResult& page) -> Status {
         for (const ipc::ZoneRow& row : page.zones)
           if (row.state != "removed") names.push_back(row.name);
-        return true;
+        return {};
       });
   if (!read) return pass(read);
   return names;

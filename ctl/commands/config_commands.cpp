@@ -2,16 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
 
-#include "ipc/control_json.h"
-
 namespace pando::ctl {
-
-using ipc::ControlRequest;
-using nlohmann::json;
 
 namespace {
 
@@ -59,45 +53,31 @@ void print(std::ostream& out, const ipc::ConfigDiffResult& diff) {
 }  // namespace
 
 int ConfigCommands::show(const std::string& zone) {
-  ControlRequest request{.verb = std::string(ipc::verb::kConfigShow)};
-  request.name = zone;
-  return session_.ask(request, [&](const json& reply) -> Status {
-    if (session_.output().json) return {};
-    auto result = ipc::read_json<ipc::ConfigShowResult>(reply);
-    if (!result) return pass(result);
-    session_.output().out << result->yaml;
-    return {};
-  });
+  return session_.ask<ipc::ConfigShowResult>(
+      {.verb = std::string(ipc::verb::kConfigShow), .name = zone},
+      [&](const ipc::ConfigShowResult& result) { session_.output().out << result.yaml; });
 }
 
 int ConfigCommands::diff(std::uint32_t limit) {
-  ControlRequest request{.verb = std::string(ipc::verb::kConfigDiff)};
-  request.limit = limit;
-  return session_.ask(request, [&](const json& reply) -> Status {
-    if (session_.output().json) return {};
-    auto result = ipc::read_json<ipc::ConfigDiffResult>(reply);
-    if (!result) return pass(result);
-    for (const std::string& warning : result->warnings)
-      session_.output().err << "warning: " << warning << '\n';
-    print(session_.output().out, *result);
-    return {};
-  });
+  return session_.ask<ipc::ConfigDiffResult>(
+      {.verb = std::string(ipc::verb::kConfigDiff), .limit = limit},
+      [&](const ipc::ConfigDiffResult& result) {
+        for (const std::string& warning : result.warnings)
+          session_.output().err << "warning: " << warning << '\n';
+        print(session_.output().out, result);
+      });
 }
 
 int ConfigCommands::log_level(const std::string& level) {
-  ControlRequest request{.verb = std::string(ipc::verb::kLogLevel)};
-  request.level = level;
-  return session_.ask(request, [&](const json& reply) -> Status {
-    if (session_.output().json) return {};
-    auto result = ipc::read_json<ipc::LogLevelResult>(reply);
-    if (!result) return pass(result);
-    session_.output().out << result->level;
-    if (result->level != result->configured)
-      session_.output().out << fmt::format(" until a reload or a restart, then {}",
-                                           result->configured);
-    session_.output().out << '\n';
-    return {};
-  });
+  return session_.ask<ipc::LogLevelResult>(
+      {.verb = std::string(ipc::verb::kLogLevel), .level = level},
+      [&](const ipc::LogLevelResult& result) {
+        session_.output().out << result.level;
+        if (result.level != result.configured)
+          session_.output().out << fmt::format(" until a reload or a restart, then {}",
+                                               result.configured);
+        session_.output().out << '\n';
+      });
 }
 
 }  // namespace pando::ctl

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
-
-#include "ipc/control_json.h"
 
 namespace pando::ctl {
 
@@ -37,13 +34,8 @@ int explain(Session& session, const QueryWords& query) {
   request.from = query.from;
   request.key = query.key;
   request.dnssec_ok = query.dnssec_ok;
-  return session.ask(request, [&](const nlohmann::json& reply) -> Status {
-    if (session.output().json) return {};
-    auto result = ipc::read_json<ipc::ExplainResult>(reply);
-    if (!result) return pass(result);
-    print(session.output().out, *result);
-    return {};
-  });
+  return session.ask<ipc::ExplainResult>(
+      request, [&](const ipc::ExplainResult& result) { print(session.output().out, result); });
 }
 
 }  // namespace pando::ctl

@@ -9,7 +9,6 @@
 #include <ostream>
 
 #include "ctl/view/json_text.h"
-#include "ipc/control_json.h"
 #include "manager/inspect/journal_print.h"
 
 namespace pando::ctl {
@@ -92,9 +91,7 @@ int print_journal(Session& session, const JournalWords& words) {
     request.name = words.zone;
     request.position = from;
     request.limit = limit;
-    auto reply = session.exchange(request);
-    if (!reply) return pass(reply);
-    return ipc::read_json<ipc::JournalPrintResult>(*reply);
+    return session.get<ipc::JournalPrintResult>(request);
   };
   const auto result = collect_pages(get, words);
   if (!result) return session.fail(result.error());
@@ -115,9 +112,7 @@ int print_journal_files(const std::string& path, const JournalWords& words,
     return manager::print_journal_at(path, page);
   };
   const auto result = collect_pages(get, words);
-  if (result) return show_result(output, *result);
-  print_error(output, result.error().text);
-  return kFailed;
+  return result ? show_result(output, *result) : refuse(output, result.error());
 }
 
 }  // namespace pando::ctl

@@ -12,7 +12,6 @@
 #include "ctl/view/json_text.h"
 #include "ctl/view/status_view.h"
 #include "dns/name.h"
-#include "ipc/control_json.h"
 
 namespace pando::ctl {
 
@@ -24,14 +23,6 @@ namespace {
 ControlRequest request_for(std::string_view verb) {
   ControlRequest request;
   request.verb = verb;
-  return request;
-}
-
-Result<ControlRequest> request_for_zone(std::string_view verb, const std::string& zone) {
-  auto name = dns::Name::from_text(zone);
-  if (!name) return pass(name);
-  ControlRequest request = request_for(verb);
-  request.name = dns::to_text(*name);
   return request;
 }
 
@@ -155,16 +146,9 @@ void print(const ipc::SnapshotListResult& list, std::ostream& out) {
   table.flush(out);
 }
 
-/// Prints a result, unless it was printed as JSON.
-template <class T>
-auto shown_by(const Output& output) {
-  return [&output](const json& result) -> Status {
-    if (output.json) return {};
-    const auto parsed = ipc::read_json<T>(result);
-    if (!parsed) return tl::unexpected<Error>(parsed.error());
-    print(*parsed, output.out);
-    return {};
-  };
+/// Prints a result to `out`.
+auto shown_on(std::ostream& out) {
+  return [&out](const auto& result) { print(result, out); };
 }
 
 /// The columns that every list of zones begins with.
@@ -211,9 +195,16 @@ struct ZoneCounts {
 
 }  // namespace
 
+Result<ControlRequest> request_for_zone(std::string_view verb, const std::string& zone) {
+  auto name = dns::Name::from_text(zone);
+  if (!name) return pass(name);
+  ControlRequest request = request_for(verb);
+  request.name = dns::to_text(*name);
+  return request;
+}
+
 int Session::fail(const Error& error) const {
-  print_error(output_, error.text);
-  return connected_ ? kFailed : kUnreachable;
+  return refuse(output_, error, connected_ ? kFailed : kUnreachable);
 }
 
 Result<json> Session::exchange(const ControlRequest& request) {
@@ -228,41 +219,33 @@ Result<json> Session::exchange(const ControlRequest& request) {
   return ipc::take_result(std::move(*reply));
 }
 
-int Session::ask(const ControlRequest& request, const Show& show) {
-  auto result = exchange(request);
-  if (!result) return fail(result.error());
-  if (output_.json) output_.out << json_text(*result) << '\n';
-  if (auto done = show(*result); !done) return fail(done.error());
-  return kDone;
+Result<json> Session::exchange_and_show(const ControlRequest& request) {
+  auto reply = exchange(request);
+  if (reply && output_.json) output_.out << json_text(*reply) << '\n';
+  return reply;
+}
+
+int Session::order(const ControlRequest& request) {
+  const auto reply = exchange_and_show(request);
+  return reply ? kDone : fail(reply.error());
 }
 
 int Session::status(bool all) {
-  return ask(request_for(ipc::verb::kStatus), [&](const json& result) -> Status {
-    if (output_.json) return {};
-    auto status = ipc::read_json<ipc::StatusResult>(result);
-    if (!status) return pass(status);
-    print_status(*status, all, output_.out, output_.colour);
-    return {};
-  });
+  return ask<ipc::StatusResult>(request_for(ipc::verb::kStatus),
+                                [&](const ipc::StatusResult& status) {
+                                  print_status(status, all, output_.out, output_.colour);
+                                });
 }
 
 Result<ServerCounts> Session::server_counts() {
-  ServerCounts counts;
-  auto workers = exchange(request_for(ipc::verb::kWorkerList));
+  auto workers = get<ipc::WorkerListResult>(request_for(ipc::verb::kWorkerList));
   if (!workers) return pass(workers);
-  auto rows = ipc::read_json<ipc::WorkerListResult>(*workers);
-  if (!rows) return pass(rows);
-  counts.workers = std::move(*rows);
-  auto reply = exchange(request_for(ipc::verb::kStatus));
-  if (!reply) return pass(reply);
-  auto status = ipc::read_json<ipc::StatusResult>(*reply);
+  auto status = get<ipc::StatusResult>(request_for(ipc::verb::kStatus));
   if (!status) return pass(status);
-  counts.status = std::move(*status);
   // A manager of an earlier version does not know the verb.
-  if (auto asked = exchange(request_for(ipc::verb::kZoneQueries)))
-    if (auto zones = ipc::read_json<ipc::ZoneQueriesResult>(*asked))
-      counts.zones = std::move(*zones);
-  return counts;
+  auto zones = get<ipc::ZoneQueriesResult>(request_for(ipc::verb::kZoneQueries));
+  return ServerCounts{std::move(*workers), std::move(*status),
+                      std::move(zones).value_or(ipc::ZoneQueriesResult())};
 }
 
 int Session::top(std::chrono::milliseconds interval, std::uint32_t times, bool on_screen) {
@@ -289,9 +272,7 @@ int Session::top(std::chrono::milliseconds interval, std::uint32_t times, bool o
 }
 
 int Session::ready(bool all_zones, const std::vector<std::string>& addresses) {
-  const auto result = exchange(request_for(ipc::verb::kStatus));
-  if (!result) return fail(result.error());
-  const auto status = ipc::read_json<ipc::StatusResult>(*result);
+  const auto status = get<ipc::StatusResult>(request_for(ipc::verb::kStatus));
   if (!status) return fail(status.error());
   std::string reason = why_not_ready(*status, all_zones);
   for (const std::string& text : addresses) {
@@ -306,22 +287,6 @@ int Session::ready(bool all_zones, const std::vector<std::string>& addresses) {
   return reason.empty() ? kDone : kFailed;
 }
 
-Status Session::for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
-                              const std::function<void()>& page_done) {
-  ControlRequest request = request_for(ipc::verb::kZoneList);
-  while (true) {
-    const auto reply = exchange(request);
-    if (!reply) return tl::unexpected<Error>(reply.error());
-    const auto page = ipc::read_json<ipc::ZoneListResult>(*reply);
-    if (!page) return tl::unexpected<Error>(page.error());
-    for (const ipc::ZoneRow& row : page->zones) visit(row);
-    page_done();
-    // A page that does not advance would be requested for ever.
-    if (page->next.empty() || page->next == request.after) return {};
-    request.after = page->next;
-  }
-}
-
 int Session::print_zones(Table table, const Words& words) {
   std::uint64_t shown = 0;
   const auto visit = [&](const ipc::ZoneRow& row) {
@@ -333,11 +298,13 @@ int Session::print_zones(Table table, const Words& words) {
     else
       table.add(std::move(line));
   };
-  const auto page_done = [&] {
-    if (!output_.json && shown != 0) table.flush(output_.out);
-  };
   if (output_.json) output_.out << '[';
-  auto done = for_each_zone(visit, page_done);
+  const Status done = for_each_page<ipc::ZoneListResult>(
+      request_for(ipc::verb::kZoneList), [&](const ipc::ZoneListResult& page) -> Status {
+        for (const ipc::ZoneRow& row : page.zones) visit(row);
+        if (!output_.json && shown != 0) table.flush(output_.out);
+        return {};
+      });
   if (output_.json) output_.out << "]\n";
   return done ? kDone : fail(done.error());
 }
@@ -363,20 +330,19 @@ int Session::zone_problems() {
 int Session::zone_status(const std::string& name) {
   auto request = request_for_zone(ipc::verb::kZoneStatus, name);
   if (!request) return fail(request.error());
-  return ask(*request, shown_by<ipc::ZoneRow>(output_));
+  return ask<ipc::ZoneRow>(*request, shown_on(output_.out));
 }
 
 int Session::zone_export(const std::string& name, const std::string& to) {
   auto request = request_for_zone(ipc::verb::kZoneExport, name);
   if (!request) return fail(request.error());
   if (!to.empty()) request->to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask(*request, shown_by<ipc::ExportResult>(output_));
+  return ask<ipc::ExportResult>(*request, shown_on(output_.out));
 }
 
 int Session::zone_order(std::string_view verb, const std::string& name) {
   auto request = request_for_zone(verb, name);
-  if (!request) return fail(request.error());
-  return ask(*request, [](const json&) { return Status(); });
+  return request ? order(*request) : fail(request.error());
 }
 
 int Session::zone_rollback(const std::string& name, const std::string& target) {
@@ -385,10 +351,8 @@ int Session::zone_rollback(const std::string& name, const std::string& target) {
   const auto serial = whole_number<std::uint32_t>(target);
   request->serial = serial.value_or(0);
   if (!serial) request->label = target;
-  return ask(*request, [&](const json& result) -> Status {
-    const std::uint32_t now = result.value("serial", 0U);
-    if (!output_.json) output_.out << fmt::format("{}: serial {}\n", request->name, now);
-    return {};
+  return ask<json>(*request, [&](const json& result) {
+    output_.out << fmt::format("{}: serial {}\n", request->name, result.value("serial", 0U));
   });
 }
 
@@ -396,14 +360,14 @@ int Session::zone_snapshot(const std::string& name, const std::string& label) {
   auto request = request_for_zone(ipc::verb::kZoneSnapshot, name);
   if (!request) return fail(request.error());
   request->label = label;
-  return ask(*request, shown_by<ipc::SnapshotResult>(output_));
+  return ask<ipc::SnapshotResult>(*request, shown_on(output_.out));
 }
 
 int Session::zone_snapshot_delete(const std::string& name, const std::string& label) {
   auto request = request_for_zone(ipc::verb::kZoneSnapshotDelete, name);
   if (!request) return fail(request.error());
   request->label = label;
-  return ask(*request, [](const json&) { return Status(); });
+  return order(*request);
 }
 
 int Session::zone_snapshots(const std::string& name) {
@@ -411,16 +375,12 @@ int Session::zone_snapshots(const std::string& name) {
                               : request_for_zone(ipc::verb::kZoneSnapshots, name);
   if (!request) return fail(request.error());
   ipc::SnapshotListResult all;
-  while (true) {
-    const auto reply = exchange(*request);
-    if (!reply) return fail(reply.error());
-    auto page = ipc::read_json<ipc::SnapshotListResult>(*reply);
-    if (!page) return fail(page.error());
-    all.snapshots.insert(all.snapshots.end(), page->snapshots.begin(), page->snapshots.end());
-    // A page that does not advance would be requested for ever.
-    if (page->next.empty() || page->next == request->after) break;
-    request->after = page->next;
-  }
+  const Status read = for_each_page<ipc::SnapshotListResult>(
+      *request, [&all](const ipc::SnapshotListResult& page) -> Status {
+        all.snapshots.insert(all.snapshots.end(), page.snapshots.begin(), page.snapshots.end());
+        return {};
+      });
+  if (!read) return fail(read.error());
   if (output_.json)
     output_.out << json_text(json(all)) << '\n';
   else
@@ -432,9 +392,8 @@ Result<ipc::StoreAudit> Session::audit(const std::string& zone) {
   auto request = zone.empty() ? request_for(ipc::verb::kStoreAudit)
                               : request_for_zone(ipc::verb::kStoreAudit, zone);
   if (!request) return pass(request);
-  const auto reply = exchange(*request);
-  if (!reply) return tl::unexpected<Error>(reply.error());
-  if (output_.json) output_.out << json_text(*reply) << '\n';
+  auto reply = exchange_and_show(*request);
+  if (!reply) return pass(reply);
   return ipc::read_json<ipc::StoreAudit>(*reply);
 }
 
@@ -453,27 +412,21 @@ int Session::store_check() {
   return found ? print_verdict(*found, "store", output_) : fail(found.error());
 }
 
-int Session::store_checkpoint() {
-  return ask(request_for(ipc::verb::kStoreCheckpoint), [](const json&) { return Status(); });
-}
+int Session::store_checkpoint() { return order(request_for(ipc::verb::kStoreCheckpoint)); }
 
 int Session::store_copy(const std::string& to) {
   ControlRequest request = request_for(ipc::verb::kStoreCopy);
   request.to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask(request, [](const json&) { return Status(); });
+  return order(request);
 }
 
 int Session::store_dump(const std::string& to) {
   ControlRequest request = request_for(ipc::verb::kStoreDump);
   request.to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask(request, [&](const json& result) -> Status {
-    if (output_.json) return {};
-    const auto written = ipc::read_json<ipc::DumpResult>(result);
-    if (!written) return tl::unexpected<Error>(written.error());
+  return ask<ipc::DumpResult>(request, [&](const ipc::DumpResult& written) {
     output_.out << fmt::format("{}: {} with {} and {} of history, {} bytes\n", request.to,
-                               counted(written->zones, "zone"), counted(written->records, "record"),
-                               counted(written->changesets, "changeset"), number(written->bytes));
-    return {};
+                               counted(written.zones, "zone"), counted(written.records, "record"),
+                               counted(written.changesets, "changeset"), number(written.bytes));
   });
 }
 
@@ -485,37 +438,26 @@ Status Session::write_dump(const std::string& path) {
 }
 
 int Session::worker_list() {
-  return ask(request_for(ipc::verb::kWorkerList), shown_by<ipc::WorkerListResult>(output_));
+  return ask<ipc::WorkerListResult>(request_for(ipc::verb::kWorkerList), shown_on(output_.out));
 }
 
 int Session::change_workers(std::string_view verb, std::uint32_t count) {
   ControlRequest request = request_for(verb);
   request.count = count;
-  return ask(request, shown_by<ipc::WorkerListResult>(output_));
-}
-
-int Session::worker_add(std::uint32_t count) {
-  return change_workers(ipc::verb::kWorkerAdd, count);
-}
-
-int Session::worker_remove(std::uint32_t count) {
-  return change_workers(ipc::verb::kWorkerRemove, count);
+  return ask<ipc::WorkerListResult>(request, shown_on(output_.out));
 }
 
 int Session::worker_restart() {
-  return ask(request_for(ipc::verb::kWorkerRestart), shown_by<ipc::WorkerListResult>(output_));
+  return ask<ipc::WorkerListResult>(request_for(ipc::verb::kWorkerRestart), shown_on(output_.out));
 }
 
 int Session::reload() {
-  bool failed = false;
-  const int code = ask(request_for(ipc::verb::kReload), [&](const json& result) -> Status {
-    const auto reload = ipc::read_json<ipc::ReloadResult>(result);
-    if (!reload) return tl::unexpected<Error>(reload.error());
-    failed = reload->zones_failed > 0;
-    if (!output_.json) print(*reload, output_.out);
-    return {};
-  });
-  return code == kDone && failed ? kFailed : code;
+  const auto reply = exchange_and_show(request_for(ipc::verb::kReload));
+  if (!reply) return fail(reply.error());
+  const auto reload = ipc::read_json<ipc::ReloadResult>(*reply);
+  if (!reload) return fail(reload.error());
+  if (!output_.json) print(*reload, output_.out);
+  return reload->zones_failed > 0 ? kFailed : kDone;
 }
 
 int Session::stop() { return end_manager(ipc::verb::kStop, "stopped"); }
@@ -525,8 +467,7 @@ int Session::hand_over() {
 }
 
 int Session::end_manager(std::string_view verb, std::string_view done) {
-  const int code = ask(request_for(verb), [](const json&) { return Status(); });
-  if (code != kDone) return code;
+  if (const int code = order(request_for(verb)); code != kDone) return code;
   if (auto gone = ipc::await_end(fd_.get(), timeout_); !gone) return fail(gone.error());
   if (!output_.json) output_.out << done << '\n';
   return kDone;

@@ -9,9 +9,13 @@
 #include "ctl/view/output.h"
 #include "ctl/view/top_view.h"
 #include "ipc/control.h"
+#include "ipc/control_json.h"
 
 /// Commands that ask the running manager. Each prints its answer and returns an ExitCode.
 namespace pando::ctl {
+
+/// A request about one zone, whose name may come without its final dot.
+Result<ipc::ControlRequest> request_for_zone(std::string_view verb, const std::string& zone);
 
 /// A connection to the manager and where its answers go.
 class Session {
@@ -54,19 +58,48 @@ class Session {
   /// Has the manager write a dump to this absolute path, and prints nothing.
   Status write_dump(const std::string& path);
   int worker_list();
-  int worker_add(std::uint32_t count);
-  int worker_remove(std::uint32_t count);
+  /// Sends a verb that changes the number of workers.
+  int change_workers(std::string_view verb, std::uint32_t count);
   int worker_restart();
   int reload();
   /// stop() and hand_over() return when the manager has gone, or the timeout has passed.
   int stop();
   int hand_over();
 
-  using Show = std::function<Status(const nlohmann::json& result)>;
-  /// Sends the request, then prints the result as JSON text or by `show`.
-  int ask(const ipc::ControlRequest& request, const Show& show);
   /// Sends one request; returns the result in its reply.
   Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
+  /// The same as a value of its type.
+  template <class T>
+  Result<T> get(const ipc::ControlRequest& request) {
+    auto reply = exchange(request);
+    if (!reply) return pass(reply);
+    return ipc::read_json<T>(*reply);
+  }
+  /// Sends a request whose result is for programs alone, and prints it for them.
+  int order(const ipc::ControlRequest& request);
+  /// Sends the request, then prints the result as JSON text or by `print(result)`.
+  template <class T, class Print>
+  int ask(const ipc::ControlRequest& request, Print print) {
+    auto reply = exchange_and_show(request);
+    if (!reply) return fail(reply.error());
+    if (output_.json) return kDone;
+    auto result = ipc::read_json<T>(*reply);
+    if (!result) return fail(result.error());
+    print(*result);
+    return kDone;
+  }
+  /// Calls `visit(page)` for each page of a list; an error of `visit` ends it.
+  template <class Page, class Visit>
+  Status for_each_page(ipc::ControlRequest request, Visit visit) {
+    while (true) {
+      auto page = get<Page>(request);
+      if (!page) return pass(page);
+      if (Status seen = visit(*page); !seen) return seen;
+      // A page that does not advance would be requested for ever.
+      if (page->next.empty() || page->next == request.after) return {};
+      request.after = page->next;
+    }
+  }
   int fail(const Error& error) const;
   [[nodiscard]] const Output& output() const noexcept { return output_; }
 
@@ -74,10 +107,8 @@ class Session {
   Result<ServerCounts> server_counts();
   Result<ipc::StoreAudit> audit(const std::string& zone);
   int end_manager(std::string_view verb, std::string_view done);
-  int change_workers(std::string_view verb, std::uint32_t count);
-  /// Calls `visit(row)` for every zone, page by page.
-  Status for_each_zone(const std::function<void(const ipc::ZoneRow&)>& visit,
-                       const std::function<void()>& page_done);
+  /// Sends the request; prints its result if JSON text is wanted.
+  Result<nlohmann::json> exchange_and_show(const ipc::ControlRequest& request);
   /// Prints a row for each zone from the columns that `words` makes; no columns = the zone is left
   /// out.
   using Words = std::function<std::vector<std::string>(const ipc::ZoneRow&)>;

@@ -8,7 +8,6 @@
 #include "ctl/view/json_text.h"
 #include "dns/name.h"
 #include "dns/ttl_text.h"
-#include "ipc/control_json.h"
 
 namespace pando::ctl {
 
@@ -16,12 +15,6 @@ using ipc::ControlRequest;
 using nlohmann::json;
 
 namespace {
-
-Result<std::string> zone_name(const std::string& text) {
-  const auto name = dns::Name::from_text(text);
-  if (!name) return tl::unexpected<Error>(name.error());
-  return dns::to_text(*name);
-}
 
 std::string line_of(const ipc::RecordRow& row) {
   return fmt::format("{} {} IN {} {}", row.owner, row.ttl, row.type, row.rdata);
@@ -55,24 +48,6 @@ std::string rdata_of_words(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Calls `visit(Result)` for each page of a list.
-template <class Page, class Visit>
-Status RecordCommands::for_each_page(ControlRequest request, Visit&& visit) {
-  auto name = zone_name(request.name);
-  if (!name) return tl::unexpected<Error>(name.error());
-  request.name = std::move(*name);
-  while (true) {
-    const auto reply = session_.exchange(request);
-    if (!reply) return tl::unexpected<Error>(reply.error());
-    const auto page = ipc::read_json<Page>(*reply);
-    if (!page) return tl::unexpected<Error>(page.error());
-    if (auto seen = visit(*page); !seen) return seen;
-    // A page that does not advance would be requested for ever.
-    if (page->next.empty() || page->next == request.after) return {};
-    request.after = page->next;
-  }
-}
-
 /// The end of a list: as JSON, the last page with the rows of all.
 int RecordCommands::finish(const Status& done, json last, std::initializer_list<Rows*> lists) {
   if (!done) return session_.fail(done.error());
@@ -86,15 +61,16 @@ int RecordCommands::finish(const Status& done, json last, std::initializer_list<
 /// Each page is read from the version of its moment: records of two versions are no zone.
 int RecordCommands::read(const std::string& zone, const std::string& owner,
                          const std::string& type) {
-  ControlRequest request{.verb = std::string(ipc::verb::kZoneRead), .name = zone};
-  request.owner = owner;
-  request.type = type;
+  auto request = request_for_zone(ipc::verb::kZoneRead, zone);
+  if (!request) return session_.fail(request.error());
+  request->owner = owner;
+  request->type = type;
   const Output& output = session_.output();
   std::optional<std::uint32_t> serial;
   Rows rows("records");
   ipc::ZoneReadResult last;
-  const auto done = for_each_page<ipc::ZoneReadResult>(
-      request, [&](const ipc::ZoneReadResult& page) -> Status {
+  const auto done = session_.for_each_page<ipc::ZoneReadResult>(
+      *request, [&](const ipc::ZoneReadResult& page) -> Status {
         if (serial && *serial != page.serial)
           return pando::fail(Errc::kExists,
                              "{} changed from serial {} to {} while it was read: read it again, "
@@ -113,14 +89,15 @@ int RecordCommands::read(const std::string& zone, const std::string& owner,
 }
 
 int RecordCommands::diff(const std::string& zone, const std::vector<std::uint32_t>& serials) {
-  ControlRequest request{.verb = std::string(ipc::verb::kZoneDiff), .name = zone};
-  request.serials = serials;
+  auto request = request_for_zone(ipc::verb::kZoneDiff, zone);
+  if (!request) return session_.fail(request.error());
+  request->serials = serials;
   const Output& output = session_.output();
   Rows removed("removed");
   Rows added("added");
   std::optional<ipc::ZoneDiffResult> last;
-  const auto done = for_each_page<ipc::ZoneDiffResult>(
-      request, [&](const ipc::ZoneDiffResult& page) -> Status {
+  const auto done = session_.for_each_page<ipc::ZoneDiffResult>(
+      *request, [&](const ipc::ZoneDiffResult& page) -> Status {
         if (last && (last->from != page.from || last->to != page.to))
           return pando::fail(Errc::kExists, "{} changed while it was compared: ask again",
                              page.zone);
@@ -140,13 +117,14 @@ int RecordCommands::diff(const std::string& zone, const std::vector<std::uint32_
 }
 
 int RecordCommands::history(const std::string& zone) {
-  const ControlRequest request{.verb = std::string(ipc::verb::kZoneHistory), .name = zone};
+  const auto request = request_for_zone(ipc::verb::kZoneHistory, zone);
+  if (!request) return session_.fail(request.error());
   const Output& output = session_.output();
   Rows rows("changesets");
   Table table({{"FROM", true, 10}, {"TO", true, 10}, {"REMOVED", true, 8}, {"ADDED", true, 8}});
   ipc::ZoneHistoryResult last;
-  const auto done = for_each_page<ipc::ZoneHistoryResult>(
-      request, [&](const ipc::ZoneHistoryResult& page) -> Status {
+  const auto done = session_.for_each_page<ipc::ZoneHistoryResult>(
+      *request, [&](const ipc::ZoneHistoryResult& page) -> Status {
         last.zone = page.zone;
         last.serial = page.serial;
         if (output.json) {
@@ -161,59 +139,55 @@ int RecordCommands::history(const std::string& zone) {
   return finish(done, last, {&rows});
 }
 
-int RecordCommands::send(ControlRequest request, const std::vector<std::string>& zones,
-                         const Session::Show& show) {
+Result<ControlRequest> RecordCommands::request_for(std::string_view verb,
+                                                   const std::vector<std::string>& zones,
+                                                   std::optional<std::uint32_t> if_serial) {
+  ControlRequest request{.verb = std::string(verb)};
   for (const std::string& zone : zones) {
-    auto name = zone_name(zone);
-    if (!name) return session_.fail(name.error());
-    request.names.push_back(std::move(*name));
+    auto name = dns::Name::from_text(zone);
+    if (!name) return pass(name);
+    request.names.push_back(dns::to_text(*name));
   }
-  return session_.ask(request, show);
+  if (if_serial) request.if_serial = *if_serial;
+  return request;
 }
 
 int RecordCommands::begin(const std::vector<std::string>& zones,
                           std::optional<std::uint32_t> if_serial) {
-  ControlRequest request{.verb = std::string(ipc::verb::kZoneBegin)};
-  if (if_serial) request.if_serial = *if_serial;
-  return send(request, zones, [](const json&) { return Status(); });
+  const auto request = request_for(ipc::verb::kZoneBegin, zones, if_serial);
+  return request ? session_.order(*request) : session_.fail(request.error());
 }
 
 int RecordCommands::commit(const std::vector<std::string>& zones,
                            std::optional<std::uint32_t> if_serial) {
-  ControlRequest request{.verb = std::string(ipc::verb::kZoneCommit)};
-  if (if_serial) request.if_serial = *if_serial;
-  return send(request, zones, [this](const json& result) -> Status {
-    if (session_.output().json) return {};
-    const auto done = ipc::read_json<ipc::ZoneCommitResult>(result);
-    if (!done) return tl::unexpected<Error>(done.error());
-    for (const ipc::CommittedZone& zone : done->committed)
+  const auto request = request_for(ipc::verb::kZoneCommit, zones, if_serial);
+  if (!request) return session_.fail(request.error());
+  return session_.ask<ipc::ZoneCommitResult>(*request, [&](const ipc::ZoneCommitResult& done) {
+    for (const ipc::CommittedZone& zone : done.committed)
       session_.output().out << (zone.from == zone.to
                                     ? fmt::format("{}: nothing to change\n", zone.zone)
                                     : fmt::format("{}: serial {} to {}, {} removed, {} added\n",
                                                   zone.zone, zone.from, zone.to,
                                                   counted(zone.removed, "record"), zone.added));
-    return {};
   });
 }
 
 int RecordCommands::abort(const std::vector<std::string>& zones) {
-  return send({.verb = std::string(ipc::verb::kZoneAbort)}, zones,
-              [](const json&) { return Status(); });
+  const auto request = request_for(ipc::verb::kZoneAbort, zones, std::nullopt);
+  return request ? session_.order(*request) : session_.fail(request.error());
 }
 
 int RecordCommands::edit(std::string_view verb, const std::string& zone, const std::string& owner,
                          std::optional<std::uint32_t> ttl, const std::vector<std::string>& words) {
-  ControlRequest request{.verb = std::string(verb)};
-  auto name = zone_name(zone);
-  if (!name) return session_.fail(name.error());
-  request.name = std::move(*name);
-  request.owner = owner;
-  if (ttl) request.ttl = *ttl;
+  auto request = request_for_zone(verb, zone);
+  if (!request) return session_.fail(request.error());
+  request->owner = owner;
+  if (ttl) request->ttl = *ttl;
   if (!words.empty()) {
-    request.type = words.front();
-    request.rdata = rdata_of_words({words.begin() + 1, words.end()});
+    request->type = words.front();
+    request->rdata = rdata_of_words({words.begin() + 1, words.end()});
   }
-  return session_.ask(request, [](const json&) { return Status(); });
+  return session_.order(*request);
 }
 
 /// No type begins with a digit, so the first word tells whether there is a TTL.

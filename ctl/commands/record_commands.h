@@ -34,11 +34,10 @@ class RecordCommands {
  private:
   class Rows;
 
-  template <class Page, class Visit>
-  Status for_each_page(ipc::ControlRequest request, Visit&& visit);
   int finish(const Status& done, nlohmann::json last, std::initializer_list<Rows*> lists);
-  int send(ipc::ControlRequest request, const std::vector<std::string>& zones,
-           const Session::Show& show);
+  static Result<ipc::ControlRequest> request_for(std::string_view verb,
+                                                 const std::vector<std::string>& zones,
+                                                 std::optional<std::uint32_t> if_serial);
   int edit(std::string_view verb, const std::string& zone, const std::string& owner,
            std::optional<std::uint32_t> ttl, const std::vector<std::string>& words);
 

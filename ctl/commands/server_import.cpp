@@ -6,6 +6,7 @@
 #include "config/import/import.h"
 #include "config/load.h"
 #include "ctl/commands/new_files.h"
+#include "ctl/view/json_text.h"
 
 namespace pando::ctl {
 
@@ -81,38 +82,30 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
           {"configuration", request.to.empty() ? outcome.yaml : std::string()}};
 }
 
-int refuse(const Error& error, const Output& output) {
-  print_error(output, error.text);
-  return kFailed;
-}
-
 }  // namespace
 
 int import_foreign(const ImportRequest& request, Output output) {
   std::error_code none;
   if (request.to.ends_with('/') || std::filesystem::is_directory(request.to, none))
     return refuse(
+        output,
         {Errc::kInvalid,
-         fmt::format("{} is a folder: --to names the new configuration, "
-                     "such as {}",
-                     request.to, (std::filesystem::path(request.to) / "imported.yaml").string())},
-        output);
+         fmt::format("{} is a folder: --to names the new configuration, such as {}", request.to,
+                     (std::filesystem::path(request.to) / "imported.yaml").string())});
   const auto outcome = config::import_configuration(
       request.file, {.kind = kind_of(request.kind), .with_secrets = request.with_secrets});
-  if (!outcome) return refuse(outcome.error(), output);
-  if (auto checked = check_result(*outcome); !checked) return refuse(checked.error(), output);
+  if (!outcome) return refuse(output, outcome.error());
+  if (auto checked = check_result(*outcome); !checked) return refuse(output, checked.error());
   const bool has_files =
       outcome->kind == ImportKind::kPdnsListing || outcome->kind == ImportKind::kPdnsDump;
   if (has_files && request.to.empty())
-    return refuse(
-        {Errc::kInvalid, "zones of a listing or dump go beside the configuration: use --to"},
-        output);
+    return refuse(output, {Errc::kInvalid,
+                           "zones of a listing or dump go beside the configuration: use --to"});
   if (!request.to.empty())
     if (auto written = write_files(request, *outcome, output); !written)
-      return refuse(written.error(), output);
+      return refuse(output, written.error());
   if (output.json) {
-    output.out << to_json(request, *outcome).dump(-1, ' ', false, json::error_handler_t::replace)
-               << '\n';
+    output.out << json_text(to_json(request, *outcome)) << '\n';
     return kDone;
   }
   for (const config::Omission& omission : outcome->omissions)

@@ -38,11 +38,6 @@ zone::Audit audit_version(const shm::Window& window, shm::Ref<> root, Output out
   return audit;
 }
 
-int tell(const Error& error, Output output) {
-  print_error(output, error.text);
-  return kFailed;
-}
-
 int print_audit(zone::Audit&& audit, std::uint64_t version, const std::string& path,
                 Output output) {
   const ipc::StoreAudit result = ipc::store_audit(std::move(audit), version);
@@ -73,11 +68,11 @@ Result<shm::ImageInspection> open_image(const std::string& path, Output output) 
 
 int check_image(const std::string& path, Output output) {
   auto image = open_image(path, output);
-  if (!image) return tell(image.error(), output);
+  if (!image) return refuse(output, image.error());
   const shm::VersionInfo& version = image->version();
   zone::Audit audit = audit_version(image->window(), version.root, output);
   if (audit.fault_count != 0 && !image->is_current())
-    return tell({Errc::kExists, path + ": replaced by its manager meanwhile, try again"}, output);
+    return refuse(output, {Errc::kExists, path + ": replaced by its manager meanwhile, try again"});
   return print_audit(std::move(audit), version.number, path, output);
 }
 
@@ -122,7 +117,7 @@ int print_verdict(const ipc::StoreAudit& audit, const std::string& what, Output 
 int check_store_file(const std::string& path, Output output) {
   if (is_image(path)) return check_image(path, output);
   auto file = shm::Inspection::open(path, zone::layout_fingerprint());
-  if (!file) return tell(file.error(), output);
+  if (!file) return refuse(output, file.error());
   zone::Audit audit = audit_version(file->window(), file->version().root, output);
   return print_audit(std::move(audit), file->version().number, path, output);
 }

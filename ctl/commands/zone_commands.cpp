@@ -11,7 +11,6 @@
 #include "ctl/view/json_text.h"
 #include "dns/name.h"
 #include "dns/text.h"
-#include "ipc/control_json.h"
 
 namespace pando::ctl {
 
@@ -121,10 +120,8 @@ void print_sum(const ipc::ReloadResult& sum, std::ostream& out, std::ostream& er
 }  // namespace
 
 Status ZoneCommands::send(const ControlRequest& request) {
-  auto reply = session_.exchange(request);
-  if (!reply) return pass(reply);
-  const auto done = ipc::read_json<ipc::ReloadResult>(*reply);
-  if (!done) return tl::unexpected<Error>(done.error());
+  auto done = session_.get<ipc::ReloadResult>(request);
+  if (!done) return pass(done);
   add_to(sum_, *done);
   return {};
 }

@@ -1,8 +1,8 @@
 #include "ctl/compare/record_set.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/words.h"
 #include "dns/rdata/rdata.h"
 
 namespace pando::ctl {
@@ -12,12 +12,6 @@ namespace {
 constexpr std::size_t kFixedOctets = 6;       // type and TTL
 constexpr std::size_t kBehindSerial = 20;     // RFC 1035 §3.3.13: five numbers end a SOA
 constexpr std::uint64_t kRecordBytes = 64;    // of memory, beside its octets
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::uint8_t* serial_in(Bytes& soa) noexcept { return soa.data() + soa.size() - kBehindSerial; }
 
@@ -30,7 +24,7 @@ void RecordSet::add(dns::NameView owner, dns::RRType type, std::uint32_t ttl, By
     serial_ = load_be32(serial_in(canonical));
     store_be32(serial_in(canonical), 0);
   }
-  std::string record = lower(dns::to_text(owner));
+  std::string record = lower_case(dns::to_text(owner));
   record += '\0';
   Bytes fixed;
   append_be16(fixed, static_cast<std::uint16_t>(type));
@@ -83,7 +77,7 @@ ipc::RecordRow RecordSet::row_of(const std::string& record) const {
   const auto type = static_cast<dns::RRType>(load_be16(octets.data()));
   const std::uint32_t ttl = load_be32(octets.data() + 2);
   octets.erase(octets.begin(), octets.begin() + kFixedOctets);
-  const bool is_apex = record.substr(0, end) == lower(dns::to_text(zone_));
+  const bool is_apex = record.substr(0, end) == lower_case(dns::to_text(zone_));
   if (type == dns::RRType::kSOA && is_apex && serial_) store_be32(serial_in(octets), *serial_);
   return {record.substr(0, end), ttl, dns::to_text(type), dns::rdata_to_text(type, octets)};
 }

@@ -86,22 +86,21 @@ class Upgrade {
     if (!output_.json) output_.out << line << std::endl;
   }
 
-  Result<nlohmann::json> ask(std::string_view verb, std::chrono::milliseconds timeout) const {
+  template <class T>
+  Result<T> ask(std::string_view verb, std::chrono::milliseconds timeout) const {
     auto connection = ipc::connect_control(request_.run_directory);
     if (!connection) return pass(connection);
     ipc::ControlRequest request;
     request.verb = verb;
-    return ipc::call(connection->get(), request, timeout);
+    auto result = ipc::call(connection->get(), request, timeout);
+    if (!result) return pass(result);
+    return ipc::read_json<T>(*result);
   }
 
   Result<Processes> look() const {
-    auto status = ask(ipc::verb::kStatus, request_.timeout);
-    if (!status) return pass(status);
-    auto list = ask(ipc::verb::kWorkerList, request_.timeout);
-    if (!list) return pass(list);
-    auto manager = ipc::read_json<ipc::StatusResult>(*status);
+    auto manager = ask<ipc::StatusResult>(ipc::verb::kStatus, request_.timeout);
     if (!manager) return pass(manager);
-    auto workers = ipc::read_json<ipc::WorkerListResult>(*list);
+    auto workers = ask<ipc::WorkerListResult>(ipc::verb::kWorkerList, request_.timeout);
     if (!workers) return pass(workers);
     return Processes{std::move(*manager), std::move(*workers)};
   }
@@ -246,7 +245,8 @@ class Upgrade {
     });
     if (!any_left) return {};
     const auto turns = static_cast<int>(seen->workers.workers.size()) + 1;
-    auto restarted = ask(ipc::verb::kWorkerRestart, request_.timeout * turns);
+    auto restarted =
+        ask<ipc::WorkerListResult>(ipc::verb::kWorkerRestart, request_.timeout * turns);
     if (!restarted) return pass(restarted);
     return wait_until("all workers serve", all_serve);
   }
@@ -339,10 +339,8 @@ void print(const Processes& processes, const Output& output) {
 
 int upgrade(const UpgradeRequest& request, Output output) {
   Upgrade upgrading(request, output);
-  if (auto done = upgrading.run(); !done) {
-    print_error(output, done.error().text);
-    return upgrading.reached() ? kFailed : kUnreachable;
-  }
+  if (auto done = upgrading.run(); !done)
+    return refuse(output, done.error(), upgrading.reached() ? kFailed : kUnreachable);
   print(upgrading.after(), output);
   return kDone;
 }

@@ -40,6 +40,11 @@ void print_error(const Output& output, std::string_view reason) {
     output.err << "pandoctl: " << shortened(reason) << '\n';
 }
 
+int refuse(const Output& output, const Error& error, ExitCode code) {
+  print_error(output, error.text);
+  return code;
+}
+
 std::vector<std::string> Table::titles() const {
   std::vector<std::string> row;
   for (const Column& column : columns_) row.push_back(column.title);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace pando::ctl {
 
 /// Exit codes of pandoctl, for scripts.
@@ -27,6 +29,8 @@ struct Output {
 
 /// Prints an error on the stream for errors: "pandoctl: REASON", or {"error": REASON} for programs.
 void print_error(const Output& output, std::string_view reason);
+/// Prints the error; returns the exit code.
+int refuse(const Output& output, const Error& error, ExitCode code = kFailed);
 
 /// Rows of words in columns; each column as wide as its widest word, numbers to the right.
 class Table {

@@ -20,13 +20,8 @@ bool counts_bytes(std::string_view name) {
   return name == "memory" || name == "live" || name.ends_with("limit") || name.ends_with("bytes");
 }
 
-std::uint64_t value_of(const ipc::Counters& counters, const char* name) {
-  const auto found = counters.find(name);
-  return found == counters.end() ? 0 : found->second;
-}
-
 std::string bytes_of(const ipc::Counters& counters, const char* name) {
-  return bytes_text(value_of(counters, name));
+  return bytes_text(count_of(counters, name));
 }
 
 /// "3 word, 1 other word": counters of 0 are left out.
@@ -34,7 +29,7 @@ class Counts {
  public:
   explicit Counts(const ipc::Counters& counters) : counters_(counters) {}
   Counts& add(const char* name, std::string_view word) {
-    const std::uint64_t value = value_of(counters_, name);
+    const std::uint64_t value = count_of(counters_, name);
     if (value != 0) text_ += fmt::format("{}{} {}", text_.empty() ? "" : ", ", value, word);
     return *this;
   }
@@ -79,7 +74,7 @@ void add_problems(Facts& facts, const ipc::StatusResult& status) {
   facts.add_problem("wait for restart", joined(status.restart_needed));
   if (status.worker_isolation == "none")
     facts.add_problem("WARNING", "workers run as the manager's user: a hijacked one can read its keys");
-  if (value_of(status.journal, "in_memory") != 0)
+  if (count_of(status.journal, "in_memory") != 0)
     facts.add_problem("WARNING", "the journal is in memory: a host restart loses all updates");
   facts.add_problem("image not used", status.image_not_used);
   if (!status.image_quarantined.empty())
@@ -105,7 +100,7 @@ void add_data(Facts& facts, const ipc::StatusResult& status) {
     else
       facts.add_problem("catalog", fmt::format("{}: {}", name, catalog.problem));
   }
-  const std::uint64_t removed = value_of(status.counters, "zones_removed");
+  const std::uint64_t removed = count_of(status.counters, "zones_removed");
   facts.add("zones", fmt::format("{} of {} loaded{}", status.zones_loaded, status.zones,
                                  removed == 0 ? "" : fmt::format(", {} removed", removed)));
   facts.add("store",
@@ -113,15 +108,14 @@ void add_data(Facts& facts, const ipc::StatusResult& status) {
                         bytes_of(status.store, "live"), bytes_of(status.store, "memory"),
                         bytes_of(status.store, "effective_limit")));
   facts.add("change history", bytes_of(status.store, "history"));
-  facts.add("journal", fmt::format("position {}, {}", value_of(status.journal, "position"),
+  facts.add("journal", fmt::format("position {}, {}", count_of(status.journal, "position"),
                                    bytes_of(status.journal, "bytes")));
   if (status.image.empty()) return facts.add("image", "none is configured (store.image)");
-  facts.add("image",
-            fmt::format("version {}, written {}", value_of(status.image, "version"),
-                        time_text(value_of(status.image, "written_at"))));
-  if (const std::uint64_t left = value_of(status.image, "bytes_to_copy"); left != 0)
+  facts.add("image", fmt::format("version {}, written {}", count_of(status.image, "version"),
+                                 time_text(count_of(status.image, "written_at"))));
+  if (const std::uint64_t left = count_of(status.image, "bytes_to_copy"); left != 0)
     facts.add("copied from it", fmt::format("{} are left", bytes_text(left)));
-  if (const std::uint64_t failed = value_of(status.image, "checkpoints_failed"); failed != 0)
+  if (const std::uint64_t failed = count_of(status.image, "checkpoints_failed"); failed != 0)
     facts.add("checkpoints", fmt::format("{} failed", failed));
 }
 
@@ -149,11 +143,11 @@ void add_work(Facts& facts, const ipc::StatusResult& status) {
                               .add("exports", "written")
                               .add("exports_failed", "failed")
                               .text());
-  if (const std::uint64_t bad = value_of(status.counters, "bad_signatures"); bad != 0)
+  if (const std::uint64_t bad = count_of(status.counters, "bad_signatures"); bad != 0)
     facts.add("bad signatures", number(bad));
-  if (const std::uint64_t lines = value_of(status.counters, "query_log_unwritten"); lines != 0)
+  if (const std::uint64_t lines = count_of(status.counters, "query_log_unwritten"); lines != 0)
     facts.add("query log lines lost", number(lines));
-  if (const std::uint64_t lines = value_of(status.counters, "log_lines_dropped"); lines != 0)
+  if (const std::uint64_t lines = count_of(status.counters, "log_lines_dropped"); lines != 0)
     facts.add("log lines dropped", number(lines));
 }
 

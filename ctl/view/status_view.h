@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <ostream>
 #include <set>
 #include <string>
@@ -9,6 +10,13 @@
 
 /// The server's status for people, and the verdict for health checks.
 namespace pando::ctl {
+
+/// The number of that name, 0 if there is none.
+[[nodiscard]] inline std::uint64_t count_of(const ipc::Counters& counters,
+                                            const std::string& name) {
+  const auto found = counters.find(name);
+  return found == counters.end() ? 0 : found->second;
+}
 
 /// Prints the status in groups, some twenty lines; with `all` every counter behind them.
 void print_status(const ipc::StatusResult& status, bool all, std::ostream& out,

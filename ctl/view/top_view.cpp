@@ -10,6 +10,7 @@
 
 #include "ctl/view/json_text.h"
 #include "ctl/view/output.h"
+#include "ctl/view/status_view.h"
 
 namespace pando::ctl {
 
@@ -19,11 +20,6 @@ using nlohmann::json;
 
 /// Zones that are shown; a screen has room for workers as well.
 constexpr std::size_t kMostZones = 10;
-
-std::uint64_t count_of(const ipc::Counters& counters, std::string_view name) {
-  const auto found = counters.find(std::string(name));
-  return found == counters.end() ? 0 : found->second;
-}
 
 /// The counts behind kRateNames, then the number of responses and the sum of their microseconds.
 struct WorkerCounts {

@@ -4,7 +4,6 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
@@ -46,9 +45,11 @@ constexpr std::array<AlgorithmRow, 8> kAlgorithms = {{
     {16, Family::kEddsa, "ED448", nullptr, 57},
 }};
 
-constexpr std::uint8_t kDsSha1 = 1;
-constexpr std::uint8_t kDsSha256 = 2;
-constexpr std::uint8_t kDsSha384 = 4;  // RFC 6605 §2; 3 is GOST, which nobody uses
+/// Null: an unknown type of a DS record's digest, or 3, which is GOST and which nobody uses.
+const char* digest_name(std::uint8_t digest_type) noexcept {
+  constexpr const char* kNames[] = {nullptr, "SHA1", "SHA256", nullptr, "SHA384"};  // RFC 6605 §2
+  return digest_type < std::size(kNames) ? kNames[digest_type] : nullptr;
+}
 
 const AlgorithmRow* find_algorithm(std::uint8_t number) noexcept {
   const auto found = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
@@ -127,7 +128,7 @@ std::optional<DsFields> parse_ds(ByteView rdata) noexcept {
 }
 
 bool is_supported_digest(std::uint8_t digest_type) noexcept {
-  return digest_type == kDsSha1 || digest_type == kDsSha256 || digest_type == kDsSha384;
+  return digest_name(digest_type) != nullptr;
 }
 
 bool matches(const DsFields& ds, NameView owner, ByteView dnskey_rdata) {
@@ -138,24 +139,12 @@ bool matches(const DsFields& ds, NameView owner, ByteView dnskey_rdata) {
   const Name folded = Name(owner).folded();
   Bytes octets(folded.view().bytes().begin(), folded.view().bytes().end());
   octets.insert(octets.end(), dnskey_rdata.begin(), dnskey_rdata.end());
-  std::array<std::uint8_t, SHA384_DIGEST_LENGTH> digest{};
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
   std::size_t size = 0;
-  switch (ds.digest_type) {
-    case kDsSha1:
-      SHA1(octets.data(), octets.size(), digest.data());
-      size = SHA_DIGEST_LENGTH;
-      break;
-    case kDsSha256:
-      SHA256(octets.data(), octets.size(), digest.data());
-      size = SHA256_DIGEST_LENGTH;
-      break;
-    case kDsSha384:
-      SHA384(octets.data(), octets.size(), digest.data());
-      size = SHA384_DIGEST_LENGTH;
-      break;
-    default:
-      return false;
-  }
+  const char* const name = digest_name(ds.digest_type);
+  if (name == nullptr ||
+      EVP_Q_digest(nullptr, name, nullptr, octets.data(), octets.size(), digest.data(), &size) != 1)
+    return false;
   return std::ranges::equal(ds.digest, ByteView(digest.data(), size));
 }
 

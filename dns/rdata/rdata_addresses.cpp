@@ -7,49 +7,33 @@ namespace pando::dns {
 
 namespace {
 
-Status read_ipv4(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  std::uint8_t octets[4];
-  if (!parse_ipv4(*word, octets))
-    return fail(Errc::kInvalid, "{} is no IPv4 address", quote_for_message(*word));
-  append(text.out(), octets);
+template <std::size_t Octets, bool (*parse)(std::string_view, std::uint8_t*) noexcept>
+Status take_address(std::string_view word, Bytes& out) {
+  std::uint8_t octets[Octets];
+  if (!parse(word, octets))
+    return fail(Errc::kInvalid, "{} is no {} address", quote_for_message(word),
+                Octets == 4 ? "IPv4" : "IPv6");
+  append(out, octets);
   return {};
 }
 
-bool print_ipv4_field(WireReader& wire, std::string& text) {
-  print_ipv4(wire.take(4).data(), text);
-  return true;
-}
-
-Status read_ipv6(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  std::uint8_t octets[16];
-  if (!parse_ipv6(*word, octets))
-    return fail(Errc::kInvalid, "{} is no IPv6 address", quote_for_message(*word));
-  append(text.out(), octets);
-  return {};
-}
-
-bool print_ipv6_field(WireReader& wire, std::string& text) {
-  print_ipv6(wire.take(16).data(), text);
+template <std::size_t Octets, void (*print)(const std::uint8_t*, std::string&)>
+bool print_address(WireReader& wire, std::string& text) {
+  print(wire.take(Octets).data(), text);
   return true;
 }
 
 /// RFC 7043 §3.2, §4.2: pairs of hex digits joined by '-'.
 template <std::size_t Octets>
-Status read_eui(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  bool right = word->size() == Octets * 3 - 1;
+Status take_eui(std::string_view word, Bytes& out) {
+  bool right = word.size() == Octets * 3 - 1;
   for (std::size_t i = 0; right && i < Octets; ++i) {
-    const int high = hex_value((*word)[3 * i]);
-    const int low = hex_value((*word)[3 * i + 1]);
-    right = high >= 0 && low >= 0 && (i + 1 == Octets || (*word)[3 * i + 2] == '-');
-    text.out().push_back(static_cast<std::uint8_t>(high << 4 | low));
+    const int high = hex_value(word[3 * i]);
+    const int low = hex_value(word[3 * i + 1]);
+    right = high >= 0 && low >= 0 && (i + 1 == Octets || word[3 * i + 2] == '-');
+    out.push_back(static_cast<std::uint8_t>(high << 4 | low));
   }
-  if (!right) return fail(Errc::kInvalid, "{} is no EUI address", quote_for_message(*word));
+  if (!right) return fail(Errc::kInvalid, "{} is no EUI address", quote_for_message(word));
   return {};
 }
 
@@ -62,16 +46,14 @@ bool print_eui(WireReader& wire, std::string& text) {
 }
 
 /// RFC 6742 §2.1.2: four groups of up to four hex digits, as in half an IPv6 address.
-Status read_locator64(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
+Status take_locator64(std::string_view word, Bytes& out) {
   std::size_t at = 0;
   for (int group = 0; group < 4; ++group) {
-    const int value = take_ipv6_group(*word, at);
-    const bool ends = group == 3 ? at == word->size() : at < word->size() && (*word)[at++] == ':';
+    const int value = take_ipv6_group(word, at);
+    const bool ends = group == 3 ? at == word.size() : at < word.size() && word[at++] == ':';
     if (value < 0 || !ends)
-      return fail(Errc::kInvalid, "{} is no 64-bit locator", quote_for_message(*word));
-    append_be16(text.out(), static_cast<std::uint16_t>(value));
+      return fail(Errc::kInvalid, "{} is no 64-bit locator", quote_for_message(word));
+    append_be16(out, static_cast<std::uint16_t>(value));
   }
   return {};
 }
@@ -88,16 +70,14 @@ void print_lower_hex(ByteView octets, std::string& text) {
 }
 
 /// RFC 1706 §7: 0x, then hex with dots anywhere.
-Status read_nsap(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  if (word->size() < 2 || (*word)[0] != '0' || ascii_upper((*word)[1]) != 'X')
+Status take_nsap(std::string_view word, Bytes& out) {
+  if (word.size() < 2 || word[0] != '0' || ascii_upper(word[1]) != 'X')
     return fail(Errc::kInvalid, "does not start with 0x");
-  const std::size_t start = text.out().size();
+  const std::size_t start = out.size();
   HexDecoder decoder;
-  for (const char& c : word->substr(2))
-    if (c != '.' && !decoder.feed({&c, 1}, text.out())) return fail(Errc::kInvalid, "bad hex");
-  if (!decoder.finish() || text.out().size() == start) return fail(Errc::kInvalid, "hex cut short");
+  for (const char& c : word.substr(2))
+    if (c != '.' && !decoder.feed({&c, 1}, out)) return fail(Errc::kInvalid, "bad hex");
+  if (!decoder.finish() || out.size() == start) return fail(Errc::kInvalid, "hex cut short");
   return {};
 }
 
@@ -122,11 +102,8 @@ bool read_dotted(std::string_view word, Append&& append_one) {
   return dot_allowed;  // neither empty nor ending in a dot
 }
 
-Status read_atma(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  Bytes& out = text.out();
-  const bool number = word->starts_with('+');
+Status take_atma(std::string_view word, Bytes& out) {
+  const bool number = word.starts_with('+');
   out.push_back(number ? 1 : 0);
   HexDecoder decoder;
   const auto append_one = [&](char c) {
@@ -134,8 +111,8 @@ Status read_atma(TextReader& text) {
     out.push_back(static_cast<std::uint8_t>(c));
     return c >= '0' && c <= '9';
   };
-  if (!read_dotted(word->substr(number ? 1 : 0), append_one) || !decoder.finish())
-    return fail(Errc::kInvalid, "{} is no ATM address", quote_for_message(*word));
+  if (!read_dotted(word.substr(number ? 1 : 0), append_one) || !decoder.finish())
+    return fail(Errc::kInvalid, "{} is no ATM address", quote_for_message(word));
   return {};
 }
 
@@ -164,13 +141,15 @@ bool print_atma(WireReader& wire, std::string& text) {
 
 namespace field {
 
-const FieldCodec kIpv4{read_ipv4, check_octets<4>, print_ipv4_field};
-const FieldCodec kIpv6{read_ipv6, check_octets<16>, print_ipv6_field};
-const FieldCodec kEui48{read_eui<6>, check_octets<6>, print_eui<6>};
-const FieldCodec kEui64{read_eui<8>, check_octets<8>, print_eui<8>};
-const FieldCodec kLocator64{read_locator64, check_octets<8>, print_locator64};
-const FieldCodec kNsap{read_nsap, check_some, print_nsap};
-const FieldCodec kAtma{read_atma, check_atma, print_atma};
+const FieldCodec kIpv4{read_word<take_address<4, parse_ipv4>>, check_octets<4>,
+                       print_address<4, print_ipv4>};
+const FieldCodec kIpv6{read_word<take_address<16, parse_ipv6>>, check_octets<16>,
+                       print_address<16, print_ipv6>};
+const FieldCodec kEui48{read_word<take_eui<6>>, check_octets<6>, print_eui<6>};
+const FieldCodec kEui64{read_word<take_eui<8>>, check_octets<8>, print_eui<8>};
+const FieldCodec kLocator64{read_word<take_locator64>, check_octets<8>, print_locator64};
+const FieldCodec kNsap{read_word<take_nsap>, check_some, print_nsap};
+const FieldCodec kAtma{read_word<take_atma>, check_atma, print_atma};
 
 }  // namespace field
 }  // namespace pando::dns

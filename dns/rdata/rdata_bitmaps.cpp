@@ -149,7 +149,7 @@ bool print_nxt_bitmap(WireReader& wire, std::string& text) {
 
 Result<std::uint16_t> read_port(TextReader& text) {
   const Token* token = text.peek();
-  const auto known = token->quoted ? std::nullopt : find_mnemonic(well_known_ports(), token->text);
+  const auto known = token->quoted ? std::nullopt : find_mnemonic(kPorts, token->text);
   if (known) {
     text.step();
     return *known;
@@ -163,7 +163,7 @@ Result<std::uint16_t> read_port(TextReader& text) {
 Status read_wks_ports(TextReader& text) {
   const Token* token = text.peek();
   if (token == nullptr) return fail(Errc::kTruncated, "missing");
-  const auto known = token->quoted ? std::nullopt : find_mnemonic(ip_protocols(), token->text);
+  const auto known = token->quoted ? std::nullopt : find_mnemonic(kIpProtocols, token->text);
   if (known) text.step();
   auto protocol = known ? Result<std::uint64_t>(*known) : read_number(text, 255);
   if (!protocol) return pass(protocol);

@@ -99,20 +99,14 @@ Status read_checked_hex(TextReader& text) {
 }
 
 /// RFC 5155 §3.3: "-" for no salt, else hex without blanks.
-Status read_salt(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  Bytes& out = text.out();
+Status take_salt(std::string_view word, Bytes& out) {
   const std::size_t length_at = out.size();
   out.push_back(0);
-  if (*word == "-") return {};
+  if (word == "-") return {};
   HexDecoder decoder;
-  if (word->empty() || !decoder.feed(*word, out) || !decoder.finish())
+  if (word.empty() || !decoder.feed(word, out) || !decoder.finish())
     return fail(Errc::kInvalid, "neither hex nor '-'");
-  const std::size_t octets = out.size() - length_at - 1;
-  if (octets > 255) return fail(Errc::kInvalid, "above 255 octets");
-  out[length_at] = static_cast<std::uint8_t>(octets);
-  return {};
+  return set_length(out, length_at);
 }
 
 Status check_counted(WireReader& wire) { return wire.skip_counted(); }
@@ -126,18 +120,12 @@ bool print_salt(WireReader& wire, std::string& text) {
   return true;
 }
 
-Status read_next_hash(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  Bytes& out = text.out();
+Status take_next_hash(std::string_view word, Bytes& out) {
   const std::size_t length_at = out.size();
   out.push_back(0);
-  if (word->empty() || !append_base32hex_decoded(*word, out))
+  if (word.empty() || !append_base32hex_decoded(word, out))
     return fail(Errc::kInvalid, "bad base 32 (extended hex)");
-  const std::size_t octets = out.size() - length_at - 1;
-  if (octets > 255) return fail(Errc::kInvalid, "above 255 octets");
-  out[length_at] = static_cast<std::uint8_t>(octets);
-  return {};
+  return set_length(out, length_at);
 }
 
 Status check_next_hash(WireReader& wire) { return wire.skip_counted(1); }
@@ -186,8 +174,8 @@ const FieldCodec kIpsecKey{read_ipsec_key, check_ipsec_key, print_base64};
 const FieldCodec kDigest{read_checked_hex<check_digest>, check_digest, print_hex};
 const FieldCodec kZonemdDigest{read_checked_hex<check_zonemd_digest>, check_zonemd_digest,
                                print_hex};
-const FieldCodec kSalt{read_salt, check_counted, print_salt};
-const FieldCodec kNextHash{read_next_hash, check_next_hash, print_next_hash};
+const FieldCodec kSalt{read_word<take_salt>, check_counted, print_salt};
+const FieldCodec kNextHash{read_word<take_next_hash>, check_next_hash, print_next_hash};
 const FieldCodec kDoaData{read_doa_data, check_rest<0>, print_doa_data};
 const FieldCodec kOpaque{read_opaque, check_rest<0>, print_opaque};
 

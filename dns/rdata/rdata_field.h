@@ -84,6 +84,14 @@ struct FieldCodec {
   bool (*print)(WireReader& wire, std::string& text);
 };
 
+/// FieldCodec::read of a field that is one word: `take` appends its wire form.
+template <Status (*take)(std::string_view word, Bytes& out)>
+Status read_word(TextReader& text) {
+  auto word = text.word();
+  if (!word) return pass(word);
+  return take(*word, text.out());
+}
+
 /// FieldCodec::check of a field that always has as many octets.
 template <std::size_t Octets>
 Status check_octets(WireReader& wire) {
@@ -207,6 +215,8 @@ NameView take_name(WireReader& wire) noexcept;
 Status append_unescaped(std::string_view text, std::size_t max, Bytes& out);
 /// Appends a length octet and up to 255 octets of a word with escapes.
 Status append_character_string(std::string_view text, Bytes& out);
+/// Sets the length octet at `length_at` to the number of octets behind it; at most 255.
+Status set_length(Bytes& out, std::size_t length_at);
 /// Appends `octets` in quotes, escaped as BIND does.
 void print_quoted(ByteView octets, std::string& text);
 

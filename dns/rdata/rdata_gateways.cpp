@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "dns/encoding.h"
 #include "dns/rdata/rdata_field.h"
 #include "dns/text.h"
@@ -6,60 +8,31 @@ namespace pando::dns {
 
 namespace {
 
-/// RFC 4025 §2.3 and RFC 8777 §4.2.3 number the forms of a host alike.
-enum HostForm : std::uint8_t { kNoHost = 0, kIpv4Host = 1, kIpv6Host = 2, kNamedHost = 3 };
-
-Status read_no_host(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  if (*word != ".") return fail(Errc::kInvalid, "type 0 wants '.'");
-  return {};
+Status take_no_host(std::string_view word, Bytes&) {
+  return word == "." ? Status() : fail(Errc::kInvalid, "type 0 wants '.'");
 }
 
+constexpr FieldCodec kNoHost{read_word<take_no_host>, check_octets<0>,
+                             [](WireReader&, std::string& text) {
+                               text += '.';
+                               return true;
+                             }};
+
+/// RFC 4025 §2.3 and RFC 8777 §4.2.3 number the forms of a host alike.
+constexpr const FieldCodec* kHostForms[] = {&kNoHost, &field::kIpv4, &field::kIpv6, &field::kName};
+
+Status unknown_host(std::uint8_t form) { return fail(Errc::kInvalid, "type {} is unknown", form); }
+
 Status read_host(TextReader& text, std::uint8_t form) {
-  switch (form) {
-    case kNoHost:
-      return read_no_host(text);
-    case kIpv4Host:
-      return field::kIpv4.read(text);
-    case kIpv6Host:
-      return field::kIpv6.read(text);
-    case kNamedHost:
-      return field::kName.read(text);
-    default:
-      return fail(Errc::kInvalid, "type {} is unknown", form);
-  }
+  return form < std::size(kHostForms) ? kHostForms[form]->read(text) : unknown_host(form);
 }
 
 Status check_host(WireReader& wire, std::uint8_t form) {
-  switch (form) {
-    case kNoHost:
-      return {};
-    case kIpv4Host:
-      return field::kIpv4.check(wire);
-    case kIpv6Host:
-      return field::kIpv6.check(wire);
-    case kNamedHost:
-      return check_name(wire);
-    default:
-      return fail(Errc::kInvalid, "type {} is unknown", form);
-  }
+  return form < std::size(kHostForms) ? kHostForms[form]->check(wire) : unknown_host(form);
 }
 
 bool print_host(WireReader& wire, std::uint8_t form, std::string& text) {
-  switch (form) {
-    case kNoHost:
-      text += '.';
-      return true;
-    case kIpv4Host:
-      return field::kIpv4.print(wire, text);
-    case kIpv6Host:
-      return field::kIpv6.print(wire, text);
-    case kNamedHost:
-      return field::kName.print(wire, text);
-    default:
-      return false;
-  }
+  return form < std::size(kHostForms) && kHostForms[form]->print(wire, text);
 }
 
 // IPSECKEY: the gateway type is the second octet (RFC 4025 §2.1).
@@ -87,7 +60,7 @@ Status read_amt_relay(TextReader& text) {
 Status check_amt_relay(WireReader& wire) {
   if (wire.left() == 0) return fail(Errc::kTruncated, "missing");
   const std::uint8_t form = wire.take_u8() & 0x7FU;
-  return form > kNamedHost ? wire.skip_rest() : check_host(wire, form);
+  return form >= std::size(kHostForms) ? wire.skip_rest() : check_host(wire, form);
 }
 
 bool print_amt_relay(WireReader& wire, std::string& text) {
@@ -103,23 +76,18 @@ bool print_amt_relay(WireReader& wire, std::string& text) {
 
 constexpr std::size_t kHipHeader = 4;  // tag length, algorithm, key length (2)
 
-Status read_hip_tag(TextReader& text) {
-  auto tag = text.word();
-  if (!tag) return pass(tag);
+Status take_hip_tag(std::string_view tag, Bytes& out) {
   HexDecoder decoder;
-  if (!decoder.feed(*tag, text.out()) || !decoder.finish())
-    return fail(Errc::kInvalid, "tag: bad hex");
-  if (tag->empty() || tag->size() > 510) return fail(Errc::kInvalid, "tag: not 1 to 255 octets");
+  if (!decoder.feed(tag, out) || !decoder.finish()) return fail(Errc::kInvalid, "tag: bad hex");
+  if (tag.empty() || tag.size() > 510) return fail(Errc::kInvalid, "tag: not 1 to 255 octets");
   return {};
 }
 
-Status read_hip_key(TextReader& text) {
-  auto key = text.word();
-  if (!key) return pass(key);
+Status take_hip_key(std::string_view key, Bytes& out) {
   Base64Decoder decoder;
-  if (!decoder.feed(*key, text.out()) || !decoder.finish())
+  if (!decoder.feed(key, out) || !decoder.finish())
     return fail(Errc::kInvalid, "public key: bad base 64");
-  if (key->empty()) return fail(Errc::kInvalid, "public key: missing");
+  if (key.empty()) return fail(Errc::kInvalid, "public key: missing");
   return {};
 }
 
@@ -129,9 +97,9 @@ Status read_hip(TextReader& text) {
   Bytes& out = text.out();
   const std::size_t header = out.size();
   out.insert(out.end(), kHipHeader, 0);
-  if (auto status = read_hip_tag(text); !status) return status;
+  if (auto status = read_word<take_hip_tag>(text); !status) return status;
   const std::size_t key_at = out.size();
-  if (auto status = read_hip_key(text); !status) return status;
+  if (auto status = read_word<take_hip_key>(text); !status) return status;
   const std::size_t key_octets = out.size() - key_at;
   if (key_octets > kMaxRdataOctets) return fail(Errc::kInvalid, "public key: too long");
   out[header] = static_cast<std::uint8_t>(key_at - header - kHipHeader);

@@ -43,12 +43,10 @@ bool print_uint(WireReader& wire, std::string& text) {
   return true;
 }
 
-Status read_ttl(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  auto ttl = ttl_from_text(*word);
+Status take_ttl(std::string_view word, Bytes& out) {
+  auto ttl = ttl_from_text(word);
   if (!ttl) return pass(ttl);
-  append_be32(text.out(), *ttl);
+  append_be32(out, *ttl);
   return {};
 }
 
@@ -71,17 +69,15 @@ std::optional<std::uint32_t> parse_calendar_time(std::string_view text) noexcept
   return static_cast<std::uint32_t>(days * 86'400 + hours * 3600 + minutes * 60 + seconds);
 }
 
-Status read_time(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
+Status take_time(std::string_view word, Bytes& out) {
   // RFC 4034 §3.2: the length distinguishes both forms, since a number has at most ten digits.
-  if (const auto time = parse_calendar_time(*word)) {
-    append_be32(text.out(), *time);
+  if (const auto time = parse_calendar_time(word)) {
+    append_be32(out, *time);
     return {};
   }
-  const auto seconds = word->size() <= 10 ? parse_decimal(*word, 0xFFFFFFFFU) : std::nullopt;
-  if (!seconds) return fail(Errc::kInvalid, "{} is no time", quote_for_message(*word));
-  append_be32(text.out(), static_cast<std::uint32_t>(*seconds));
+  const auto seconds = word.size() <= 10 ? parse_decimal(word, 0xFFFFFFFFU) : std::nullopt;
+  if (!seconds) return fail(Errc::kInvalid, "{} is no time", quote_for_message(word));
+  append_be32(out, static_cast<std::uint32_t>(*seconds));
   return {};
 }
 
@@ -110,16 +106,14 @@ Status check_zero16(WireReader& wire) {
   return wire.skip(2);
 }
 
-Status read_type(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  auto type = rrtype_from_text(*word);
+Status take_type(std::string_view word, Bytes& out) {
+  auto type = rrtype_from_text(word);
   if (!type) {
-    const auto number = parse_decimal(*word, 65535);  // BIND takes a bare number too
+    const auto number = parse_decimal(word, 65535);  // BIND takes a bare number too
     if (!number) return pass(type);
     type = static_cast<RRType>(*number);
   }
-  append_be16(text.out(), static_cast<std::uint16_t>(*type));
+  append_be16(out, static_cast<std::uint16_t>(*type));
   return {};
 }
 
@@ -128,28 +122,26 @@ bool print_type(WireReader& wire, std::string& text) {
   return true;
 }
 
-using Table = std::span<const Mnemonic> (*)() noexcept;
-
 bool starts_with_digit(std::string_view text) noexcept {
   return !text.empty() && text[0] >= '0' && text[0] <= '9';
 }
 
-template <Table table, std::size_t Octets>
+template <const auto& table, std::size_t Octets>
 Status read_mnemonic(TextReader& text) {
   const Token* token = text.peek();
   if (token == nullptr || token->quoted || starts_with_digit(token->text))
     return read_uint<Octets>(text);
-  const auto value = find_mnemonic(table(), token->text);
+  const auto value = find_mnemonic(table, token->text);
   if (!value) return read_uint<Octets>(text);
   text.step();
   append_number<Octets>(*value, text.out());
   return {};
 }
 
-template <Table table, std::size_t Octets>
+template <const auto& table, std::size_t Octets>
 bool print_mnemonic(WireReader& wire, std::string& text) {
   const auto value = static_cast<std::uint16_t>(take_number<Octets>(wire));
-  const std::string_view word = mnemonic_of(table(), value);
+  const std::string_view word = mnemonic_of(table, value);
   if (word.empty())
     print_number(value, text);
   else
@@ -163,7 +155,7 @@ std::optional<std::uint16_t> parse_key_flags(std::string_view text) noexcept {
   std::uint16_t flags = 0;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('|', at), text.size());
-    const auto flag = find_mnemonic(key_flags(), text.substr(at, end - at));
+    const auto flag = find_mnemonic(kKeyFlagNames, text.substr(at, end - at));
     if (!flag) return std::nullopt;
     flags |= *flag;
     at = end + 1;
@@ -171,12 +163,10 @@ std::optional<std::uint16_t> parse_key_flags(std::string_view text) noexcept {
   return flags;
 }
 
-Status read_key_flags(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  const auto flags = parse_key_flags(*word);
-  if (!flags) return fail(Errc::kInvalid, "{} is no key flag", quote_for_message(*word));
-  append_be16(text.out(), *flags);
+Status take_key_flags(std::string_view word, Bytes& out) {
+  const auto flags = parse_key_flags(word);
+  if (!flags) return fail(Errc::kInvalid, "{} is no key flag", quote_for_message(word));
+  append_be16(out, *flags);
   return {};
 }
 
@@ -203,21 +193,21 @@ const FieldCodec kU8{read_uint<1>, check_octets<1>, print_uint<1>};
 const FieldCodec kU16{read_uint<2>, check_octets<2>, print_uint<2>};
 const FieldCodec kU32{read_uint<4>, check_octets<4>, print_uint<4>};
 const FieldCodec kU64{read_uint<8>, check_octets<8>, print_uint<8>};
-const FieldCodec kTtl{read_ttl, check_octets<4>, print_uint<4>};
-const FieldCodec kTime{read_time, check_octets<4>, print_time};
+const FieldCodec kTtl{read_word<take_ttl>, check_octets<4>, print_uint<4>};
+const FieldCodec kTime{read_word<take_time>, check_octets<4>, print_time};
 const FieldCodec kZero16{read_zero16, check_zero16, print_uint<2>};
-const FieldCodec kType{read_type, check_octets<2>, print_type};
-const FieldCodec kAlgorithm{read_mnemonic<dnssec_algorithms, 1>, check_octets<1>, print_uint<1>};
-const FieldCodec kAlgorithmName{read_mnemonic<dnssec_algorithms, 1>, check_octets<1>,
-                                print_mnemonic<dnssec_algorithms, 1>};
-const FieldCodec kDigestType{read_mnemonic<digest_types, 1>, check_octets<1>, print_uint<1>};
-const FieldCodec kCertType{read_mnemonic<certificate_types, 2>, check_octets<2>,
-                           print_mnemonic<certificate_types, 2>};
-const FieldCodec kKeyFlags{read_key_flags, check_octets<2>, print_uint<2>};
-const FieldCodec kKeyProtocol{read_mnemonic<key_protocols, 1>, check_octets<1>, print_uint<1>};
-const FieldCodec kNsec3Hash{read_mnemonic<nsec3_hashes, 1>, check_octets<1>, print_uint<1>};
-const FieldCodec kDsyncScheme{read_mnemonic<dsync_schemes, 1>, check_octets<1>,
-                              print_mnemonic<dsync_schemes, 1>};
+const FieldCodec kType{read_word<take_type>, check_octets<2>, print_type};
+const FieldCodec kAlgorithm{read_mnemonic<kDnssecAlgorithms, 1>, check_octets<1>, print_uint<1>};
+const FieldCodec kAlgorithmName{read_mnemonic<kDnssecAlgorithms, 1>, check_octets<1>,
+                                print_mnemonic<kDnssecAlgorithms, 1>};
+const FieldCodec kDigestType{read_mnemonic<kDigestTypes, 1>, check_octets<1>, print_uint<1>};
+const FieldCodec kCertType{read_mnemonic<kCertificateTypes, 2>, check_octets<2>,
+                           print_mnemonic<kCertificateTypes, 2>};
+const FieldCodec kKeyFlags{read_word<take_key_flags>, check_octets<2>, print_uint<2>};
+const FieldCodec kKeyProtocol{read_mnemonic<kKeyProtocols, 1>, check_octets<1>, print_uint<1>};
+const FieldCodec kNsec3Hash{read_mnemonic<kNsec3Hashes, 1>, check_octets<1>, print_uint<1>};
+const FieldCodec kDsyncScheme{read_mnemonic<kDsyncSchemes, 1>, check_octets<1>,
+                              print_mnemonic<kDsyncSchemes, 1>};
 
 }  // namespace field
 }  // namespace pando::dns

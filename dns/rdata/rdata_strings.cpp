@@ -96,12 +96,10 @@ Status check_caa_tag(WireReader& wire) {
   return {};
 }
 
-Status read_caa_tag(TextReader& text) {
-  auto word = text.word();
-  if (!word) return pass(word);
-  const std::size_t start = text.out().size();
-  if (auto status = append_character_string(*word, text.out()); !status) return status;
-  WireReader wire{text.out(), start};
+Status take_caa_tag(std::string_view word, Bytes& out) {
+  const std::size_t start = out.size();
+  if (auto status = append_character_string(word, out); !status) return status;
+  WireReader wire{out, start};
   return check_caa_tag(wire);
 }
 
@@ -132,7 +130,13 @@ Status append_character_string(std::string_view text, Bytes& out) {
   const std::size_t length_at = out.size();
   out.push_back(0);
   if (auto status = append_unescaped(text, kMaxStringOctets, out); !status) return status;
-  out[length_at] = static_cast<std::uint8_t>(out.size() - length_at - 1);
+  return set_length(out, length_at);
+}
+
+Status set_length(Bytes& out, std::size_t length_at) {
+  const std::size_t octets = out.size() - length_at - 1;
+  if (octets > kMaxStringOctets) return fail(Errc::kInvalid, "above {} octets", kMaxStringOctets);
+  out[length_at] = static_cast<std::uint8_t>(octets);
   return {};
 }
 
@@ -157,7 +161,7 @@ const FieldCodec kOptionalString{read_optional_string, check_optional_string,
                                  print_optional_string};
 const FieldCodec kDigits{read_digits, check_digits, print_string};
 const FieldCodec kQuotedRest{read_quoted_rest, check_quoted_rest, print_quoted_rest};
-const FieldCodec kCaaTag{read_caa_tag, check_caa_tag, print_caa_tag};
+const FieldCodec kCaaTag{read_word<take_caa_tag>, check_caa_tag, print_caa_tag};
 
 }  // namespace field
 }  // namespace pando::dns

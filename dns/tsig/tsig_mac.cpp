@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/words.h"
+
 namespace pando::dns {
 
 namespace {
@@ -28,13 +30,6 @@ EVP_MAC* hmac() {
   return mac;
 }
 
-/// `equal_ignoring_case` (dns/text.h) wants one side in upper case; these names are in lower case.
-bool same_in_any_case(std::string_view a, std::string_view b) noexcept {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    return kFoldCase[static_cast<std::uint8_t>(x)] == kFoldCase[static_cast<std::uint8_t>(y)];
-  });
-}
-
 }  // namespace
 
 const TsigAlgorithmRow& tsig_algorithm_row(TsigAlgorithm algorithm) noexcept {
@@ -48,8 +43,8 @@ Result<TsigAlgorithm> tsig_algorithm_from_text(std::string_view text) {
   if (bare.ends_with('.')) bare.remove_suffix(1);
   for (const TsigAlgorithmRow& row : kTsigAlgorithms) {
     const std::string_view wire(row.wire_text);
-    if (same_in_any_case(bare, row.text) ||
-        same_in_any_case(bare, wire.substr(0, wire.size() - 1)))
+    if (equal_but_for_case(bare, row.text) ||
+        equal_but_for_case(bare, wire.substr(0, wire.size() - 1)))
       return row.algorithm;
   }
   return fail(Errc::kInvalid, "unknown TSIG algorithm '{}'", text);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "dns/field_reader.h"
 #include "dns/message/message_reader.h"
 
 namespace pando::dns {
@@ -36,36 +37,22 @@ Result<Outline> outline_record(ByteView message, std::size_t at) {
   return Outline{at, static_cast<RRType>(load_be16(message.data() + fixed)), end};
 }
 
-/// Takes a length-prefixed field from the front of `rest`; nullopt when the field runs over the
-/// end.
-std::optional<Bytes> take_field(ByteView& rest) {
-  if (rest.size() < 2) return std::nullopt;
-  const std::size_t length = load_be16(rest.data());
-  if (rest.size() - 2 < length) return std::nullopt;
-  const ByteView field = rest.subspan(2, length);
-  rest = rest.subspan(2 + length);
-  return Bytes(field.begin(), field.end());
-}
-
 /// RFC 8945 §4.2: algorithm, time, fudge, MAC, original ID, error, Other Data, and nothing else.
 bool read_tsig_rdata(ByteView rdata, TsigRecord& tsig) {
-  const std::size_t algorithm_size = wire_name_length(rdata);
-  if (algorithm_size == 0 || rdata.size() - algorithm_size < 16) return false;
-  tsig.algorithm_name = Name(NameView(rdata.data(), algorithm_size));
-  ByteView rest = rdata.subspan(algorithm_size);
-  tsig.time_signed = load_be48(rest.data());
-  tsig.fudge = load_be16(rest.data() + 6);
-  rest = rest.subspan(8);
-  auto mac = take_field(rest);
-  if (!mac || rest.size() < 6) return false;
-  tsig.mac = std::move(*mac);
-  tsig.original_id = load_be16(rest.data());
-  tsig.error = load_be16(rest.data() + 2);
-  rest = rest.subspan(4);
-  auto other = take_field(rest);
-  if (!other || !rest.empty()) return false;
-  tsig.other = std::move(*other);
-  return true;
+  FieldReader fields(rdata);
+  const auto counted = [&fields] {
+    const ByteView octets = fields.octets(fields.u16());
+    return Bytes(octets.begin(), octets.end());
+  };
+  tsig.algorithm_name = fields.wire_name();
+  const std::uint64_t high = fields.u16();
+  tsig.time_signed = high << 32 | fields.u32();
+  tsig.fudge = fields.u16();
+  tsig.mac = counted();
+  tsig.original_id = fields.u16();
+  tsig.error = fields.u16();
+  tsig.other = counted();
+  return fields.done();
 }
 
 Result<std::optional<TsigRecord>> read_tsig(ByteView message, std::size_t at) {
@@ -142,10 +129,6 @@ void put_tsig(const TsigRecord& record, std::uint8_t* out) noexcept {
 void store_be48(std::uint8_t* out, std::uint64_t value) noexcept {
   store_be16(out, static_cast<std::uint16_t>(value >> 32));
   store_be32(out + 2, static_cast<std::uint32_t>(value));
-}
-
-std::uint64_t load_be48(const std::uint8_t* p) noexcept {
-  return std::uint64_t{load_be16(p)} << 32 | load_be32(p + 2);
 }
 
 }  // namespace pando::dns

@@ -17,6 +17,5 @@ void put_tsig(const TsigRecord& record, std::uint8_t* out) noexcept;
 
 /// 48-bit time (RFC 8945 §4.2).
 void store_be48(std::uint8_t* out, std::uint64_t value) noexcept;
-[[nodiscard]] std::uint64_t load_be48(const std::uint8_t* p) noexcept;
 
 }  // namespace pando::dns

@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 
+#include "dns/encoding_tables.h"
 #include "dns/zonefile/zone_scanner_block.h"
 
 namespace pando::dns {
@@ -87,44 +88,9 @@ bool read_plain_time(std::string_view text, std::uint32_t& seconds) noexcept {
 
 // ---- encodings (RFC 4648) ----
 
-constexpr std::uint32_t kNoSymbol = 0x80000000U;
-
-/// Values of symbols, shifted to the places of the first, second ... symbol of a group.
-template <std::size_t Places>
-using SymbolTable = std::array<std::array<std::uint32_t, 256>, Places>;
-
-constexpr SymbolTable<4> make_base64_table() noexcept {
-  SymbolTable<4> table{};
-  constexpr std::string_view kSymbols =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t place = 0; place < 4; ++place) {
-    table[place].fill(kNoSymbol);
-    for (std::size_t i = 0; i < kSymbols.size(); ++i)
-      table[place][static_cast<std::uint8_t>(kSymbols[i])] =
-          static_cast<std::uint32_t>(i << (26 - 6 * place)) >> 1U;
-  }
-  return table;
-}
-/// The 24 bits of a group lie below the top bit, which means "no symbol".
-constexpr SymbolTable<4> kBase64 = make_base64_table();
-
-constexpr std::array<std::uint8_t, 256> make_digit_table() noexcept {
-  std::array<std::uint8_t, 256> table{};
-  table.fill(0xFF);
-  constexpr std::string_view kSymbols = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
-  for (std::size_t i = 0; i < kSymbols.size(); ++i) {
-    const auto c = static_cast<std::uint8_t>(kSymbols[i]);
-    table[c] = static_cast<std::uint8_t>(i);
-    if (c >= 'A') table[c | 0x20U] = static_cast<std::uint8_t>(i);
-  }
-  return table;
-}
-/// Values of the digits of base 32 with the extended hex alphabet; the first 16 are hexadecimal.
-constexpr std::array<std::uint8_t, 256> kDigits = make_digit_table();
-
 std::uint32_t base64_group(const char* text) noexcept {
   const auto value = [text](std::size_t place) {
-    return kBase64[place][static_cast<std::uint8_t>(text[place])];
+    return kBase64Places[place][static_cast<std::uint8_t>(text[place])];
   };
   return value(0) | value(1) | value(2) | value(3);
 }
@@ -135,9 +101,9 @@ bool decode_base64_groups(std::string_view text, std::uint8_t* out) noexcept {
   for (std::size_t at = 0; at < text.size(); at += 4, out += 3) {
     const std::uint32_t group = base64_group(text.data() + at);
     seen |= group;
-    store_be32(out, group << 1U);
+    store_be32(out, group << 8U);
   }
-  return (seen & kNoSymbol) == 0;
+  return (seen & kNoGroup) == 0;
 }
 
 /// Decodes a padded last group (RFC 4648 §4); returns its number of octets, 0 for an invalid group.
@@ -145,18 +111,18 @@ std::size_t decode_padded_group(const char* text, std::uint8_t* out) noexcept {
   const std::size_t octets = text[2] == '=' ? 1 : 2;
   const char symbols[4] = {text[0], text[1], octets == 1 ? 'A' : text[2], 'A'};
   const std::uint32_t group = base64_group(symbols);
-  store_be32(out, group << 1U);
+  store_be32(out, group << 8U);
   // §3.5: the bits outside the octets are zero.
   const bool zero = out[octets] == 0;
-  return (group & kNoSymbol) == 0 && zero ? octets : 0;
+  return (group & kNoGroup) == 0 && zero ? octets : 0;
 }
 
 /// Decodes an even number of hexadecimal digits.
 bool decode_hex(std::string_view text, std::uint8_t* out) noexcept {
   unsigned worst = 0;
   for (std::size_t at = 0; at + 1 < text.size(); at += 2) {
-    const unsigned high = kDigits[static_cast<std::uint8_t>(text[at])];
-    const unsigned low = kDigits[static_cast<std::uint8_t>(text[at + 1])];
+    const unsigned high = kHexValues[static_cast<std::uint8_t>(text[at])];
+    const unsigned low = kHexValues[static_cast<std::uint8_t>(text[at + 1])];
     worst |= high | low;
     *out++ = static_cast<std::uint8_t>(high << 4 | low);
   }
@@ -169,7 +135,7 @@ bool decode_base32_groups(std::string_view text, std::uint8_t* out) noexcept {
   for (std::size_t at = 0; at < text.size(); at += 8, out += 5) {
     std::uint64_t group = 0;
     for (std::size_t i = 0; i < 8; ++i) {
-      const unsigned digit = kDigits[static_cast<std::uint8_t>(text[at + i])];
+      const unsigned digit = kBase32HexValues[static_cast<std::uint8_t>(text[at + i])];
       worst |= digit;
       group = group << 5 | (digit & 31U);
     }

@@ -12,10 +12,6 @@
 
 namespace pando::dns {
 
-/// Appends the presentation format of a name's labels to `out`, with a final dot only for a name
-/// that ends in the root. Labels cut off a longer name have none. Escapes as in to_text(NameView).
-void append_labels_text(std::string& out, ByteView labels);
-
 /// Appends `owner TTL IN type rdata` without a line end; the text of the owner is copied unchanged.
 void append_record_text(std::string& out, std::string_view owner, RRType type, Ttl ttl,
                         ByteView rdata);

@@ -23,12 +23,9 @@ constexpr std::size_t kMostListed = 100'000;
 
 constexpr std::string_view kNotHere = "a zone is changed by PATCH or PUT";
 
-bool is_reading(const Request& request) {
-  return request.method == "GET" || request.method == "HEAD";
-}
-
 Response denied() { return error_response(403, "this key's role does not allow it"); }
 Response not_found() { return error_response(404, "Not Found"); }
+Response no_content() { return {.status = 204}; }
 
 /// "a/b" in front of the first '/', which is removed with it.
 std::string_view take_part(std::string_view& path) {
@@ -67,7 +64,7 @@ Response ApiRoutes::answer(const Request& request, const AccessKey& client) cons
   const std::string_view id = take_part(path);
   if (!id.empty() && id != kServerId) return not_found();
   if (path.starts_with("zones/") && path != "zones/") return zone(path.substr(6), request, client);
-  if (is_reading(request))
+  if (request.is_safe())
     return id.empty() ? json_response(200, json::array({server_json()}))
                       : server(path, request, client);
   if (client.role < Role::kWrite) return denied();
@@ -122,7 +119,7 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   // name go on with the name's parent.
   if (!client.sees(*name)) return not_found();
   const ZoneRequest wanted{request, *name, path};
-  if (is_reading(request)) return read(wanted);
+  if (request.is_safe()) return read(wanted);
   const bool removes = path.empty() && request.method == "DELETE";
   const bool administers = removes || (path.empty() && request.method == "PUT");
   if (client.role < (administers ? Role::kAdmin : Role::kWrite)) return denied();
@@ -133,21 +130,11 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   return response;
 }
 
-Result<ZoneFacts> ApiRoutes::facts_of(const dns::Name& zone) const {
-  ZonePageRequest request;
-  request.ranges = {{zone, false}};
-  request.most_found = request.most_looked = 1;
-  auto page = collector_.read_zone_page(request);
-  if (!page) return pass(page);
-  if (page->zones.empty()) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
-  return std::move(page->zones.front());
-}
-
 /// A secondary zone that waits for its first transfer has no records yet, and is no error.
 Result<ZoneContent> ApiRoutes::content_of(const dns::Name& zone) const {
   auto content = collector_.read_zone(zone, kMostZoneBytes);
   if (content || content.error().code != Errc::kUnsupported) return content;
-  const auto facts = facts_of(zone);
+  const auto facts = collector_.read_facts(zone);
   if (!facts || !facts->secondary) return content;
   ZoneContent empty;
   empty.apex = to_text(zone);
@@ -228,7 +215,7 @@ Response ApiRoutes::create(const Request& request, const AccessKey& client) cons
 }
 
 Response ApiRoutes::put(const ZoneRequest& wanted) const {
-  const auto facts = facts_of(wanted.zone);
+  const auto facts = collector_.read_facts(wanted.zone);
   if (!facts) return error_response(facts.error());
   const auto primaries =
       read_zone_change(wanted.request.body, wanted.zone, facts->secondary, known_.remotes);
@@ -236,16 +223,12 @@ Response ApiRoutes::put(const ZoneRequest& wanted) const {
   if (*primaries)
     if (auto done = writer_.set_primaries(wanted.zone, **primaries); !done)
       return failed_change(done.error());
-  Response response;
-  response.status = 204;
-  return response;
+  return no_content();
 }
 
 Response ApiRoutes::remove(const ZoneRequest& wanted) const {
-  if (auto removed = writer_.remove(wanted.zone); !removed) return failed_change(removed.error());
-  Response response;
-  response.status = 204;
-  return response;
+  const auto removed = writer_.remove(wanted.zone);
+  return removed ? no_content() : failed_change(removed.error());
 }
 
 Response ApiRoutes::patch(const ZoneRequest& wanted) const {
@@ -254,8 +237,7 @@ Response ApiRoutes::patch(const ZoneRequest& wanted) const {
   const auto done = writer_.apply(wanted.zone, *changes);
   if (!done && done.error().code == Errc::kFull) return error_response(507, done.error().text);
   if (!done) return error_response(done.error());
-  Response response;
-  response.status = 204;
+  Response response = no_content();
   response.fields.emplace_back("X-PDNS-Old-Serial", fmt::format("{}", done->from));
   response.fields.emplace_back("X-PDNS-New-Serial", fmt::format("{}", done->to));
   return response;

@@ -55,7 +55,6 @@ class ApiRoutes {
   [[nodiscard]] Response create(const Request& request, const AccessKey& client) const;
   [[nodiscard]] Response remove(const ZoneRequest& wanted) const;
   [[nodiscard]] Response put(const ZoneRequest& wanted) const;
-  [[nodiscard]] Result<ZoneFacts> facts_of(const dns::Name& zone) const;
   [[nodiscard]] Result<ZoneContent> content_of(const dns::Name& zone) const;
   [[nodiscard]] Response zone_response(unsigned status, const ZoneContent& content,
                                        const RRsetFilter& filter) const;

@@ -3,10 +3,10 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
-#include <cctype>
 #include <ctime>
 #include <iterator>
 
+#include "base/words.h"
 #include "dns/rdata/rdata.h"
 #include "http/api/json_request.h"
 #include "http/api/rrset_patch.h"
@@ -20,13 +20,6 @@ namespace {
 /// PowerDNS's `default-ttl`, and its name of a primary server that nobody gave.
 constexpr unsigned kDefaultTtl = 3600;
 constexpr std::string_view kNoServer = "a.misconfigured.dns.server.invalid.";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 Result<dns::Name> canonical_name(std::string_view text) {
   if (!text.ends_with('.'))
@@ -53,7 +46,7 @@ Result<std::vector<std::string>> texts_of(const json& document, std::string_view
 Result<bool> is_secondary(const json& document) {
   auto text = text_of(document, "kind");
   if (!text) return pass(text);
-  const std::string kind = lower(*text);
+  const std::string kind = lower_case(*text);
   if (kind == "slave" || kind == "secondary") return true;
   if (kind == "native" || kind == "master" || kind == "primary") return false;
   return fail(Errc::kInvalid, "kind {} is not possible here", shown(*text));
@@ -113,7 +106,7 @@ class Content {
       text_ = *text;
       // A line of it stands for millions of records, which hold up all other changes. PowerDNS
       // refuses it as well, unless `max-generate-steps` says otherwise.
-      if (lower(text_).find("$generate") != std::string::npos)
+      if (lower_case(text_).find("$generate") != std::string::npos)
         return fail(Errc::kInvalid, "Key 'zone' has $GENERATE");
       text_ += '\n';
       has_soa_ = has_servers_ = true;  // such a text is a whole zone

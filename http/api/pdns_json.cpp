@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/whole_number.h"
+#include "base/words.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 
@@ -76,14 +77,8 @@ json zone_head(const std::string& name, bool secondary, std::uint32_t serial, bo
 }
 
 bool wanted(const RRsetText& rrset, const RRsetFilter& filter) {
-  const auto same = [](std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-      return std::tolower(static_cast<unsigned char>(x)) ==
-             std::tolower(static_cast<unsigned char>(y));
-    });
-  };
-  return (filter.name.empty() || same(rrset.owner, filter.name)) &&
-         (filter.type.empty() || same(to_text(rrset.type), filter.type));
+  return (filter.name.empty() || equal_but_for_case(rrset.owner, filter.name)) &&
+         (filter.type.empty() || equal_but_for_case(to_text(rrset.type), filter.type));
 }
 
 std::uint64_t sum_of(const Observed& observed, std::size_t counter) {

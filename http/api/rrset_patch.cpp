@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/whole_number.h"
+#include "base/words.h"
 #include "dns/folded_key.h"
 #include "dns/rdata/rdata.h"
 #include "http/api/json_request.h"
@@ -45,11 +46,8 @@ Result<std::optional<std::uint32_t>> ttl_of(const json& object) {
 Result<Kind> kind_of(const json& element) {
   auto text = text_of(element, "changetype");
   if (!text) return pass(text);
-  std::string upper(*text);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   for (const auto& [word, kind] : kKinds)
-    if (upper == word) return kind;
+    if (equal_but_for_case(*text, word)) return kind;
   return fail(Errc::kInvalid, "Changetype {} is not a valid value", shown(*text));
 }
 

@@ -1,10 +1,10 @@
 #include "http/api/search_data.h"
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "base/whole_number.h"
+#include "base/words.h"
 #include "http/api/pdns_json.h"
 
 namespace pando::http {
@@ -17,10 +17,6 @@ constexpr std::size_t kMostZones = 100'000;
 constexpr std::size_t kMostResults = 10'000;
 /// Text of zones that one search reads. A server with more is searched by `pandoctl zone read`.
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-
-bool same_letter(char a, char b) noexcept {
-  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
 
 /// With and without its final dot: clients search for both.
 bool fits_name(std::string_view pattern, std::string_view name) noexcept {
@@ -79,7 +75,8 @@ bool fits_search(std::string_view pattern, std::string_view text) noexcept {
       star_end = at;
       behind_star = ++in_pattern;
     } else if (in_pattern < pattern.size() &&
-               (pattern[in_pattern] == '?' || same_letter(pattern[in_pattern], text[at]))) {
+               (pattern[in_pattern] == '?' ||
+                lower_case(pattern[in_pattern]) == lower_case(text[at]))) {
       ++at;
       ++in_pattern;
     } else if (behind_star != 0) {

@@ -58,10 +58,9 @@ std::string text_of(dns::RRType type, ByteView rdata) {
 }
 
 /// The absence of what is removed is no error: the client wants it to be gone.
-Status unset(Conversation& manager, ipc::ControlRequest request) {
-  const auto done = manager.call(request);
-  if (done || done.error().code == Errc::kNotFound) return {};
-  return tl::unexpected<Error>(done.error());
+Status unset(Conversation& manager, const ipc::ControlRequest& request) {
+  auto done = manager.call(request);
+  return done || done.error().code == Errc::kNotFound ? Status() : Status(pass(done));
 }
 
 /// Clients repeat the serial that they have read, or an older one: the server counts.
@@ -85,7 +84,7 @@ Status send(Conversation& manager, const dns::Name& zone, const RRsetChange& cha
     auto request = request_for(removes ? verb::kZoneUnset : verb::kZoneSet, zone, change);
     request.rdata = text_of(change.type, is_soa ? with_serial_ahead(rdata, present) : rdata);
     if (removes) {
-      if (auto done = unset(manager, std::move(request)); !done) return done;
+      if (auto done = unset(manager, request); !done) return done;
       continue;
     }
     if (change.ttl) request.ttl = *change.ttl;
@@ -131,22 +130,20 @@ Result<ipc::CommittedZone> ZoneWriter::apply(const dns::Name& zone,
   return done;
 }
 
-Status ZoneWriter::notify(const dns::Name& zone) const {
+Result<json> ZoneWriter::call(const ipc::ControlRequest& request) const {
   auto manager = Conversation::open(run_directory_);
   if (!manager) return pass(manager);
-  const auto done = manager->call(
-      {.verb = std::string(verb::kZoneNotify), .name = to_text(zone)});
-  if (done || done.error().code == Errc::kInvalid) return {};
-  return tl::unexpected<Error>(done.error());
+  return manager->call(request);
+}
+
+Status ZoneWriter::notify(const dns::Name& zone) const {
+  auto done = call({.verb = std::string(verb::kZoneNotify), .name = to_text(zone)});
+  return done || done.error().code == Errc::kInvalid ? Status() : Status(pass(done));
 }
 
 Status ZoneWriter::retransfer(const dns::Name& zone) const {
-  auto manager = Conversation::open(run_directory_);
-  if (!manager) return pass(manager);
-  const auto done = manager->call(
-      {.verb = std::string(verb::kZoneRetransfer), .name = to_text(zone)});
-  if (done) return {};
-  return tl::unexpected<Error>(done.error());
+  auto done = call({.verb = std::string(verb::kZoneRetransfer), .name = to_text(zone)});
+  return done ? Status() : Status(pass(done));
 }
 
 Status ZoneWriter::create(const NewZone& zone) const {
@@ -164,12 +161,10 @@ Status ZoneWriter::create(const NewZone& zone) const {
   if (request.zones[0].size() > ipc::kMaxRequestBytes - kFrame)
     return fail(Errc::kFull, "a new zone of more than {} bytes: add the rest by PATCH",
                 ipc::kMaxRequestBytes - kFrame);
-  auto manager = Conversation::open(run_directory_);
-  if (!manager) return pass(manager);
-  const auto result = manager->call(request);
-  if (!result) return tl::unexpected<Error>(result.error());
-  const auto added = ipc::read_json<ipc::ReloadResult>(*result);
-  if (!added) return tl::unexpected<Error>(added.error());
+  auto result = call(request);
+  if (!result) return pass(result);
+  auto added = ipc::read_json<ipc::ReloadResult>(*result);
+  if (!added) return pass(added);
   if (added->zones_failed == 0) return {};
   // A zone that cannot be loaded is none that the client wanted.
   [[maybe_unused]] const auto removed = remove(zone.name);
@@ -179,14 +174,11 @@ Status ZoneWriter::create(const NewZone& zone) const {
 
 Status ZoneWriter::set_primaries(const dns::Name& zone,
                                  const std::vector<std::string>& primaries) const {
-  auto manager = Conversation::open(run_directory_);
-  if (!manager) return pass(manager);
-  const auto done = manager->call({.verb = std::string(verb::kZoneConfigure),
-                                   .name = to_text(zone),
-                                   .value = json(primaries).dump(),
-                                   .key = "primaries"});
-  if (done) return {};
-  return tl::unexpected<Error>(done.error());
+  auto done = call({.verb = std::string(verb::kZoneConfigure),
+                    .name = to_text(zone),
+                    .value = json(primaries).dump(),
+                    .key = "primaries"});
+  return done ? Status() : Status(pass(done));
 }
 
 Status ZoneWriter::remove(const dns::Name& zone) const {
@@ -196,10 +188,7 @@ Status ZoneWriter::remove(const dns::Name& zone) const {
           {.verb = std::string(verb::kZoneRemove), .names = {to_text(zone)}});
       !removed)
     return pass(removed);
-  const auto purged =
-      manager->call({.verb = std::string(verb::kZonePurge), .name = to_text(zone)});
-  if (purged || purged.error().code == Errc::kNotFound) return {};
-  return tl::unexpected<Error>(purged.error());
+  return unset(*manager, {.verb = std::string(verb::kZonePurge), .name = to_text(zone)});
 }
 
 }  // namespace pando::http

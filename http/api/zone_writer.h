@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "dns/name.h"
 #include "http/api/new_zone.h"
 #include "http/api/rrset_patch.h"
+#include "ipc/control.h"
 #include "ipc/control_results.h"
 
 namespace pando::http {
@@ -44,6 +46,9 @@ class ZoneWriter {
   static constexpr std::chrono::seconds kTimeout{30};
 
  private:
+  /// Over a connection of its own.
+  [[nodiscard]] Result<nlohmann::json> call(const ipc::ControlRequest& request) const;
+
   std::string run_directory_;
 };
 

@@ -11,15 +11,8 @@ namespace {
 constexpr std::string_view kOpenMetricsType = "application/openmetrics-text";
 
 std::string_view word(MetricType type) noexcept {
-  switch (type) {
-    case MetricType::kCounter:
-      return "counter";
-    case MetricType::kGauge:
-      return "gauge";
-    case MetricType::kHistogram:
-      return "histogram";
-  }
-  return "unknown";
+  constexpr std::string_view kWords[] = {"counter", "gauge", "histogram"};
+  return kWords[static_cast<std::size_t>(type)];
 }
 
 }  // namespace

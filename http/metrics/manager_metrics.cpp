@@ -1,4 +1,4 @@
-#include "http/metrics/manager_metrics.h"
+#include "http/metrics/write_metrics.h"
 
 #include <string>
 
@@ -118,11 +118,6 @@ void write_rows(Exposition& out, const Row (&rows)[N], const ipc::Counters& numb
   }
 }
 
-template <std::size_t N>
-void add_rows(std::vector<const Family*>& all, const Row (&rows)[N]) {
-  for (const Row& row : rows) all.push_back(&row.family);
-}
-
 }  // namespace
 
 void write_manager_metrics(Exposition& out, const ipc::StatusResult& status) {
@@ -142,14 +137,6 @@ void write_manager_metrics(Exposition& out, const ipc::StatusResult& status) {
   write_rows(out, kJournalRows, status.journal);
   write_rows(out, kImageRows, status.image);
   write_rows(out, kCounterRows, status.counters);
-}
-
-void add_manager_families(std::vector<const Family*>& all) {
-  all.insert(all.end(), {&kInfo, &kStarted, &kConfigured, &kWanted, &kRunning, &kLoaded, &kLists});
-  add_rows(all, kStoreRows);
-  add_rows(all, kJournalRows);
-  add_rows(all, kImageRows);
-  add_rows(all, kCounterRows);
 }
 
 }  // namespace pando::http

@@ -1,10 +1,9 @@
-#include "http/metrics/worker_metrics.h"
+#include "http/metrics/write_metrics.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 
-#include "http/observe/observed.h"
 #include "ipc/counter_labels.h"
 #include "ipc/counters.h"
 
@@ -214,13 +213,6 @@ void write_worker_metrics(Exposition& out, const std::vector<shm::SlotCopy>& slo
   }
   write_durations(out, slots);
   write_states(out, slots, store_version, monotonic_now);
-}
-
-void add_worker_families(std::vector<const Family*>& all) {
-  all.insert(all.end(), {&kRequests, &kForwarded, &kTransfersOut, &kDuration, &kUp, &kWorkerStarted,
-                         &kLeases, &kLeaseAge, &kLag});
-  for (const Block& block : kBlocks) all.push_back(&block.family);
-  for (const Single& single : kSingles) all.push_back(&single.family);
 }
 
 }  // namespace pando::http

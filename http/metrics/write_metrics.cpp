@@ -1,9 +1,5 @@
 #include "http/metrics/write_metrics.h"
 
-#include "http/metrics/families.h"
-#include "http/metrics/manager_metrics.h"
-#include "http/metrics/worker_metrics.h"
-
 namespace pando::http {
 
 using enum MetricType;
@@ -180,17 +176,6 @@ void write_metrics(Exposition& out, const Observed& observed) {
   write_one(out, kManagerUp, observed.manager ? 1 : 0);
   if (observed.manager) write_manager_metrics(out, *observed.manager);
   write_processes(out, observed.processes);
-}
-
-std::vector<const Family*> all_families() {
-  std::vector<const Family*> all{&kBuild,   &kManagerUp, &kStoreReadable, &kVersion,  &kMemory,
-                                 &kHistory, &kZones,     &kNotShown,      &kDrops,    &kQueued,
-                                 &kPrivate, &kResident,  &kCpu,           &kUpdates,  &kTransfersIn,
-                                 &kZoneTransfersOut, &kUncounted};
-  for (const ZoneRow& row : kZoneRows) all.push_back(&row.family);
-  add_worker_families(all);
-  add_manager_families(all);
-  return all;
 }
 
 }  // namespace pando::http

@@ -94,6 +94,16 @@ Result<ZonePage> Collector::read_zone_page(const ZonePageRequest& request) {
   return http::read_zone_page(**store, request);
 }
 
+Result<ZoneFacts> Collector::read_facts(const dns::Name& zone) {
+  ZonePageRequest request;
+  request.ranges = {{zone, false}};
+  request.most_found = request.most_looked = 1;
+  auto page = read_zone_page(request);
+  if (!page) return pass(page);
+  if (page->zones.empty()) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
+  return std::move(page->zones.front());
+}
+
 Result<ZonePast> Collector::read_zone_past(const dns::Name& apex, std::size_t most) {
   const auto store = find_store();
   if (!store) return tl::unexpected<Error>(store.error());

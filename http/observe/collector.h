@@ -40,6 +40,8 @@ class Collector {
 
   /// See http/observe/zone_facts.h.
   Result<ZonePage> read_zone_page(const ZonePageRequest& request);
+  /// Those of one zone; kNotFound.
+  Result<ZoneFacts> read_facts(const dns::Name& zone);
   /// See http/observe/zone_past.h.
   Result<ZonePast> read_zone_past(const dns::Name& apex, std::size_t most);
   /// See http/observe/manager_client.h.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "base/bytes.h"
 #include "base/whole_number.h"
@@ -11,14 +13,6 @@
 namespace pando::http {
 
 namespace {
-
-/// The next word of `line`, which is shortened; empty at its end.
-std::string_view take_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(word.size());
-  return word;
-}
 
 /// "0100007F:0035": words of 32 bits in the machine's order, as the kernel holds the address.
 std::optional<Endpoint> endpoint_of(std::string_view text) {
@@ -48,22 +42,16 @@ struct Row {
 };
 
 /// "sl local remote st tx:rx tr:when retransmits uid timeout inode references pointer drops"
-std::optional<Row> row_of(std::string_view line) {
-  take_word(line);
-  const auto local = endpoint_of(take_word(line));
-  take_word(line);
-  take_word(line);
-  const std::string_view queues = take_word(line);
-  std::string_view last;
-  int rest = 0;
-  for (std::string_view word = take_word(line); !word.empty(); word = take_word(line), ++rest)
-    last = word;
-  constexpr int kWordsBehindQueues = 8;
-  const auto colon = queues.find(':');
-  if (!local || rest != kWordsBehindQueues || colon == queues.npos) return std::nullopt;
-  const auto queued = whole_number<std::uint64_t>(queues.substr(colon + 1), 16);
-  const auto drops = whole_number<std::uint64_t>(last);
-  if (!queued || !drops) return std::nullopt;
+std::optional<Row> row_of(const std::string& line) {
+  constexpr std::size_t kWords = 13;
+  std::istringstream in(line);
+  const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+  if (words.size() != kWords) return std::nullopt;
+  const std::string_view queues = words[4];
+  const auto local = endpoint_of(words[1]);
+  const auto queued = whole_number<std::uint64_t>(queues.substr(queues.find(':') + 1), 16);
+  const auto drops = whole_number<std::uint64_t>(words.back());
+  if (!local || !queued || !drops || queues.find(':') == queues.npos) return std::nullopt;
   return Row{*local, *queued, *drops};
 }
 
@@ -74,7 +62,7 @@ void add_udp_rows(std::string_view table, const std::vector<Endpoint>& listen,
   while (!table.empty()) {
     const std::string_view line = table.substr(0, table.find('\n'));
     table.remove_prefix(std::min(line.size() + 1, table.size()));
-    const auto row = row_of(line);
+    const auto row = row_of(std::string(line));
     if (!row) continue;
     const auto found = std::find(listen.begin(), listen.end(), row->local);
     if (found == listen.end()) continue;

@@ -10,13 +10,23 @@ namespace pando::http {
 
 namespace verb = ipc::verb;
 
-Result<ipc::StatusResult> ask_status(const std::string& run_directory,
-                                     std::chrono::milliseconds timeout) {
+namespace {
+
+template <class T>
+Result<T> ask(const std::string& run_directory, const ipc::ControlRequest& request,
+              std::chrono::milliseconds timeout) {
   auto socket = ipc::connect_control(run_directory);
   if (!socket) return pass(socket);
-  auto result = ipc::call(socket->get(), {.verb = std::string(verb::kStatus)}, timeout);
+  auto result = ipc::call(socket->get(), request, timeout);
   if (!result) return pass(result);
-  return ipc::read_json<ipc::StatusResult>(*result);
+  return ipc::read_json<T>(*result);
+}
+
+}  // namespace
+
+Result<ipc::StatusResult> ask_status(const std::string& run_directory,
+                                     std::chrono::milliseconds timeout) {
+  return ask<ipc::StatusResult>(run_directory, {.verb = std::string(verb::kStatus)}, timeout);
 }
 
 Result<std::vector<ipc::ZoneRow>> ask_zones(const std::string& run_directory,
@@ -43,12 +53,8 @@ Result<std::vector<ipc::ZoneRow>> ask_zones(const std::string& run_directory,
 Result<ipc::ZoneListResult> ask_zone_list(const std::string& run_directory,
                                           const std::string& after,
                                           std::chrono::milliseconds timeout) {
-  auto socket = ipc::connect_control(run_directory);
-  if (!socket) return pass(socket);
-  auto result = ipc::call(socket->get(), {.verb = std::string(verb::kZoneList), .after = after},
-                          timeout);
-  if (!result) return pass(result);
-  return ipc::read_json<ipc::ZoneListResult>(*result);
+  return ask<ipc::ZoneListResult>(run_directory,
+                                  {.verb = std::string(verb::kZoneList), .after = after}, timeout);
 }
 
 }  // namespace pando::http

@@ -152,13 +152,10 @@ std::size_t bytes_of(const RRsetText& set) {
 
 /// Signatures of one owner are one RRset, whatever they cover.
 void add_set(ZoneContent& content, RRsetText&& set) {
-  const auto same_owner = [&](const RRsetText& other) {
-    return other.type == set.type && other.owner == set.owner;
-  };
   // Sets of one owner stand together, so the search is short.
   for (auto at = content.rrsets.rbegin();
        at != content.rrsets.rend() && at->owner == set.owner; ++at) {
-    if (!same_owner(*at)) continue;
+    if (at->type != set.type) continue;
     for (std::string& record : set.records) at->records.push_back(std::move(record));
     return;
   }

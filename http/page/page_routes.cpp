@@ -38,8 +38,6 @@ Response with_security_fields(Response response) {
   return response;
 }
 
-bool reads(const Request& request) { return request.method == "GET" || request.method == "HEAD"; }
-
 Response json_or_error(const Result<json>& value) {
   return value ? json_response(200, *value) : error_response(value.error());
 }
@@ -49,7 +47,8 @@ Response json_or_error(const Result<json>& value) {
 std::optional<Response> PageRoutes::file(const Request& request) {
   for (const PageFile& file : kPageFiles) {
     if (request.path != file.path) continue;
-    if (!reads(request)) return with_security_fields(not_allowed("GET, HEAD", "GET and HEAD only"));
+    if (!request.is_safe())
+      return with_security_fields(not_allowed("GET, HEAD", "GET and HEAD only"));
     Response response;
     response.content_type = file.content_type;
     response.body = file.text;
@@ -63,7 +62,7 @@ Response PageRoutes::answer(const Request& request, const AccessKey& client) con
 }
 
 Response PageRoutes::data(const Request& request, const AccessKey& client) const {
-  if (!reads(request)) return not_allowed("GET, HEAD", "GET and HEAD only");
+  if (!request.is_safe()) return not_allowed("GET, HEAD", "GET and HEAD only");
   const std::string_view what = std::string_view(request.path).substr(kPagePrefix.size());
   if (what == "overview") return overview(client);
   if (what == "zones") return zones(request, client);

@@ -192,19 +192,15 @@ Result<json> zone_rows_json(Collector& collector, const ZoneQuery& query,
 
 Result<json> zone_details_json(Collector& collector, const dns::Name& name,
                                const AccessKey& client) {
-  ZonePageRequest request;
-  request.ranges = {{name, false}};
-  request.most_found = request.most_looked = 1;
-  const auto page = collector.read_zone_page(request);
+  auto facts = collector.read_facts(name);
   const auto answered = collector.ask_zones({to_text(name)});
   json zone = {{"now", unix_seconds()}, {"manager", answered.has_value()}};
   if (answered && !answered->empty())
     zone["zone"] = answered->front();  // a removed zone is not in the store
-  else if (page && !page->zones.empty())
-    zone["zone"] = row_of(page->zones.front(), unix_seconds());
+  else if (facts)
+    zone["zone"] = row_of(*facts, unix_seconds());
   else
-    return page ? fail(Errc::kNotFound, "no zone {}", to_text(name))
-                : tl::unexpected<Error>(page.error());
+    return pass(facts);
   // Paths of this host are no concern of a customer.
   if (!client.zones.empty()) zone["zone"].erase("file");
   const auto past = collector.read_zone_past(name, kChangesetsShown);

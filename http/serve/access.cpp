@@ -1,9 +1,9 @@
 #include "http/serve/access.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/address.h"
+#include "base/words.h"
 
 namespace pando::http {
 
@@ -14,12 +14,7 @@ std::string_view shown_key(const Request& request) {
   if (!request.api_key.empty()) return request.api_key;
   constexpr std::string_view kScheme = "bearer ";  // RFC 9110 §11.1: any case
   std::string_view value = request.authorization;
-  if (value.size() < kScheme.size()) return {};
-  const bool is_bearer =
-      std::equal(kScheme.begin(), kScheme.end(), value.begin(), [](char wanted, char given) {
-        return wanted == std::tolower(static_cast<unsigned char>(given));
-      });
-  if (!is_bearer) return {};
+  if (!equal_but_for_case(value.substr(0, kScheme.size()), kScheme)) return {};
   value.remove_prefix(kScheme.size());
   value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
   return value;
@@ -32,9 +27,7 @@ std::string host_of(std::string_view field) {
     const std::size_t end = field.find(']');
     return end == std::string_view::npos ? "" : std::string(field.substr(1, end - 1));
   }
-  std::string host(field.substr(0, field.rfind(':')));
-  std::transform(host.begin(), host.end(), host.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string host = lower_case(field.substr(0, field.rfind(':')));
   if (host.ends_with('.')) host.pop_back();
   return host;
 }

@@ -17,6 +17,9 @@ struct Request {
   std::string accept{};
   std::string host{};  ///< with the port, as the client wrote it
   std::string body{};
+
+  /// Whether the method changes nothing (RFC 9110 §9.2.1).
+  [[nodiscard]] bool is_safe() const noexcept { return method == "GET" || method == "HEAD"; }
 };
 
 struct Response {

@@ -41,11 +41,6 @@ class Connection {
   std::list<std::weak_ptr<Connection>>::iterator place;
 };
 
-/// Methods that change nothing (RFC 9110 §9.2.1).
-bool is_safe(const Request& request) {
-  return request.method == "GET" || request.method == "HEAD";
-}
-
 }  // namespace
 
 class HttpServer::Impl {
@@ -414,7 +409,7 @@ void HttpServer::Impl::admit(tcp::socket socket) {
 
 template <class Reply>
 bool HttpServer::Impl::handle(Request request, Reply reply) {
-  Pool& pool = is_safe(request) ? reading_ : changing_;
+  Pool& pool = request.is_safe() ? reading_ : changing_;
   if (pool.in_work >= limits.waiting) return false;
   ++pool.in_work;
   asio::post(*pool.threads, [this, &pool, request = std::move(request),

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/nearest.h"
 #include "base/unix_time.h"
+#include "base/words.h"
 #include "config/schema.h"
 #include "dns/rdata/rdata.h"
 #include "ipc/control_json.h"

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "dns/rdata/rdata.h"
-#include "dns/zonefile/zone_text.h"
+#include "dns/text.h"
 #include "shm/store.h"
 #include "zone/audit/block_tally.h"
 #include "zone/history/history.h"

@@ -16,17 +16,6 @@ namespace {
 
 ByteView apex_labels(dns::NameView apex) { return apex.bytes().first(apex.size() - 1); }
 
-Result<std::uint32_t> write_bytes(shm::Transaction& transaction, ByteView bytes) {
-  auto ref = transaction.allocate(std::max<std::size_t>(bytes.size(), 1));
-  if (!ref) return pass(ref);
-  if (!bytes.empty()) std::memcpy(transaction.writable(*ref), bytes.data(), bytes.size());
-  return ref->units;
-}
-
-void release_bytes(shm::Transaction& transaction, std::uint32_t ref, std::size_t octets) {
-  if (ref != 0) transaction.release(shm::Ref<>{ref}, std::max<std::size_t>(octets, 1));
-}
-
 void set_source(ZoneEntry& entry, const ZoneFileInfo& source) noexcept {
   entry.source_mtime_ns = source.file_mtime_ns;
   entry.source_bytes = source.file_bytes;

@@ -300,19 +300,6 @@ Status move_settings(shm::Transaction& transaction, std::uint32_t& root,
   return {};
 }
 
-Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t ref,
-                                 std::size_t octets) {
-  if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
-  const std::size_t size = std::max<std::size_t>(octets, 1);
-  const auto* old = transaction.window().at(shm::Ref<>{ref}, size);
-  if (old == nullptr) return fail(Errc::kCorrupt, "block is damaged");
-  auto copy = transaction.allocate(size);
-  if (!copy) return pass(copy);
-  std::memcpy(transaction.writable(*copy), old, size);
-  transaction.release(shm::Ref<>{ref}, size);
-  return copy->units;
-}
-
 /// A list of discarded data in front of `older`.
 Result<std::uint32_t> write_discarded(shm::Transaction& transaction,
                                       const std::vector<std::uint32_t>& refs, std::uint32_t older) {

@@ -2,11 +2,14 @@
 
 #include <xxhash.h>
 
+#include "dns/field_reader.h"
 #include "dns/rdata/rdata.h"
 
 namespace pando::zone {
 
 namespace {
+
+using dns::FieldReader;
 
 constexpr std::uint64_t kFileMagic = 0x50414E444F444D31U;  // "PANDODM1"
 constexpr std::uint32_t kRecordMagic = 0x50445243U;        // "PDRC"
@@ -95,26 +98,6 @@ Kind put_body(Bytes& out, const DumpArchive& archive) {
   return kArchive;
 }
 
-/// Takes fields off the front; `ok` turns false at the first field that is cut off.
-struct Fields {
-  ByteView left;
-  bool ok = true;
-
-  const std::uint8_t* take(std::size_t count) noexcept {
-    static constexpr std::uint8_t kZeros[8] = {};
-    if (left.size() < count) {
-      ok = false;
-      return kZeros;
-    }
-    const std::uint8_t* const at = left.data();
-    left = left.subspan(count);
-    return at;
-  }
-  std::uint8_t u8() noexcept { return *take(1); }
-  std::uint32_t u32() noexcept { return load_be32(take(4)); }
-  std::uint64_t u64() noexcept { return load_be64(take(8)); }
-};
-
 Status check_records(const Changeset& changes, const dns::Name& zone) {
   if (!(changes.zone == zone))
     return fail(Errc::kCorrupt, "records of {} in {}", to_text(changes.zone), to_text(zone));
@@ -142,11 +125,10 @@ Result<Changeset> take_records(ByteView bytes, const dns::Name& zone) {
 Result<DumpItem> cut_off() { return fail(Errc::kCorrupt, "the record is too short or too long"); }
 
 Result<DumpItem> take_zone(ByteView body) {
-  const std::size_t name = dns::wire_name_length(body);
-  if (name == 0) return fail(Errc::kCorrupt, "no name of a zone");
-  Fields fields{body.subspan(name)};
+  FieldReader fields(body);
   DumpZone zone;
-  zone.name = dns::Name(dns::NameView(body.data(), name));
+  zone.name = fields.wire_name();
+  if (!fields.ok()) return fail(Errc::kCorrupt, "no name of a zone");
   const std::uint8_t flags = fields.u8();
   zone.loaded = (flags & kLoaded) != 0;
   zone.is_secondary = (flags & kSecondaryBit) != 0;
@@ -158,7 +140,7 @@ Result<DumpItem> take_zone(ByteView body) {
   zone.next_refresh = fields.u64();
   zone.last_ok = fields.u64();
   zone.source.hash = fields.u64();
-  if (!fields.ok || !fields.left.empty()) return cut_off();
+  if (!fields.done()) return cut_off();
   return DumpItem(std::move(zone));
 }
 
@@ -170,66 +152,66 @@ Result<DumpItem> take_part(ByteView body, const dns::Name& zone) {
 }
 
 Result<DumpItem> take_changeset(ByteView body, const dns::Name& zone) {
-  Fields fields{body};
+  FieldReader fields(body);
   DumpChangeset changeset;
   changeset.from = {fields.u32()};
   changeset.to = {fields.u32()};
   changeset.last = (fields.u8() & kLast) != 0;
-  if (!fields.ok) return cut_off();
+  if (!fields.ok()) return cut_off();
   if (!changeset.to.ahead_of(changeset.from))
     return fail(Errc::kCorrupt, "serial {} is not ahead of {}", changeset.to.value,
                 changeset.from.value);
-  auto records = take_records(fields.left, zone);
+  auto records = take_records(fields.left(), zone);
   if (!records) return pass(records);
   changeset.records = std::move(*records);
   return DumpItem(std::move(changeset));
 }
 
 Result<DumpItem> take_note(ByteView body) {
-  Fields fields{body};
+  FieldReader fields(body);
   DumpNote note;
   note.kind = fields.u8();
   note.from = {fields.u32()};
   note.to = {fields.u32()};
-  if (!fields.ok) return cut_off();
-  note.payload.assign(fields.left.begin(), fields.left.end());
+  if (!fields.ok()) return cut_off();
+  note.payload.assign(fields.left().begin(), fields.left().end());
   return DumpItem(std::move(note));
 }
 
 Result<DumpItem> take_counts(ByteView body) {
-  Fields fields{body};
+  FieldReader fields(body);
   DumpCounts counts;
   counts.zones = fields.u64();
   counts.records = fields.u64();
   counts.changesets = fields.u64();
   counts.snapshots = fields.u64();
-  if (!fields.ok || !fields.left.empty()) return cut_off();
+  if (!fields.done()) return cut_off();
   return DumpItem(counts);
 }
 
 Result<DumpItem> take_snapshot(ByteView body) {
-  Fields fields{body};
+  FieldReader fields(body);
   ZoneSnapshot version;
   version.serial = {fields.u32()};
   version.taken = fields.u64();
   version.records = fields.u64();
   const std::uint8_t state = fields.u8();
-  if (!fields.ok) return cut_off();
+  if (!fields.ok()) return cut_off();
   if (state > static_cast<std::uint8_t>(ZoneSnapshot::State::kStoreFull))
     return fail(Errc::kCorrupt, "a snapshot in state {}", state);
   version.state = static_cast<ZoneSnapshot::State>(state);
-  version.label.assign(fields.left.begin(), fields.left.end());
+  version.label.assign(fields.left().begin(), fields.left().end());
   if (auto fine = check_label(version.label); !fine)
     return fail(Errc::kCorrupt, "{}", fine.error().text);
   return DumpItem(DumpSnapshot{std::move(version)});
 }
 
 Result<DumpItem> take_archive(ByteView body) {
-  Fields fields{body};
+  FieldReader fields(body);
   DumpArchive archive;
   archive.serial = {fields.u32()};
   archive.records = fields.u64();
-  if (!fields.ok || !fields.left.empty()) return cut_off();
+  if (!fields.done()) return cut_off();
   return DumpItem(archive);
 }
 
@@ -266,7 +248,7 @@ Result<DumpHeader> decode_dump_header(ByteView bytes) {
   if (const std::uint32_t version = load_be32(bytes.data() + 8); version != kDumpVersion)
     return fail(Errc::kLayout, "a dump of version {}, this build reads version {}", version,
                 kDumpVersion);
-  Fields fields{bytes.subspan(16)};
+  FieldReader fields(bytes.subspan(16));
   DumpHeader header;
   header.nonce = fields.u64();
   header.owner = {fields.u64(), fields.u64()};

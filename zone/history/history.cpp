@@ -1,9 +1,10 @@
 #include "zone/history/history.h"
 
 #include <algorithm>
-#include <array>
 
+#include "dns/field_reader.h"
 #include "zone/record/record_codec.h"
+#include "zone/trie/stored_settings.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
 
@@ -18,23 +19,13 @@ constexpr std::size_t kPieceHeader = 9;
 /// Flags, length of the owner, type and TTL.
 constexpr std::size_t kRecordHead = 8;
 constexpr std::uint32_t kMaxPieces = 1U << 16;
-constexpr std::size_t kKeyDigits = 12;
 
-/// The label under which a piece is found: serial, then number of the piece. Hexadecimal digits
-/// sort like the numbers.
-class Key {
- public:
-  Key(dns::Serial from, std::uint32_t piece) noexcept {
-    std::uint64_t value = std::uint64_t{from.value} << 16 | (piece & 0xFFFF);
-    label_[0] = kKeyDigits;
-    for (std::size_t i = kKeyDigits; i > 0; --i, value >>= 4)
-      label_[i] = static_cast<std::uint8_t>("0123456789abcdef"[value & 15]);
-  }
-  [[nodiscard]] ByteView labels() const noexcept { return label_; }
+/// The label under which a piece is found: serial, then number of the piece.
+using Key = HexLabel<12>;
 
- private:
-  std::array<std::uint8_t, 1 + kKeyDigits> label_;
-};
+Key key_of(dns::Serial from, std::uint32_t piece) noexcept {
+  return Key(std::uint64_t{from.value} << 16 | (piece & 0xFFFF));
+}
 
 LeafBlock find_piece(const shm::Window& window, std::uint32_t history, const Key& key) noexcept {
   return Trie(window, history, LeafKind::kRecord).find(TrieKey(key.labels()), key.labels());
@@ -96,7 +87,7 @@ std::optional<HistoryReader> HistoryReader::from_oldest(const ZoneView& zone) {
 
 bool HistoryReader::load_piece() {
   if (piece_ >= kMaxPieces) return false;
-  const LeafBlock leaf = find_piece(zone_.window_, zone_.entry_->history, Key(serial_, piece_));
+  const LeafBlock leaf = find_piece(zone_.window_, zone_.entry_->history, key_of(serial_, piece_));
   rdatas_ = leaf ? piece_rdatas(zone_.window_, leaf.ref.units) : std::vector<ByteView>();
   if (rdatas_.size() < 2) return false;  // each piece has a record, so the loop ends
   const PieceHeader header = read_header(rdatas_.front());
@@ -134,13 +125,13 @@ const HistoryRecord* HistoryReader::next() {
 }
 
 bool HistoryReader::take_record(ByteView rdata) {
-  if (rdata.size() < kRecordHead) return false;
-  const std::uint8_t flags = rdata[0];
-  const std::size_t octets = rdata[1];
-  rdata = rdata.subspan(2);
-  if (rdata.size() < octets + kRecordHead - 2) return false;
+  dns::FieldReader fields(rdata);
+  const std::uint8_t flags = fields.u8();
+  const ByteView labels = fields.octets(fields.u8());
+  record_.type = static_cast<dns::RRType>(fields.u16());
+  record_.ttl = {fields.u32()};
+  if (!fields.ok()) return false;
   if ((flags & kSameOwner) == 0) {
-    const ByteView labels = rdata.first(octets);
     auto owner = are_labels(labels) ? dns::Name::join(labels, zone_.apex())
                                     : Result<dns::Name>(fail(Errc::kCorrupt, "damaged labels"));
     if (!owner) return false;
@@ -148,12 +139,9 @@ bool HistoryReader::take_record(ByteView rdata) {
   } else if (at_ <= 2) {
     return false;  // a piece names the owner of its first record
   }
-  rdata = rdata.subspan(octets);
   record_.added = (flags & kComesIn) != 0;
   record_.owner = owner_.view();
-  record_.type = static_cast<dns::RRType>(load_be16(rdata.data()));
-  record_.ttl = {load_be32(rdata.data() + 2)};
-  record_.rdata = rdata.subspan(6);
+  record_.rdata = fields.left();
   return true;
 }
 
@@ -163,7 +151,7 @@ std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial 
   std::uint32_t piece = 0;
   // Damage may lead in circles: the sum must not exceed the counted bytes.
   while (!(from == to) && octets <= zone.entry_->history_bytes) {
-    const LeafBlock leaf = find_piece(window, zone.entry_->history, Key(from, piece++));
+    const LeafBlock leaf = find_piece(window, zone.entry_->history, key_of(from, piece++));
     const std::vector<ByteView> rdatas =
         leaf ? piece_rdatas(window, leaf.ref.units) : std::vector<ByteView>();
     if (rdatas.empty()) break;
@@ -214,7 +202,7 @@ class HistoryEditor::Pieces {
     Bytes header{last ? kLastPiece : std::uint8_t{0}};
     append_be32(header, to_.value);
     append_be32(header, records_before_);
-    const Key key(from_, piece_++);
+    const Key key = key_of(from_, piece_++);
     NameDraft leaf;
     leaf.labels = key.labels();
     RRsetDraft& set = leaf.at(kHistoryType);
@@ -248,7 +236,7 @@ std::uint64_t HistoryEditor::bytes_of(const Changeset& changeset) noexcept {
 }
 
 bool HistoryEditor::has(dns::Serial from) const {
-  return static_cast<bool>(find_piece(transaction_.window(), entry_.history, Key(from, 0)));
+  return static_cast<bool>(find_piece(transaction_.window(), entry_.history, key_of(from, 0)));
 }
 
 Status HistoryEditor::append(const Changeset& changeset, dns::Serial from, dns::Serial to) {
@@ -283,7 +271,7 @@ Status HistoryEditor::drop_oldest() {
   const shm::Window window = transaction_.window();
   const dns::Serial from{entry_.history_first};
   for (std::uint32_t piece = 0;; ++piece) {
-    const Key key(from, piece);
+    const Key key = key_of(from, piece);
     const LeafBlock leaf = find_piece(window, entry_.history, key);
     const std::vector<ByteView> rdatas =
         leaf ? piece_rdatas(window, leaf.ref.units) : std::vector<ByteView>();

@@ -38,17 +38,11 @@ Status check_label(std::string_view label) {
 }
 
 std::string_view to_text(ZoneSnapshot::State state) noexcept {
-  switch (state) {
-    case ZoneSnapshot::State::kHeld:
-      return "held";
-    case ZoneSnapshot::State::kHistoryEnded:
-      return "the change history ended";
-    case ZoneSnapshot::State::kTooLarge:
-      return "more has changed since than limits.snapshots allows";
-    case ZoneSnapshot::State::kStoreFull:
-      return "low space in the store";
-  }
-  return "not known";
+  constexpr std::string_view kTexts[] = {"held", "the change history ended",
+                                         "more has changed since than limits.snapshots allows",
+                                         "low space in the store"};
+  const auto number = static_cast<std::size_t>(state);  // damage may be in the store
+  return number < std::size(kTexts) ? kTexts[number] : "not known";
 }
 
 std::vector<ZoneSnapshot> snapshots_of(const ZoneView& zone) {

@@ -1,6 +1,6 @@
 #include "zone/record/changeset.h"
 
-#include <cstring>
+#include "dns/field_reader.h"
 
 namespace pando::zone {
 
@@ -27,48 +27,19 @@ std::size_t encoded_bytes(const Changeset& changes) {
   return octets;
 }
 
-/// Takes fields off the front; `ok` turns false at the first field that is cut off.
-struct Source {
-  ByteView left;
-  bool ok = true;
-
-  ByteView take(std::size_t octets) {
-    if (left.size() < octets) {
-      ok = false;
-      return {};
-    }
-    const ByteView taken = left.first(octets);
-    left = left.subspan(octets);
-    return taken;
-  }
-  std::uint16_t take_u16() {
-    const ByteView octets = take(2);
-    return ok ? load_be16(octets.data()) : std::uint16_t{0};
-  }
-  std::uint32_t take_u32() {
-    const ByteView octets = take(4);
-    return ok ? load_be32(octets.data()) : 0U;
-  }
-  dns::Name take_name() {
-    const std::size_t length = dns::wire_name_length(left);
-    if (length == 0) ok = false;
-    return ok ? dns::Name(dns::NameView(take(length).data(), length)) : dns::Name();
-  }
-};
-
-bool take_records(Source& source, std::uint32_t count, std::vector<Record>& out) {
+bool take_records(dns::FieldReader& fields, std::uint32_t count, std::vector<Record>& out) {
   constexpr std::size_t kSmallest = 1 + 2 + 4 + 2;
-  if (count > source.left.size() / kSmallest) return false;  // checked before memory is allocated
+  if (count > fields.left().size() / kSmallest) return false;  // before memory is allocated
   out.reserve(count);
-  for (std::uint32_t i = 0; i < count && source.ok; ++i) {
+  for (std::uint32_t i = 0; i < count && fields.ok(); ++i) {
     Record& record = out.emplace_back();
-    record.owner = source.take_name();
-    record.type = static_cast<dns::RRType>(source.take_u16());
-    record.ttl = {source.take_u32()};
-    const ByteView rdata = source.take(source.take_u16());
+    record.owner = fields.wire_name();
+    record.type = static_cast<dns::RRType>(fields.u16());
+    record.ttl = {fields.u32()};
+    const ByteView rdata = fields.octets(fields.u16());
     record.rdata.assign(rdata.begin(), rdata.end());
   }
-  return source.ok;
+  return fields.ok();
 }
 
 }  // namespace
@@ -89,13 +60,13 @@ Bytes encode(const Changeset& changes) {
 }
 
 Result<Changeset> decode_changes(ByteView bytes) {
-  Source source{bytes};
+  dns::FieldReader fields(bytes);
   Changeset changes;
-  changes.zone = source.take_name();
-  const std::uint32_t removed = source.take_u32();
-  const std::uint32_t added = source.take_u32();
-  if (!source.ok || !take_records(source, removed, changes.removed) ||
-      !take_records(source, added, changes.added) || !source.left.empty())
+  changes.zone = fields.wire_name();
+  const std::uint32_t removed = fields.u32();
+  const std::uint32_t added = fields.u32();
+  if (!fields.ok() || !take_records(fields, removed, changes.removed) ||
+      !take_records(fields, added, changes.added) || !fields.done())
     return fail(Errc::kCorrupt, "stored changes are damaged");
   return changes;
 }

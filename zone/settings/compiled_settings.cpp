@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dns/field_reader.h"
 #include "zone/settings/acl.h"
 
 namespace pando::zone {
@@ -56,91 +57,50 @@ void put_acl(Bytes& out, const Acl& acl) {
   }
 }
 
-/// Takes values from the front of bytes that may be damaged. After the first failure every value
-/// reads as zero, and done() is false.
-class Taker {
- public:
-  explicit Taker(ByteView bytes) noexcept : rest_(bytes) {}
+using dns::FieldReader;
 
-  std::uint8_t u8() noexcept { return take(1) ? taken_[0] : std::uint8_t{0}; }
-  std::uint16_t u16() noexcept { return take(2) ? load_be16(taken_.data()) : std::uint16_t{0}; }
-  std::uint32_t u32() noexcept { return take(4) ? load_be32(taken_.data()) : 0; }
-  ByteView octets(std::size_t count) noexcept { return take(count) ? taken_ : ByteView(); }
+/// Flags; a flag outside `known` is damage.
+std::uint8_t take_flags(FieldReader& fields, std::uint8_t known) noexcept {
+  const std::uint8_t value = fields.u8();
+  if ((value & ~known) != 0) fields.reject();
+  return value;
+}
 
-  /// A count of items that take at least `bytes_each` each: damage cannot make it huge.
-  std::uint32_t count(std::size_t bytes_each) noexcept {
-    const std::uint32_t value = u32();
-    if (value <= rest_.size() / bytes_each) return value;
-    ok_ = false;
-    return 0;
-  }
-  dns::Name name() noexcept {
-    const std::size_t length = dns::wire_name_length(rest_);
-    if (length == 0 || !take(length)) {
-      ok_ = false;
-      return {};
-    }
-    return dns::Name(dns::NameView(taken_.data(), length));
-  }
-  /// Flags; a flag outside `known` is damage.
-  std::uint8_t flags(std::uint8_t known) noexcept {
-    const std::uint8_t value = u8();
-    if ((value & ~known) != 0) ok_ = false;
-    return value;
-  }
-  void reject() noexcept { ok_ = false; }
-  [[nodiscard]] bool ok() const noexcept { return ok_; }
-  [[nodiscard]] bool done() const noexcept { return ok_ && rest_.empty(); }
-
- private:
-  bool take(std::size_t count) noexcept {
-    ok_ = ok_ && count <= rest_.size();
-    if (!ok_) return false;
-    taken_ = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return true;
-  }
-
-  ByteView rest_;
-  ByteView taken_;
-  bool ok_ = true;
-};
-
-std::string take_text(Taker& taker) {
-  const ByteView text = taker.octets(taker.u16());
+std::string take_text(FieldReader& fields) {
+  const ByteView text = fields.octets(fields.u16());
   return {text.begin(), text.end()};
 }
 
-IpPrefix take_prefix(Taker& taker) {
+IpPrefix take_prefix(FieldReader& fields) {
   IpPrefix prefix;
-  const ByteView octets = taker.octets(prefix.address.octets.size());
+  const ByteView octets = fields.octets(prefix.address.octets.size());
   std::copy(octets.begin(), octets.end(), prefix.address.octets.begin());
-  prefix.length = taker.u8();
+  prefix.length = fields.u8();
   if (prefix.length > 128) {
-    taker.reject();
+    fields.reject();
     prefix.length = 128;
   }
   return prefix;
 }
 
-AclRule take_rule(Taker& taker) {
+AclRule take_rule(FieldReader& fields) {
   AclRule rule;
-  const std::uint8_t flags = taker.flags(kDeny | kHasAddress | kHasKey);
+  const std::uint8_t flags = take_flags(fields, kDeny | kHasAddress | kHasKey);
   rule.deny = (flags & kDeny) != 0;
-  if ((flags & kHasAddress) != 0) rule.address = take_prefix(taker);
-  if ((flags & kHasKey) != 0) rule.key = taker.name();
-  for (std::uint32_t left = taker.count(1); left > 0 && taker.ok(); --left)
-    rule.names.push_back(taker.name());
-  for (std::uint32_t left = taker.count(2); left > 0 && taker.ok(); --left)
-    rule.types.push_back(static_cast<dns::RRType>(taker.u16()));
+  if ((flags & kHasAddress) != 0) rule.address = take_prefix(fields);
+  if ((flags & kHasKey) != 0) rule.key = fields.wire_name();
+  for (std::uint32_t left = fields.count(1); left > 0 && fields.ok(); --left)
+    rule.names.push_back(fields.wire_name());
+  for (std::uint32_t left = fields.count(2); left > 0 && fields.ok(); --left)
+    rule.types.push_back(static_cast<dns::RRType>(fields.u16()));
   return rule;
 }
 
-Acl take_acl(Taker& taker) {
+Acl take_acl(FieldReader& fields) {
   constexpr std::size_t kSmallestRule = 1 + 4 + 4;
   Acl acl;
-  for (std::uint32_t left = taker.count(kSmallestRule); left > 0 && taker.ok(); --left)
-    acl.push_back(take_rule(taker));
+  for (std::uint32_t left = fields.count(kSmallestRule); left > 0 && fields.ok(); --left)
+    acl.push_back(take_rule(fields));
   return acl;
 }
 
@@ -153,15 +113,15 @@ void put_rate_limit(Bytes& out, const RateLimit& limit) {
   for (const IpPrefix& prefix : limit.exempt) put_prefix(out, prefix);
 }
 
-RateLimit take_rate_limit(Taker& taker) {
+RateLimit take_rate_limit(FieldReader& fields) {
   RateLimit limit;
-  limit.responses = taker.u32();
-  limit.slip = taker.u32();
-  limit.ipv4_prefix = taker.u8();
-  limit.ipv6_prefix = taker.u8();
-  if (limit.ipv4_prefix > 32 || limit.ipv6_prefix > 128) taker.reject();
-  for (std::uint32_t left = taker.count(kPrefixBytes); left > 0 && taker.ok(); --left)
-    limit.exempt.push_back(take_prefix(taker));
+  limit.responses = fields.u32();
+  limit.slip = fields.u32();
+  limit.ipv4_prefix = fields.u8();
+  limit.ipv6_prefix = fields.u8();
+  if (limit.ipv4_prefix > 32 || limit.ipv6_prefix > 128) fields.reject();
+  for (std::uint32_t left = fields.count(kPrefixBytes); left > 0 && fields.ok(); --left)
+    limit.exempt.push_back(take_prefix(fields));
   return limit;
 }
 
@@ -196,34 +156,35 @@ Bytes encode(const ServerSettings& settings) {
 }
 
 Result<ZoneSettings> decode_zone_settings(ByteView bytes) {
-  Taker taker(bytes);
-  if (taker.u8() != kFormat) return fail(Errc::kCorrupt, "zone settings of another format");
+  FieldReader fields(bytes);
+  if (fields.u8() != kFormat) return fail(Errc::kCorrupt, "zone settings of another format");
   ZoneSettings settings;
-  const std::uint8_t flags = taker.flags(kSecondary | kForwardUpdates);
+  const std::uint8_t flags = take_flags(fields, kSecondary | kForwardUpdates);
   settings.is_secondary = (flags & kSecondary) != 0;
   settings.forward_updates = (flags & kForwardUpdates) != 0;
-  settings.allow_query = take_acl(taker);
-  settings.allow_transfer = take_acl(taker);
-  settings.allow_update = take_acl(taker);
-  settings.allow_notify = take_acl(taker);
-  if (!taker.done()) return fail(Errc::kCorrupt, "zone settings are damaged");
+  settings.allow_query = take_acl(fields);
+  settings.allow_transfer = take_acl(fields);
+  settings.allow_update = take_acl(fields);
+  settings.allow_notify = take_acl(fields);
+  if (!fields.done()) return fail(Errc::kCorrupt, "zone settings are damaged");
   return settings;
 }
 
 Result<ServerSettings> decode_server_settings(ByteView bytes) {
-  Taker taker(bytes);
-  if (taker.u8() != kServerFormat) return fail(Errc::kCorrupt, "server settings of another format");
+  FieldReader fields(bytes);
+  if (fields.u8() != kServerFormat)
+    return fail(Errc::kCorrupt, "server settings of another format");
   ServerSettings settings;
-  settings.minimal_responses = taker.flags(kMinimalResponses) != 0;
-  settings.udp_payload = taker.u16();
-  settings.tcp_clients = taker.u32();
-  settings.tcp_idle_ms = taker.u32();
-  settings.identity = take_text(taker);
-  settings.version = take_text(taker);
-  for (std::uint32_t left = taker.count(kPrefixBytes); left > 0 && taker.ok(); --left)
-    settings.proxies.push_back(take_prefix(taker));
-  settings.rate_limit = take_rate_limit(taker);
-  if (!taker.done()) return fail(Errc::kCorrupt, "server settings are damaged");
+  settings.minimal_responses = take_flags(fields, kMinimalResponses) != 0;
+  settings.udp_payload = fields.u16();
+  settings.tcp_clients = fields.u32();
+  settings.tcp_idle_ms = fields.u32();
+  settings.identity = take_text(fields);
+  settings.version = take_text(fields);
+  for (std::uint32_t left = fields.count(kPrefixBytes); left > 0 && fields.ok(); --left)
+    settings.proxies.push_back(take_prefix(fields));
+  settings.rate_limit = take_rate_limit(fields);
+  if (!fields.done()) return fail(Errc::kCorrupt, "server settings are damaged");
   return settings;
 }
 

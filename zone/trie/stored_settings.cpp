@@ -10,21 +10,12 @@ namespace pando::zone {
 
 namespace {
 
-constexpr char kDigits[] = "0123456789abcdef";
-
 LeafBlock find_entry(const shm::Window& window, std::uint32_t root,
                      const SettingsKey& key) noexcept {
   return Trie(window, root, LeafKind::kRecord).find(TrieKey(key.labels()), key.labels());
 }
 
 tl::unexpected<Error> damaged_settings() { return fail(Errc::kCorrupt, "settings of zones are damaged"); }
-
-Result<std::uint32_t> write_bytes(shm::Transaction& transaction, ByteView bytes) {
-  auto ref = transaction.allocate(std::max<std::size_t>(bytes.size(), 1));
-  if (!ref) return pass(ref);
-  if (!bytes.empty()) std::memcpy(transaction.writable(*ref), bytes.data(), bytes.size());
-  return ref->units;
-}
 
 /// A copy of the entry; the old one is released.
 Result<std::uint32_t> copy_entry(shm::Transaction& transaction, std::uint32_t ref,
@@ -38,10 +29,28 @@ Result<std::uint32_t> copy_entry(shm::Transaction& transaction, std::uint32_t re
 
 }  // namespace
 
-SettingsKey::SettingsKey(std::uint64_t tag) noexcept {
-  label_[0] = kOctets - 1;
-  for (std::size_t i = kOctets - 1; i > 0; --i, tag >>= 4)
-    label_[i] = static_cast<std::uint8_t>(kDigits[tag & 15]);
+Result<std::uint32_t> write_bytes(shm::Transaction& transaction, ByteView bytes) {
+  auto ref = transaction.allocate(std::max<std::size_t>(bytes.size(), 1));
+  if (!ref) return pass(ref);
+  if (!bytes.empty()) std::memcpy(transaction.writable(*ref), bytes.data(), bytes.size());
+  return ref->units;
+}
+
+Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t ref,
+                                 std::size_t octets) {
+  if (ref == 0 || !transaction.in_victim(shm::Ref<>{ref})) return ref;
+  const std::size_t size = std::max<std::size_t>(octets, 1);
+  const auto* old = transaction.window().at(shm::Ref<>{ref}, size);
+  if (old == nullptr) return fail(Errc::kCorrupt, "block is damaged");
+  auto copy = transaction.allocate(size);
+  if (!copy) return pass(copy);
+  std::memcpy(transaction.writable(*copy), old, size);
+  transaction.release(shm::Ref<>{ref}, size);
+  return copy->units;
+}
+
+void release_bytes(shm::Transaction& transaction, std::uint32_t ref, std::size_t octets) {
+  if (ref != 0) transaction.release(shm::Ref<>{ref}, std::max<std::size_t>(octets, 1));
 }
 
 const SettingsEntry* settings_entry(shm::Window window, std::uint32_t ref) noexcept {
@@ -52,9 +61,9 @@ const SettingsEntry* settings_entry(shm::Window window, std::uint32_t ref) noexc
 std::uint64_t settings_tag(const SettingsEntry& entry) noexcept {
   std::uint64_t tag = 0;
   for (std::size_t i = 1; i < SettingsKey::kOctets; ++i) {
-    const char* const digit = std::find(kDigits, kDigits + 16, static_cast<char>(entry.key[i]));
-    if (digit == kDigits + 16) return 0;
-    tag = tag << 4 | static_cast<std::uint64_t>(digit - kDigits);
+    const std::size_t digit = kHexDigits.find(static_cast<char>(entry.key[i]));
+    if (digit == kHexDigits.npos) return 0;
+    tag = tag << 4 | digit;
   }
   return tag;
 }
@@ -102,7 +111,7 @@ Status SettingsEditor::drop_zone(std::uint64_t tag) {
   auto root = trie_remove(transaction_, root_, LeafKind::kRecord, TrieKey(key.labels()));
   if (!root) return pass(root);
   root_ = *root;
-  transaction_.release(shm::Ref<>{old->block}, std::max<std::size_t>(old->octets, 1));
+  release_bytes(transaction_, old->block, old->octets);
   transaction_.release(leaf.ref, sizeof(SettingsEntry));
   return {};
 }
@@ -130,19 +139,11 @@ Status SettingsEditor::put_leaf(std::uint32_t ref, const SettingsKey& key) {
 Result<std::uint32_t> relocate_settings(shm::Transaction& transaction, std::uint32_t ref) {
   const SettingsEntry* old = settings_entry(transaction.window(), ref);
   if (old == nullptr) return damaged_settings();
-  const bool moves_octets = transaction.in_victim(shm::Ref<>{old->block});
-  if (!moves_octets && !transaction.in_victim(shm::Ref<>{ref})) return ref;
   SettingsEntry entry = *old;
-  if (moves_octets) {
-    const std::size_t size = std::max<std::size_t>(old->octets, 1);
-    const auto* octets = transaction.window().at(shm::Ref<>{old->block}, size);
-    if (octets == nullptr) return damaged_settings();
-    auto block =
-        write_bytes(transaction, {reinterpret_cast<const std::uint8_t*>(octets), old->octets});
-    if (!block) return pass(block);
-    transaction.release(shm::Ref<>{old->block}, size);
-    entry.block = *block;
-  }
+  auto block = move_bytes(transaction, old->block, old->octets);
+  if (!block) return block.error().code == Errc::kCorrupt ? damaged_settings() : pass(block);
+  if (*block == entry.block && !transaction.in_victim(shm::Ref<>{ref})) return ref;
+  entry.block = *block;
   return copy_entry(transaction, ref, entry);
 }
 

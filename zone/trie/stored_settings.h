@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -14,17 +15,34 @@ namespace pando::zone {
 
 struct SettingsEntry;
 
-/// The label under which a set is found: its tag in sixteen hexadecimal digits.
-class SettingsKey {
- public:
-  static constexpr std::size_t kOctets = 17;
+inline constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-  explicit SettingsKey(std::uint64_t tag) noexcept;
+/// A label of hexadecimal digits. Numbers of so many digits sort like their labels.
+template <std::size_t Digits>
+class HexLabel {
+ public:
+  static constexpr std::size_t kOctets = 1 + Digits;
+
+  explicit HexLabel(std::uint64_t value) noexcept {
+    label_[0] = Digits;
+    for (std::size_t i = Digits; i > 0; --i, value >>= 4)
+      label_[i] = static_cast<std::uint8_t>(kHexDigits[value & 15]);
+  }
   [[nodiscard]] ByteView labels() const noexcept { return label_; }
 
  private:
   std::array<std::uint8_t, kOctets> label_;
 };
+
+/// The label under which a set is found: its tag.
+using SettingsKey = HexLabel<16>;
+
+/// Blocks of settings' bytes, at least one byte each. move_bytes() copies a block in a victim chunk
+/// and releases it, and gives the same reference for any other; kFull, kCorrupt.
+Result<std::uint32_t> write_bytes(shm::Transaction& transaction, ByteView bytes);
+Result<std::uint32_t> move_bytes(shm::Transaction& transaction, std::uint32_t ref,
+                                 std::size_t octets);
+void release_bytes(shm::Transaction& transaction, std::uint32_t ref, std::size_t octets);
 
 /// The entry at `ref`, or nullptr when no entry can be there.
 [[nodiscard]] const SettingsEntry* settings_entry(shm::Window window, std::uint32_t ref) noexcept;

@@ -80,9 +80,7 @@ std::optional<dns::Name> ImportedConfiguration::find_key(std::string_view name) 
 
 std::string ImportedConfiguration::remote(const Endpoint& address,
                                           const std::optional<dns::Name>& key) {
-  constexpr std::uint16_t kDnsPort = 53;
-  std::string name =
-      address.port == kDnsPort ? to_text(address.address) : to_text(address);
+  std::string name = address.port == kDnsPort ? to_text(address.address) : to_text(address);
   if (key) name += fmt::format(" {}", dns::to_text(*key));
   // A remote's name has at most 255 octets (config/readers.cpp), a key's name alone may have more.
   constexpr std::size_t kMaxRemoteName = 200;
@@ -105,8 +103,26 @@ void ImportedConfiguration::add_zone(ImportReport& report, const SourceLine& at,
   zones_.push_back(std::move(zone));
 }
 
-void add_unique(std::vector<std::string>& list, std::string name) {
-  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(std::move(name));
+std::uint16_t port_in(std::string_view text, std::uint16_t otherwise) {
+  const auto port = parse_number(text, 1, 65535);
+  return port ? static_cast<std::uint16_t>(*port) : otherwise;
+}
+
+bool take_rate_limit(std::string_view name, std::string_view value, RateLimit& limit) {
+  const auto number = parse_number(value, 0, 1'000'000);
+  if (!number) return false;
+  const auto count = static_cast<std::uint32_t>(*number);
+  if (name == "responses-per-second")
+    limit.responses = count;
+  else if (name == "slip" && count <= 100)
+    limit.slip = count;
+  else if (name == "ipv4-prefix-length" && count >= 1 && count <= 32)
+    limit.ipv4_prefix = count;
+  else if (name == "ipv6-prefix-length" && count >= 1 && count <= 128)
+    limit.ipv6_prefix = count;
+  else
+    return false;
+  return true;
 }
 
 std::string join_path(std::string_view folder, std::string_view file) {
@@ -125,13 +141,6 @@ bool is_short_text(std::string_view text) noexcept {
   constexpr std::size_t kMaxText = 255;  // as config/readers.cpp
   return !text.empty() && text.size() <= kMaxText &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
 }
 
 }  // namespace pando::config

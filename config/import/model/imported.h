@@ -1,20 +1,25 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/words.h"
 #include "config/settings/settings.h"
 
 /// A configuration of another server, as far as it can be served here. All importers fill this
 /// model; config/import/model/import_yaml writes it.
 namespace pando::config {
+
+inline constexpr std::uint16_t kDnsPort = 53;
 
 /// The place of a statement in a file of the other server.
 struct SourceLine {
@@ -99,8 +104,17 @@ class ImportedConfiguration {
   std::unordered_set<dns::Name, NameHash> zone_names_;
 };
 
-/// Appends a remote to a list that must not have it twice.
-void add_unique(std::vector<std::string>& list, std::string name);
+/// Appends to a list that must not have anything twice.
+template <class T>
+void add_unique(std::vector<T>& list, std::type_identity_t<T> item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+}
+
+/// The port that `text` names, or `otherwise`.
+[[nodiscard]] std::uint16_t port_in(std::string_view text, std::uint16_t otherwise = kDnsPort);
+
+/// Takes a setting of response rate limiting by BIND's name for it; false for others.
+bool take_rate_limit(std::string_view name, std::string_view value, RateLimit& limit);
 
 /// `file` below `folder`, unless it is absolute or the folder is unknown.
 [[nodiscard]] std::string join_path(std::string_view folder, std::string_view file);
@@ -110,8 +124,5 @@ void report_relative(ImportReport& report, const SourceLine& at, std::string_vie
 
 /// True for text that `server.identity` and `server.version` can have: visible ASCII and blanks.
 [[nodiscard]] bool is_short_text(std::string_view text) noexcept;
-
-/// ASCII lower case.
-[[nodiscard]] std::string lower_case(std::string_view text);
 
 }  // namespace pando::config

@@ -27,11 +27,6 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
-bool is_key_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_';
-}
-
 /// Splits a text into lines and counts them.
 class LineReader {
  public:
@@ -168,6 +163,11 @@ class SectionParser {
 };
 
 }  // namespace
+
+bool is_key_char(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
+}
 
 std::string_view LineSetting::value(std::size_t index) const noexcept {
   return index < values.size() ? std::string_view(values[index]) : std::string_view();

@@ -10,6 +10,9 @@
 /// `key=value` (PowerDNS).
 namespace pando::config {
 
+/// Whether a key may have this character.
+[[nodiscard]] bool is_key_char(char c) noexcept;
+
 /// One `key: value value`; quotes are gone.
 struct LineSetting {
   SourceLine at;

@@ -1,7 +1,8 @@
 #include "config/import/model/match_list.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/whole_number.h"
 
 namespace pando::config {
 
@@ -78,22 +79,15 @@ std::optional<IpPrefix> parse_match_prefix(std::string_view text) {
   const bool is_whole = slash == std::string_view::npos;
   const auto address = IpAddress::from_text(is_whole ? std::string(host) : complete_ipv4(host));
   if (!address) return std::nullopt;
-  std::uint8_t length = kAddressBits;
-  if (slash != std::string_view::npos) {
-    const std::string_view digits = text.substr(slash + 1);
-    const bool is_ipv4 = host.find(':') == std::string_view::npos;
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), length);
-    if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() ||
-        length > (is_ipv4 ? kAddressBits - kMappedBits : kAddressBits))
-      return std::nullopt;
-    if (is_ipv4) length = static_cast<std::uint8_t>(length + kMappedBits);
-  }
-  return network_of(*address, length);
+  if (is_whole) return network_of(*address, kAddressBits);
+  const std::uint8_t before = host.find(':') == std::string_view::npos ? kMappedBits : 0;
+  const auto length = whole_number<std::uint8_t>(text.substr(slash + 1));
+  if (!length || *length > kAddressBits - before) return std::nullopt;
+  return network_of(*address, static_cast<std::uint8_t>(*length + before));
 }
 
 IpPrefix network_of(const IpAddress& address, std::uint8_t length) {
-  const AddressNumber hosts = length == kAddressBits ? 0 : host_mask(length);
-  return IpPrefix{address_of(number_of(address) & ~hosts), length};
+  return IpPrefix{address_of(number_of(address) & ~host_mask(length)), length};
 }
 
 std::optional<IpPrefix> masked_prefix(std::string_view address, std::string_view mask) {
@@ -104,7 +98,7 @@ std::optional<IpPrefix> masked_prefix(std::string_view address, std::string_view
   if (bits->is_v4()) hosts &= host_mask(kMappedBits);
   std::uint8_t length = kAddressBits;
   for (AddressNumber rest = hosts; (rest & 1) != 0; rest >>= 1) --length;
-  if (hosts != 0 && hosts != host_mask(length)) return std::nullopt;
+  if (hosts != host_mask(length)) return std::nullopt;
   return IpPrefix{address_of(number_of(*at) & ~hosts), length};
 }
 
@@ -124,7 +118,7 @@ std::vector<IpPrefix> range_prefixes(std::string_view first, std::string_view la
       --length;
     }
     prefixes.push_back({address_of(at), length});
-    const AddressNumber hosts = length == kAddressBits ? 0 : host_mask(length);
+    const AddressNumber hosts = host_mask(length);
     if (end - at <= hosts) break;
     at += hosts + 1;
   }

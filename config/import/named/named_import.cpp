@@ -1,7 +1,6 @@
 #include "config/import/named/named_import.h"
 
 #include <algorithm>
-#include <array>
 
 #include "config/import/model/import_reasons.h"
 #include "config/settings/values.h"
@@ -10,28 +9,12 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::uint16_t kDefaultPort = 53;
-
 /// Statements that zones use, wherever they stand.
-constexpr std::array<std::string_view, 15> kZoneKeywords{"type",
-                                                         "file",
-                                                         "primaries",
-                                                         "masters",
-                                                         "allow-query",
-                                                         "allow-notify",
-                                                         "allow-update",
-                                                         "allow-transfer",
-                                                         "update-policy",
-                                                         "also-notify",
-                                                         "notify",
-                                                         "directory",
-                                                         "masterfile-format",
-                                                         "allow-update-forwarding",
-                                                         "zone"};
+constexpr std::string_view kZoneKeywords =
+    " type file primaries masters allow-query allow-notify allow-update allow-transfer "
+    "update-policy also-notify notify directory masterfile-format allow-update-forwarding zone ";
 
-bool is_zone_keyword(std::string_view keyword) {
-  return std::find(kZoneKeywords.begin(), kZoneKeywords.end(), keyword) != kZoneKeywords.end();
-}
+bool is_zone_keyword(std::string_view keyword) { return is_listed(kZoneKeywords, keyword); }
 
 std::string first_word(const NamedStatement* statement) {
   return statement == nullptr ? std::string() : statement->lower(1);
@@ -63,10 +46,6 @@ bool take_text(std::string_view value, std::string& out) {
   return absent || is_short_text(value);
 }
 
-void add_endpoint(std::vector<Endpoint>& list, const Endpoint& endpoint) {
-  if (std::find(list.begin(), list.end(), endpoint) == list.end()) list.push_back(endpoint);
-}
-
 }  // namespace
 
 const NamedStatement* NamedImport::Scope::find(std::string_view keyword) const noexcept {
@@ -87,7 +66,7 @@ Status NamedImport::run(const ImportText& text) {
     std::vector<Endpoint>& listen = out_.server.listen;
     listen = listens_v4_ ? listen_v4_ : std::vector{everywhere.front()};
     const std::vector<Endpoint> v6 = listens_v6_ ? listen_v6_ : std::vector{everywhere.back()};
-    for (const Endpoint& endpoint : v6) add_endpoint(listen, endpoint);
+    for (const Endpoint& endpoint : v6) add_unique(listen, endpoint);
     if (listen.empty()) {
       listen = everywhere;
       report_.add(options->at, "listen-on", "leaves no address: the default is all addresses");
@@ -99,10 +78,9 @@ Status NamedImport::run(const ImportText& text) {
 
 /// Keys come first, because lists of remotes and rules refer to them.
 void NamedImport::take_top(const NamedBlock& block) {
-  constexpr std::array<std::string_view, 3> kLater{"options", "view", "zone"};
   for (const NamedStatement& statement : block) {
     const std::string_view keyword = statement.word(0);
-    const bool later = std::find(kLater.begin(), kLater.end(), keyword) != kLater.end();
+    const bool later = is_listed(" options view zone ", keyword);
     if (later && statement.blocks.size() != 1 && statement.lower(2) != "in-view")
       report_.add(statement.at, fmt::format("{} {}", keyword, statement.word(1)),
                   "has not one block; is a semicolon missing?");
@@ -133,7 +111,7 @@ void NamedImport::take_server_setting(const NamedStatement& statement) {
   if (is_zone_keyword(keyword)) return;
   if (keyword == "listen-on") return take_listen(statement, false);
   if (keyword == "listen-on-v6") return take_listen(statement, true);
-  if (keyword == "rate-limit") return take_rate_limit(statement);
+  if (keyword == "rate-limit") return take_rate_limits(statement);
   if (keyword == "version" || (keyword == "server-id" && value != "hostname"))
     if (take_text(statement.word(1), keyword == "version" ? server.version : server.identity))
       return;
@@ -153,12 +131,10 @@ void NamedImport::take_server_setting(const NamedStatement& statement) {
 void NamedImport::take_listen(const NamedStatement& statement, bool ipv6) {
   std::vector<Endpoint>& list = ipv6 ? listen_v6_ : listen_v4_;
   (ipv6 ? listens_v6_ : listens_v4_) = true;
-  std::uint16_t port = kDefaultPort;
+  std::uint16_t port = kDnsPort;
   for (std::size_t i = 1; i < statement.words.size(); i += 2) {
-    const auto number = parse_number(statement.word(i + 1), 1, 65535);
-    if (statement.lower(i) == "port" && number)
-      port = static_cast<std::uint16_t>(*number);
-    else
+    port = statement.lower(i) == "port" ? port_in(statement.word(i + 1), 0) : 0;
+    if (port == 0)
       return report_.add(statement.at, statement.word(0), "is plain DNS with a port alone");
   }
   if (statement.block() == nullptr) return;
@@ -167,35 +143,23 @@ void NamedImport::take_listen(const NamedStatement& statement, bool ipv6) {
     if (word == "none") return;
     const auto address = IpAddress::from_text(word);
     if (word == "any")
-      add_endpoint(list, {default_listen()[ipv6 ? 1 : 0].address, port});
+      add_unique(list, {default_listen()[ipv6 ? 1 : 0].address, port});
     else if (word == "localhost")
-      add_endpoint(list, {*IpAddress::from_text(ipv6 ? "::1" : "127.0.0.1"), port});
+      add_unique(list, {*IpAddress::from_text(ipv6 ? "::1" : "127.0.0.1"), port});
     else if (address && address->is_v4() != ipv6)
-      add_endpoint(list, {*address, port});
+      add_unique(list, {*address, port});
     else
       report_.add(element.at, fmt::format("{} {}{}", statement.word(0), word, element.word(1)),
                   "server.listen has addresses alone");
   }
 }
 
-void NamedImport::take_rate_limit(const NamedStatement& statement) {
-  RateLimit& limit = out_.server.rate_limit;
+void NamedImport::take_rate_limits(const NamedStatement& statement) {
   if (statement.block() == nullptr) return;
-  for (const NamedStatement& member : *statement.block()) {
-    const std::string_view keyword = member.word(0);
-    const auto number = parse_number(member.word(1), 0, 1'000'000);
-    const auto value = number ? static_cast<std::uint32_t>(*number) : 0;
-    if (number && keyword == "responses-per-second")
-      limit.responses = value;
-    else if (number && keyword == "slip" && value <= 100)
-      limit.slip = value;
-    else if (number && keyword == "ipv4-prefix-length" && value >= 1 && value <= 32)
-      limit.ipv4_prefix = value;
-    else if (number && keyword == "ipv6-prefix-length" && value >= 1 && value <= 128)
-      limit.ipv6_prefix = value;
-    else
-      report_.add(member.at, fmt::format("rate-limit: {}", keyword), "see server.rate-limit");
-  }
+  for (const NamedStatement& member : *statement.block())
+    if (!take_rate_limit(member.word(0), member.word(1), out_.server.rate_limit))
+      report_.add(member.at, fmt::format("rate-limit: {}", member.word(0)),
+                  "see server.rate-limit");
 }
 
 void NamedImport::take_views(const NamedBlock& top, const NamedBlock* options) {

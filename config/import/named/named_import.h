@@ -36,7 +36,7 @@ class NamedImport {
   void take_options(const NamedBlock& block);
   void take_server_setting(const NamedStatement& statement);
   void take_listen(const NamedStatement& statement, bool ipv6);
-  void take_rate_limit(const NamedStatement& statement);
+  void take_rate_limits(const NamedStatement& statement);
   void find_response_policies(const NamedBlock& block);
   void take_views(const NamedBlock& top, const NamedBlock* options);
   void take_view(const NamedStatement& view, const NamedBlock* options);

@@ -11,7 +11,6 @@ namespace {
 
 /// Elements of one list with those of its lists: a few lines of lists in lists stand for billions.
 constexpr std::size_t kMaxListSteps = 100'000;
-constexpr std::uint16_t kDnsPort = 53;
 
 /// The word behind `keyword`, or `otherwise`.
 std::string_view option_word(const NamedStatement& statement, std::string_view keyword,
@@ -22,8 +21,7 @@ std::string_view option_word(const NamedStatement& statement, std::string_view k
 }
 
 std::uint16_t port_of(const NamedStatement& statement, std::uint16_t otherwise) {
-  const auto port = parse_number(option_word(statement, "port", ""), 1, 65535);
-  return port ? static_cast<std::uint16_t>(*port) : otherwise;
+  return port_in(option_word(statement, "port", ""), otherwise);
 }
 
 MatchRule unknown_rule() {
@@ -207,13 +205,12 @@ std::optional<std::vector<std::string>> owner_patterns(std::string_view kind,
 constexpr std::array kTypesLeftOut{dns::RRType::kNS, dns::RRType::kSOA, dns::RRType::kRRSIG,
                                    dns::RRType::kNSEC, dns::RRType::kNSEC3};
 
-/// Reads the owner patterns of a rule, each once; false if one is no name.
+/// Reads the owner patterns of a rule; false if one is no name.
 bool read_rule_names(const std::vector<std::string>& patterns, std::vector<dns::Name>& names) {
   for (const std::string& pattern : patterns) {
     auto name = parse_name(pattern);
     if (!name) return false;
-    if (std::find(names.begin(), names.end(), *name) == names.end())
-      names.push_back(std::move(*name));
+    add_unique(names, std::move(*name));
   }
   return true;
 }
@@ -238,7 +235,7 @@ bool read_rule_types(const NamedStatement& statement, std::size_t first,
     }
     const auto type = dns::rrtype_from_text(word.substr(0, word.find('(')));
     if (!type || dns::is_meta_type(*type)) return false;
-    if (std::find(types.begin(), types.end(), *type) == types.end()) types.push_back(*type);
+    add_unique(types, *type);
   }
   if (all) types.clear();
   return true;

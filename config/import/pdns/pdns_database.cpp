@@ -256,13 +256,8 @@ void PdnsDatabase::put_secondary(const Zone& zone) {
   if (!name) return report_.add(zone.at, statement, name.error().text);
   ImportedZone imported;
   imported.name = *name;
-  for (const std::string& word : words_of(zone.primaries)) {
-    const auto endpoint = pdns_endpoint(word, kPdnsPort);
-    if (endpoint)
-      add_unique(imported.options.primaries, out_.remote(*endpoint, std::nullopt));
-    else
-      report_.add(zone.at, fmt::format("{}: {}", statement, word), endpoint.error().text);
-  }
+  imported.options.primaries =
+      pdns_remotes(zone.primaries, zone.at, statement + ": ", out_, report_);
   if (imported.options.primaries.empty())
     return report_.add(zone.at, statement, "is a secondary zone without primaries");
   out_.add_zone(report_, zone.at, statement, std::move(imported));

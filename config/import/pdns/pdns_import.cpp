@@ -1,7 +1,6 @@
 #include "config/import/pdns/pdns_import.h"
 
 #include <algorithm>
-#include <array>
 
 #include "config/import/model/import_reasons.h"
 #include "config/import/named/named_import.h"
@@ -12,34 +11,16 @@ namespace pando::config {
 
 namespace {
 
-constexpr std::array<std::string_view, 22> kReadOfPdns{"launch",
-                                                       "load-modules",
-                                                       "bind-config",
-                                                       "local-address",
-                                                       "local-ipv6",
-                                                       "local-port",
-                                                       "allow-axfr-ips",
-                                                       "primary",
-                                                       "master",
-                                                       "secondary",
-                                                       "slave",
-                                                       "also-notify",
-                                                       "version-string",
-                                                       "server-id",
-                                                       "include-dir",
-                                                       "udp-truncation-threshold",
-                                                       "allow-notify-from",
-                                                       "trusted-notification-proxy",
-                                                       "disable-axfr",
-                                                       "only-notify",
-                                                       "bind-check-interval",
-                                                       "config-dir"};
+constexpr std::string_view kReadOfPdns =
+    " launch load-modules bind-config local-address local-ipv6 local-port allow-axfr-ips primary "
+    "master secondary slave also-notify version-string server-id include-dir "
+    "udp-truncation-threshold allow-notify-from trusted-notification-proxy disable-axfr "
+    "only-notify bind-check-interval config-dir ";
 
 /// How the zones of a backend come here. `backend` may have an instance's name: "gmysql:other".
 std::string_view way_of_backend(std::string_view backend) {
-  constexpr std::array<std::string_view, 4> kPrograms{"pipe", "remote", "lua", "lua2"};
   const std::string_view kind = backend.substr(0, backend.find(':'));
-  if (std::find(kPrograms.begin(), kPrograms.end(), kind) != kPrograms.end())
+  if (is_listed(" pipe remote lua lua2 ", kind))
     return "its answers come from a program: transfer its zones, if it has whole ones";
   if (kind == "geoip") return "answers by the client's place have no counterpart here";
   return "its zones are in a database: 'pdnsutil list-all-zones' names them, 'pdnsutil "
@@ -107,35 +88,32 @@ void PdnsImport::take_launch() {
 }
 
 void PdnsImport::take_listen() {
-  std::uint16_t port = kPdnsPort;
-  if (const LineSetting* setting = find("local-port"))
-    if (const auto number = parse_number(setting->value(), 1, 65535))
-      port = static_cast<std::uint16_t>(*number);
+  const LineSetting* given_port = find("local-port");
+  const std::uint16_t port = given_port == nullptr ? kDnsPort : port_in(given_port->value());
   std::vector<Endpoint> listen;
   for (const std::string_view key : {"local-address", "local-ipv6"}) {
     const LineSetting* setting = find(key);
     if (setting == nullptr) continue;
     for (const std::string& word : words_of(setting->value())) {
       const auto endpoint = pdns_endpoint(word, port);
-      if (!endpoint)
+      if (endpoint)
+        add_unique(listen, *endpoint);
+      else
         report_.add(setting->at, fmt::format("{}={}", key, word), endpoint.error().text);
-      else if (std::find(listen.begin(), listen.end(), *endpoint) == listen.end())
-        listen.push_back(*endpoint);
     }
   }
-  if (listen.empty() && port != kPdnsPort)
+  if (listen.empty() && port != kDnsPort)
     for (const Endpoint& endpoint : default_listen()) listen.push_back({endpoint.address, port});
   if (!listen.empty()) out_.server.listen = std::move(listen);
 }
 
 void PdnsImport::take_texts() {
-  constexpr std::array<std::string_view, 3> kFixed{"full", "anonymous", "powerdns"};
   const LineSetting* version = find("version-string");
   const LineSetting* identity = find("server-id");
   const auto usable = [](const LineSetting* setting) {
     return setting != nullptr && is_short_text(setting->value());
   };
-  if (usable(version) && std::find(kFixed.begin(), kFixed.end(), version->value()) == kFixed.end())
+  if (usable(version) && !is_listed(" full anonymous powerdns ", version->value()))
     out_.server.version = version->value();
   if (usable(identity) && identity->value() != "disabled") out_.server.identity = identity->value();
   if (const LineSetting* size = find("udp-truncation-threshold"))
@@ -171,18 +149,6 @@ zone::Acl PdnsImport::acl_of(const LineSetting& setting) {
   return finish_rules(rules);
 }
 
-std::vector<std::string> PdnsImport::remotes_of(const LineSetting& setting) {
-  std::vector<std::string> names;
-  for (const std::string& word : words_of(setting.value())) {
-    const auto endpoint = pdns_endpoint(word, kPdnsPort);
-    if (endpoint)
-      add_unique(names, out_.remote(*endpoint, std::nullopt));
-    else
-      report_.add(setting.at, fmt::format("{}={}", setting.key, word), endpoint.error().text);
-  }
-  return names;
-}
-
 /// PowerDNS takes names, files and primaries from the named.conf, and access from its own file.
 void PdnsImport::finish_zones() {
   const LineSetting* transfer = find("allow-axfr-ips");
@@ -197,7 +163,8 @@ void PdnsImport::finish_zones() {
     if (put_before(loopback, false, match_prefix("127.0.0.0/8")))
       allow_transfer = finish_rules(loopback);
   }
-  const std::vector<std::string> notify = also ? remotes_of(*also) : std::vector<std::string>();
+  std::vector<std::string> notify;
+  if (also) notify = pdns_remotes(also->value(), also->at, "also-notify=", out_, report_);
   const zone::Acl allow_notify = proxies ? acl_of(*proxies) : zone::Acl();
   for (ImportedZone& zone : out_.zones()) {
     ZoneOptions options;
@@ -223,8 +190,7 @@ void PdnsImport::finish_zones() {
 
 void PdnsImport::report_rest() {
   for (const auto& [key, setting] : settings_)
-    if (std::find(kReadOfPdns.begin(), kReadOfPdns.end(), key) == kReadOfPdns.end())
-      report_.add(setting.at, key, setting_reason(key));
+    if (!is_listed(kReadOfPdns, key)) report_.add(setting.at, key, setting_reason(key));
 }
 
 }  // namespace pando::config

@@ -29,7 +29,6 @@ class PdnsImport {
   Status take_zones();
   void finish_zones();
   zone::Acl acl_of(const LineSetting& setting);
-  std::vector<std::string> remotes_of(const LineSetting& setting);
   void report_rest();
 
   ImportFiles& files_;

@@ -40,4 +40,18 @@ Result<Endpoint> pdns_endpoint(std::string_view text, std::uint16_t port) {
   return parse_endpoint(form, port);
 }
 
+std::vector<std::string> pdns_remotes(std::string_view addresses, const SourceLine& at,
+                                      std::string_view title, ImportedConfiguration& out,
+                                      ImportReport& report) {
+  std::vector<std::string> names;
+  for (const std::string& word : words_of(addresses)) {
+    const auto endpoint = pdns_endpoint(word);
+    if (endpoint)
+      add_unique(names, out.remote(*endpoint, std::nullopt));
+    else
+      report.add(at, fmt::format("{}{}", title, word), endpoint.error().text);
+  }
+  return names;
+}
+
 }  // namespace pando::config

@@ -1,9 +1,10 @@
 #include "config/import/pdns/sql_dump.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
+
+#include "dns/encoding.h"
 
 namespace pando::config {
 
@@ -57,11 +58,6 @@ bool is_mysql(std::string_view text) {
   return false;
 }
 
-template <typename Words>
-bool is_one_of(const Words& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 /// The next word of a statement, without quotes, in lower case.
 std::string take_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n`\""), text.size()));
@@ -73,16 +69,14 @@ std::string take_word(std::string_view& text) {
 
 /// Whether the statement that begins `text` makes or fills a table of PowerDNS.
 bool fills_a_table(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kVerbs{"insert", "replace", "copy", "create"};
-  constexpr std::array<std::string_view, 9> kBetween{
-      "into", "or", "replace", "ignore", "table", "if", "not", "exists", "low_priority"};
-  if (!is_one_of(kVerbs, take_word(text))) return false;
+  constexpr std::string_view kBetween = " into or replace ignore table if not exists low_priority ";
+  if (!is_listed(" insert replace copy create ", take_word(text))) return false;
   for (std::string word = take_word(text); !word.empty(); word = take_word(text)) {
     if (word == "domains" || word == "records") return true;
     if (text.starts_with('`') || text.starts_with('"')) text.remove_prefix(1);
     if (text.starts_with('.'))
       text.remove_prefix(1);  // the word is a schema
-    else if (!is_one_of(kBetween, word))
+    else if (!is_listed(kBetween, word))
       return false;
   }
   return false;
@@ -94,15 +88,9 @@ bool is_number(std::string_view text) {
 
 /// Octets of hexadecimal digits; absent when they are none.
 SqlRow::Value from_hex(std::string_view digits) {
-  std::string octets;
-  if (digits.size() % 2 != 0) return std::nullopt;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    unsigned octet = 0;
-    const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, octet, 16);
-    if (error != std::errc() || end != digits.data() + i + 2) return std::nullopt;
-    octets += static_cast<char>(octet);
-  }
-  return octets;
+  const auto octets = dns::hex_decode(digits);
+  if (!octets) return std::nullopt;
+  return std::string(octets->begin(), octets->end());
 }
 
 /// A field of COPY: `\N` is NULL, and a backslash stands before special characters.
@@ -134,10 +122,8 @@ bool lacks_its_end(std::string_view text) {
 
 /// True for the words that begin an element of CREATE TABLE which is no column.
 bool begins_constraint(std::string_view word) {
-  constexpr std::array<std::string_view, 10> kWords{"primary", "unique",  "key",   "constraint",
-                                                    "index",   "foreign", "check", "fulltext",
-                                                    "spatial", "exclude"};
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return is_listed(" primary unique key constraint index foreign check fulltext spatial exclude ",
+                   word);
 }
 
 }  // namespace

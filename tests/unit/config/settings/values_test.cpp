@@ -89,11 +89,6 @@ TEST(Base64, RefusesEverythingElse) {
     EXPECT_FALSE(decode_base64(text)) << text;
 }
 
-TEST(Hex, DecodesPairsOfDigits) {
-  EXPECT_EQ(decode_hex("00fFA0").value(), (Bytes{0, 0xFF, 0xA0}));
-  for (const char* text : {"0", "0g", "0x"}) EXPECT_FALSE(decode_hex(text)) << text;
-}
-
 TEST(NameText, NeedsNoFinalDotButAscii) {
   EXPECT_EQ(dns::to_text(parse_name("example.com").value()), "example.com.");
   EXPECT_EQ(dns::to_text(parse_name(".").value()), ".");

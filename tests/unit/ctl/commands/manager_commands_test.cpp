@@ -311,8 +311,10 @@ TEST(WorkerCommands, SendTheirCountAndPrintTheWorkers) {
                                     {1, 0, "dead"}}};
   const std::pair<const char*, Command> cases[] = {
       {"worker-list", [](Session& session) { return session.worker_list(); }},
-      {"worker-add", [](Session& session) { return session.worker_add(3); }},
-      {"worker-remove", [](Session& session) { return session.worker_remove(3); }},
+      {"worker-add",
+       [](Session& session) { return session.change_workers(ipc::verb::kWorkerAdd, 3); }},
+      {"worker-remove",
+       [](Session& session) { return session.change_workers(ipc::verb::kWorkerRemove, 3); }},
       {"worker-restart", [](Session& session) { return session.worker_restart(); }},
   };
   for (const auto& [verb, command] : cases) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "dns/rdata/rdata.h"
+#include "dns/text.h"
 #include "dns/zonefile/zone_scanner.h"
 
 namespace pando::dns {

@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace pando {
-namespace nearest_test {
+namespace words_test {
 
 TEST(Nearest, FindsWhatWasMeant) {
   const std::vector<std::string_view> words{"listen", "workers", "user", "worker-user", "log"};
@@ -32,5 +32,19 @@ TEST(Nearest, TheNearestOfSomeWins) {
   EXPECT_EQ(nearest("alow-transfers", words), "allow-transfer");
 }
 
-}  // namespace nearest_test
+TEST(Words, AreListedWholeAndNotEmpty) {
+  constexpr std::string_view kList = " one two-three ";
+  EXPECT_TRUE(is_listed(kList, "one"));
+  EXPECT_TRUE(is_listed(kList, "two-three"));
+  for (const char* word : {"", " ", "two", "three", "one two-three"})
+    EXPECT_FALSE(is_listed(kList, word)) << word;
+}
+
+TEST(Words, CompareWithoutTheCaseOfAscii) {
+  EXPECT_TRUE(equal_but_for_case("aZ-9", "Az-9"));
+  EXPECT_FALSE(equal_but_for_case("a", "ab"));
+  EXPECT_EQ(lower_case("A\xC4z["), "a\xC4z[");
+}
+
+}  // namespace words_test
 }  // namespace pando

@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <algorithm>
 #include <array>
