@@ -219,6 +219,10 @@ int Session::fail(const Error& error) const {
 Result<json> Session::exchange(const ControlRequest& request) {
   connected_ = false;  // until the reply has arrived
   auto reply = ipc::exchange(fd_.get(), request, timeout_, &connected_);
+  if (!reply && reply.error().code == Errc::kFull) {
+    connected_ = true;  // nothing was sent
+    return pass(reply);
+  }
   if (!reply && connected_)
     return pando::fail(Errc::kIo,
                        "no answer in {} s: what was asked for is still under way (--timeout)",

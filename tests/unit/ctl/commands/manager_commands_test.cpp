@@ -155,6 +155,17 @@ TEST(AnyCommand, SaysWhenTheManagerGoesAway) {
   EXPECT_NE(err.str(), "");
 }
 
+TEST(AnyCommand, FailsWhenItsRequestIsTooLarge) {
+  const Outcome outcome = run(always(json::object()), [](Session& session) {
+    ControlRequest request{.verb = std::string(ipc::verb::kZoneSet)};
+    request.rdata = std::string(ipc::kMaxRequestBytes, 'x');
+    return session.ask(request, [](const json&) { return Status(); });
+  });
+  EXPECT_EQ(outcome.code, kFailed) << "a manager is there";
+  EXPECT_THAT(outcome.err, HasSubstr("pandoctl: the request is larger than 1 MiB"));
+  EXPECT_TRUE(outcome.requests.empty());
+}
+
 TEST(AnyCommand, FailsWhenTheManagerIsThereButNotDoneInTime) {
   int fds[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
