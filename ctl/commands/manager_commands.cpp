@@ -180,6 +180,9 @@ std::vector<std::string> zone_words(const ipc::ZoneRow& row) {
   return {number(row.serial), number(row.records), row.kind, row.state, row.name};
 }
 
+/// The zone is served as it is configured, and nothing about it failed.
+bool is_ok(const ipc::ZoneRow& zone) { return zone.state == "ok" && zone.problem.empty(); }
+
 /// Counts zones while they are listed.
 struct ZoneCounts {
   std::uint64_t all = 0;
@@ -187,17 +190,16 @@ struct ZoneCounts {
   std::uint64_t loading = 0;  // of the others: loading, and no problem is known
   std::uint64_t removed = 0;  // not counted above
 
-  /// Returns true when the zone is ok.
+  /// Returns true when the zone needs no line.
   bool add(const ipc::ZoneRow& row) {
-    const bool is_ok = row.state == "ok" && row.problem.empty();
     if (row.state == "removed") {
       ++removed;
       return true;
     }
     ++all;
-    if (is_ok) ++ok;
+    if (is_ok(row)) ++ok;
     if (row.state == "loading" && row.problem.empty()) ++loading;
-    return is_ok;
+    return is_ok(row);
   }
   [[nodiscard]] std::string text() const {
     std::string line = fmt::format("{} of {} ok", ok, counted(all, "zone"));
@@ -367,7 +369,15 @@ int Session::zone_problems() {
 int Session::zone_status(const std::string& name) {
   auto request = request_for_zone(ipc::verb::kZoneStatus, name);
   if (!request) return fail(request.error());
-  return ask(*request, shown_by<ipc::ZoneRow>(output_));
+  bool ok = false;
+  const int code = ask(*request, [&](const json& result) -> Status {
+    const auto zone = ipc::read_json<ipc::ZoneRow>(result);
+    if (!zone) return tl::unexpected<Error>(zone.error());
+    ok = is_ok(*zone);
+    if (!output_.json) print(*zone, output_.out);
+    return {};
+  });
+  return code == kDone && !ok ? kFailed : code;
 }
 
 int Session::zone_export(const std::string& name, const std::string& to) {

@@ -243,13 +243,29 @@ TEST(ZoneStatusCommand, PrintsOneZone) {
   zone.added = true;
   const Outcome outcome = run(
       always(json(zone)), [](Session& session) { return session.zone_status("Z000007.example"); });
-  EXPECT_EQ(outcome.code, kDone);
   ASSERT_EQ(outcome.requests.size(), 1U);
   EXPECT_EQ(outcome.requests[0].name, "Z000007.example.") << "absolute";
   EXPECT_THAT(outcome.out, HasSubstr("192.0.2.1@53, 2001:db8::1@53"));
   EXPECT_THAT(outcome.out, HasSubstr("timeout"));
   EXPECT_THAT(outcome.out, HasSubstr("never")) << "not checked yet";
   EXPECT_THAT(outcome.out, HasSubstr("added by"));
+}
+
+TEST(ZoneStatusCommand, SucceedsIfTheZoneIsServedAndNothingFailed) {
+  const auto code = [](const std::string& state, const std::string& problem, bool as_json) {
+    ipc::ZoneRow zone = row(7, state);
+    zone.problem = problem;
+    return run(
+               always(json(zone)), [](Session& session) { return session.zone_status("z.test"); },
+               as_json)
+        .code;
+  };
+  for (const bool as_json : {false, true}) {
+    EXPECT_EQ(code("ok", "", as_json), kDone);
+    EXPECT_EQ(code("ok", "the file was changed", as_json), kFailed);
+    for (const char* state : {"loading", "not-loaded", "expired", "removed"})
+      EXPECT_EQ(code(state, "", as_json), kFailed) << state;
+  }
 }
 
 TEST(ZoneStatusCommand, TellsTheCatalogOfAZoneAndTheRoleOfACatalog) {
