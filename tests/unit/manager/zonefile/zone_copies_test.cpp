@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 #include <set>
 
@@ -21,6 +22,7 @@ using testing::kinds_of;
 using testing::name;
 using testing::Parts;
 using testing::record;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* kPath = "/copies/example.zone";
 
@@ -352,15 +354,88 @@ TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
   config::ZoneOptions secondary;
   secondary.primaries = {"primary"};
   ASSERT_TRUE(settings.zones.add(name("@"), "", settings.zones.add_options(secondary)));
+  ASSERT_TRUE(settings.zones.add(name("now-primary"), "/folder/now-primary.example.zone",
+                                 settings.zones.add_options({})));
   const auto runtime = make_runtime(std::move(settings));
   ASSERT_TRUE(runtime.has_value());
-  for (const char* file :
-       {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial"})
+  for (const char* file : {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial",
+                           "now-primary.example.zone"})
     ASSERT_TRUE(disk_.open(std::string("/folder/") + file, OpenMode::kCreate).has_value());
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.keep_only(*runtime);
   parts_.pool.join();
-  EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial"));
+  EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial",
+                                         "/folder/now-primary.example.zone"));
+}
+
+/// Files of a folder while zones come and go. The model of a disk knows one thread.
+class KeptCopies : public WaitingCopies {
+ protected:
+  static RuntimePtr secondaries(const std::vector<dns::Name>& zones) {
+    config::Settings settings;
+    config::ZoneOptions secondary;
+    secondary.primaries = {"primary"};
+    for (const dns::Name& zone : zones)
+      EXPECT_TRUE(settings.zones.add(zone, "", settings.zones.share_options(secondary)));
+    auto runtime = make_runtime(std::move(settings));
+    EXPECT_TRUE(runtime.has_value());
+    return *runtime;
+  }
+  static std::string file(std::size_t i) { return "/folder/" + copy_name(zone(i)); }
+  void put_files(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_TRUE(disk_.open(file(i), OpenMode::kCreate).has_value());
+  }
+  asio::thread_pool thread_{1};
+};
+
+TEST_F(KeptCopies, AreThoseOfZonesThatCameSinceTheFolderWasToBeCleaned) {
+  put_files(3);
+  ZoneCopies copies(parts_.io, thread_, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch configured(1);
+  disk_.fail = [&](Call, const std::string&) {
+    configured.wait();
+    return Status();
+  };
+  copies.keep_only(secondaries({zone(0)}));
+  copies.configure(secondaries({zone(1)}));
+  configured.count_down();
+  thread_.join();
+  EXPECT_THAT(disk_.paths(), ElementsAre(file(1)));
+}
+
+TEST_F(KeptCopies, AreAllThatIsLeftOfManyFiles) {
+  put_files(100);
+  ZoneCopies copies(parts_.io, thread_, disk_, parts_.committer, parts_.slots, "/folder");
+  std::atomic<int> removed = 0;
+  disk_.fail = [&](Call call, const std::string&) {
+    removed += call == Call::kRemove ? 1 : 0;
+    return Status();
+  };
+  copies.keep_only(secondaries({zone(7), zone(70)}));
+  ASSERT_TRUE(parts_.run_until([&] { return removed == 98; }));
+  thread_.join();
+  EXPECT_THAT(disk_.paths(), UnorderedElementsAre(file(7), file(70)));
+}
+
+TEST_F(KeptCopies, AreNoneOfAZoneThatLeftWhileItWasWritten) {
+  put(2);
+  ZoneCopies copies(parts_.io, thread_, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch has_left(1);
+  std::atomic<int> removed = 0;
+  disk_.fail = [&](Call call, const std::string&) {
+    has_left.wait();
+    removed += call == Call::kRemove ? 1 : 0;
+    return Status();
+  };
+  copies.configure(secondaries({zone(0), zone(1)}));
+  for (std::size_t i = 0; i < 2; ++i) copies.write(zone(i), file(i), false);
+  copies.configure(secondaries({zone(0)}));
+  has_left.count_down();
+  ASSERT_TRUE(parts_.run_until([&] { return removed == 1; }));
+  thread_.join();
+  EXPECT_EQ(copies.written(), 2U);
+  EXPECT_THAT(disk_.paths(), ElementsAre(file(0)));
 }
 
 TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
