@@ -199,6 +199,22 @@ def test_a_broken_catalog_changes_nothing_until_it_is_mended(pando, bind):
     await_members(server, {"m1.test": "192.0.2.1"}, ["m0.test"])
 
 
+def test_a_member_whose_label_changes_is_transferred_anew(pando, bind):
+    """RFC 9432 §5.6: so a producer can have the data replaced without a later serial."""
+    server = pando_for(pando, bind)
+    await_members(server, ALL)
+    bind.stop()
+    for number in (0, 1):
+        (bind.folder / f"m{number}.test.zone").write_text(zone_text(f"192.0.2.{100 + number}"))
+    bind.start(CATALOG)
+    assert bind.serial("m0.test") == server.serial("m0.test") == 1 and address_of(bind, "m0.test") == "192.0.2.100"
+    edit(bind, server, ("delete", "id0.zones"), ("add", "again.zones", 0, "PTR", "m0.test."))
+    await_members(server, {**ALL, "m0.test": "192.0.2.100"})
+    reset = [line for line in server.log().splitlines() if " catalog_member_reset " in line]
+    assert len(reset) == 1 and "zone=m0.test." in reset[0] and f"catalog={CATALOG}." in reset[0]
+    assert problem(server) == ""
+
+
 def test_zones_of_commands_stay_and_members_are_the_catalogs(pando, bind, tmp_path):
     server = pando_for(pando, bind)
     await_members(server, ALL)
