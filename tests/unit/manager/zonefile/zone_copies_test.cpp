@@ -205,6 +205,51 @@ TEST_F(ManyCopies, FailOneByOne) {
   EXPECT_EQ(disk_.paths().size(), kCount - 2) << "nothing half-written is left";
 }
 
+TEST_F(ManyCopies, ThatWereWrittenBeforeTheDiskWasFullCountAndTheOthersStayAsTheyWere) {
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  const std::string before = text_of(0);
+  change();
+  constexpr std::size_t kRoom = 8;
+  std::set<std::string> written;
+  disk_.fail = [&](Call call, const std::string& file) -> Status {
+    if (call != Call::kWrite || written.contains(file)) return {};
+    if (written.size() == kRoom) return fail(Errc::kFull, "no space");
+    written.insert(file);
+    return {};
+  };
+  const auto results = write_all();
+  EXPECT_EQ(failed(results).size(), kCount - kRoom);
+  for (std::size_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(text_of(i) == before, !results[i].has_value()) << i;
+  EXPECT_EQ(disk_.paths().size(), kCount) << "nothing half-written is left";
+  disk_.fail = [](Call, const std::string&) { return Status(); };
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_NE(text_of(i), before) << i;
+}
+
+/// Between the sync of all files and the change of the first name.
+TEST_F(ManyCopies, AreWrittenOverDraftsThatAnEndOfTheHostLeft) {
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  const std::string before = text_of(0);
+  change();
+  disk_.fail = [](Call call, const std::string&) -> Status {
+    return call == Call::kRename || call == Call::kRemove ? fail(Errc::kIo, "the host has ended")
+                                                          : Status();
+  };
+  EXPECT_EQ(failed(write_all()).size(), kCount);
+  ASSERT_TRUE(disk_.sync_directory("/copies")) << "as a file system may have done by itself";
+  std::mt19937_64 random(1);
+  disk_.power_cut(random);
+  EXPECT_EQ(disk_.paths().size(), 2 * kCount) << "with the drafts";
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(text_of(i), before) << i;
+  disk_.fail = [](Call, const std::string&) { return Status(); };
+  ASSERT_TRUE(parts_.apply({}, {"more 300 A 192.0.2.201"}));
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  EXPECT_EQ(disk_.paths().size(), kCount);
+  ASSERT_TRUE(write());
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(text_of(i), text()) << i;
+}
+
 TEST_F(ManyCopies, OfWhichTheNamesAreNotDurableDoNotCount) {
   disk_.fail = [](Call call, const std::string&) -> Status {
     return call == Call::kSyncDirectory ? fail(Errc::kIo, "EIO") : Status();
