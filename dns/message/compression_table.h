@@ -176,8 +176,8 @@ bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
 }
 
 template <NameCase kCase>
-CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
-                                               NameView name) const noexcept {
+inline CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
+                                                      NameView name) const noexcept {
   std::size_t slot = hash & mask_;
   for (unsigned probe = 0; probe < kMaxProbes && occupied(slot); ++probe) {
     const Entry entry = entries_[slot];

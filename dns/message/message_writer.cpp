@@ -194,26 +194,34 @@ bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
 
 bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
                                        std::span<const NamePlace> targets) noexcept {
+  constexpr std::size_t kOctets = 2 + kFixedOctets + 2;  // of a record that is pointers alone
   const Mark start = mark();
   Record record = begin_record(section, head);
-  bool fitted = *record.count + targets.size() <= 0xFFFF;
-  for (const NamePlace target : targets) {
-    fitted = fitted &&
-             (record.place ? put_pointer(record.place.pointer_) : put_new_owner(record)) &&
-             fits(kFixedOctets + 2);
-    if (!fitted) break;
-    std::uint8_t* out = space_.data() + size_;
+  if (targets.empty()) return true;
+  // The first owner may be more than a pointer.
+  const bool owner_fitted =
+      record.place ? put_pointer(record.place.pointer_) : put_new_owner(record);
+  const bool has_place = record.place || targets.size() == 1;  // none behind a pointer's reach
+  if (!owner_fitted || !has_place || *record.count + targets.size() > 0xFFFF ||
+      !fits(kOctets * targets.size() - 2)) {
+    roll_back(start);
+    return false;
+  }
+  std::uint8_t* out = space_.data() + size_;
+  for (const NamePlace& target : targets) {
+    if (&target != targets.data()) {
+      store_be16(out, record.place.pointer_);
+      out += 2;
+    }
     std::memcpy(out, &record.fixed, sizeof record.fixed);
     store_be16(out + 8, 2);
     store_be16(out + kFixedOctets, target.pointer_);
-    size_ += kFixedOctets + 2;
-    ++*record.count;
+    out += kFixedOctets + 2;
   }
-  if (fitted)
-    head.owner_place = record.place;
-  else
-    roll_back(start);
-  return fitted;
+  size_ += kOctets * targets.size() - 2;
+  *record.count = static_cast<std::uint16_t>(*record.count + targets.size());
+  head.owner_place = record.place;
+  return true;
 }
 
 /// Writes an owner that has no place yet.
@@ -285,7 +293,7 @@ bool MessageWriter::put_name(NameView name, NamePlace& place, NamePlace rest,
   if (!fits(search.literal + (search.rest.offset == 0 ? 1 : 2))) return false;
   enter_names(search);
   place.pointer_ = pointer_to(size_);
-  std::memcpy(space_.data() + size_, name.data(), search.literal);
+  copy_octets(space_.data() + size_, {name.data(), search.literal});
   size_ += search.literal;
   if (search.rest.offset != 0) return put_pointer(pointer_to(search.rest.offset));
   space_[size_++] = 0;

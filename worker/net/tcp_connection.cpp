@@ -328,6 +328,9 @@ void TcpConnection::end_transfer(End end) {
 // ----------------------------------------------------------------------------------------------
 
 void TcpConnection::flush() {
+  // A transfer's messages leave together: the kernel and the client have less to do for each.
+  const bool gathers = transfer_ && !signing_ && output_.octets() < kTransferLowWater;
+  if (gathers) return pump_later();
   const TcpOutput::Sent sent = output_.send(socket_.native_handle());
   if (sent.progress) touch();
   if (sent.state == TcpOutput::State::kFailed) return close();

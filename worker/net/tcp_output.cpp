@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace pando::worker {
@@ -18,23 +20,35 @@ void TcpOutput::push(ByteView message) {
 TcpOutput::Sent TcpOutput::send(int socket) {
   Sent result;
   while (!messages_.empty()) {
-    const Bytes& front = messages_.front();
-    const int more = messages_.size() > 1 ? MSG_MORE : 0;
-    const ssize_t sent = ::send(socket, front.data() + front_sent_, front.size() - front_sent_,
-                                MSG_DONTWAIT | MSG_NOSIGNAL | more);
+    std::array<iovec, kTogether> parts;
+    const std::size_t count = std::min(messages_.size(), parts.size());
+    for (std::size_t i = 0; i < count; ++i) parts[i] = {messages_[i].data(), messages_[i].size()};
+    parts[0].iov_base = messages_.front().data() + front_sent_;
+    parts[0].iov_len -= front_sent_;
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const int more = messages_.size() > count ? MSG_MORE : 0;
+    const ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL | more);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
       result.state = errno == EAGAIN ? State::kBlocked : State::kFailed;
       return result;
     }
     result.progress = true;
-    front_sent_ += static_cast<std::size_t>(sent);
-    if (front_sent_ < front.size()) continue;
-    octets_ -= front.size();
-    front_sent_ = 0;
-    messages_.pop_front();
+    drop(static_cast<std::size_t>(sent));
   }
   return result;
+}
+
+/// Forgets `octets` at the front, which the socket has taken.
+void TcpOutput::drop(std::size_t octets) {
+  front_sent_ += octets;
+  while (!messages_.empty() && front_sent_ >= messages_.front().size()) {
+    front_sent_ -= messages_.front().size();
+    octets_ -= messages_.front().size();
+    messages_.pop_front();
+  }
 }
 
 }  // namespace pando::worker

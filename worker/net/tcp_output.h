@@ -23,7 +23,7 @@ class TcpOutput {
   };
 
   void push(ByteView message);
-  /// Sends as much as `socket` takes without waiting.
+  /// Sends as much as `socket` takes without waiting, many messages in one call.
   Sent send(int socket);
 
   [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
@@ -31,6 +31,11 @@ class TcpOutput {
   [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
 
  private:
+  /// Messages of one call.
+  static constexpr std::size_t kTogether = 16;
+
+  void drop(std::size_t octets);
+
   std::deque<Bytes> messages_;  ///< with their lengths
   std::size_t octets_ = 0;
   std::size_t front_sent_ = 0;  ///< octets sent of the front message

@@ -63,7 +63,9 @@ HeldVersion::~HeldVersion() {
 // ---------------------------------------------------------------------------------------
 
 ZoneStream::ZoneStream(const zone::ZoneView& zone)
-    : zone_(zone), cursor_(zone.begin()), known_(kKnownSets) {}
+    : zone_(zone), cursor_(zone.begin()), apex_octets_(zone.apex().size()), known_(kKnownSets) {
+  std::copy_n(zone.apex().data(), apex_octets_, names_.end() - std::ptrdiff_t(apex_octets_));
+}
 
 ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
   bool fresh = true;
@@ -80,8 +82,7 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
       parts_done_ = 0;
       at_end_ = !current_;
       if (at_end_) break;
-      owner_ = zone_.owner_of(current_);
-      owner_place_ = {};
+      take_owner();
     }
     const std::uint64_t before = records_;
     const bool whole = put_record(writer, fresh);
@@ -96,6 +97,15 @@ ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
   return fresh ? Step::kStuck : Step::kMore;
 }
 
+/// Like ZoneView::owner_of(), but the apex is there already.
+void ZoneStream::take_owner() noexcept {
+  const ByteView labels = current_.relative_owner();
+  const bool fits = labels.size() + apex_octets_ <= names_.size();
+  owner_octets_ = apex_octets_ + (fits ? labels.size() : 0);
+  if (fits) std::copy(labels.begin(), labels.end(), names_.end() - std::ptrdiff_t(owner_octets_));
+  owner_place_ = {};
+}
+
 bool ZoneStream::put_soa(dns::MessageWriter& writer) {
   if (!write_soa(writer, zone_)) return false;
   ++records_;
@@ -108,7 +118,8 @@ bool ZoneStream::put_record(dns::MessageWriter& writer, bool fresh) {
   bool fits = true;
   current_.for_each_rrset([&](const zone::RRsetView& set) {
     for (const bool signatures : {false, true}) {
-      if (!fits || part++ < parts_done_) continue;
+      const std::size_t count = signatures ? set.signature_count() : set.count();
+      if (count == 0 || !fits || part++ < parts_done_) continue;
       const std::uint64_t before = records_;
       fits = put_part(writer, set, signatures, fresh);
       fresh = fresh && records_ == before;
@@ -125,9 +136,7 @@ bool ZoneStream::put_record(dns::MessageWriter& writer, bool fresh) {
 bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
                           bool fresh) {
   // The apex' SOA opens and closes the transfer and must not stand between (RFC 5936 §2.2).
-  if (!signatures && set.type() == RRType::kSOA && owner_ == zone_.apex()) return true;
-  const std::size_t count = signatures ? set.signature_count() : set.count();
-  if (count == 0) return true;
+  if (!signatures && set.type() == RRType::kSOA && owner_octets_ == apex_octets_) return true;
   if (singles_done_ > 0) return put_singly(writer, set, signatures);
   std::size_t given = 0;  // fewer than `count` when the RRset is damaged
   const bool whole = !signatures && set.is_shared() ? put_shared(writer, set, given)
@@ -141,13 +150,12 @@ bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set
 dns::RRsetHead ZoneStream::head_of(const zone::RRsetView& set, bool signatures,
                                    dns::MessageWriter& writer) noexcept {
   if (!apex_place_) apex_place_ = writer.place_of(zone_.apex());
-  dns::RRsetHead head{.owner = owner_,
-                      .type = signatures ? RRType::kRRSIG : set.type(),
-                      .ttl = set.ttl()};
+  dns::RRsetHead head{
+      .owner = owner(), .type = signatures ? RRType::kRRSIG : set.type(), .ttl = set.ttl()};
   head.owner_place = owner_place_;
-  if (apex_place_ && owner_.size() > zone_.apex().size()) {
+  if (apex_place_ && owner_octets_ > apex_octets_) {
     head.rest = apex_place_;
-    head.rest_octets = zone_.apex().size();
+    head.rest_octets = apex_octets_;
   }
   return head;
 }
@@ -201,7 +209,7 @@ bool ZoneStream::put_singly(dns::MessageWriter& writer, const zone::RRsetView& s
   bool fits = true;
   for_each(set, signatures, [&](ByteView rdata) {
     if (!fits || index++ < singles_done_) return;
-    fits = writer.put_record(Section::kAnswer, owner_, signatures ? RRType::kRRSIG : set.type(),
+    fits = writer.put_record(Section::kAnswer, owner(), signatures ? RRType::kRRSIG : set.type(),
                              RRClass::kIN, set.ttl().seconds, rdata,
                              signatures ? ByteView(covered) : ByteView());
     if (!fits) return;

@@ -78,6 +78,11 @@ class ZoneStream {
   };
   static constexpr std::size_t kKnownSets = 256;
 
+  /// The current owner.
+  [[nodiscard]] dns::NameView owner() const noexcept {
+    return {names_.data() + names_.size() - owner_octets_, owner_octets_};
+  }
+  void take_owner() noexcept;
   dns::RRsetHead head_of(const zone::RRsetView& set, bool signatures,
                          dns::MessageWriter& writer) noexcept;
   bool put_whole(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
@@ -87,7 +92,10 @@ class ZoneStream {
   zone::ZoneView zone_;
   zone::ZoneView::Cursor cursor_;
   zone::RecordView current_;
-  dns::Name owner_;
+  /// The apex at the end, and the labels of the current owner in front of it.
+  std::array<std::uint8_t, dns::kMaxNameOctets> names_;
+  std::size_t apex_octets_;
+  std::size_t owner_octets_ = 0;
   std::uint32_t message_ = 0;    ///< number of the message being filled, from 1
   dns::NamePlace apex_place_;    ///< in the message
   dns::NamePlace owner_place_;   ///< in the message

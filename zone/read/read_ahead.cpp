@@ -1,6 +1,8 @@
 #include "zone/read/read_ahead.h"
 
 #include "base/result.h"
+#include "zone/read/fetch.h"
+#include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
 
@@ -30,6 +32,8 @@ void ReadAhead::run(const StoreView& store) noexcept {
     const ZoneView& zone = zones_[i];
     descents_[i].state = TrieDescent::State::kNone;
     if (!zone || !zone.loaded()) continue;
+    // Each lookup reads the flags of the apex' record.
+    fetch(zone.window_.base() + shm::Ref<>{zone.entry_->apex}.offset());
     zone.names().start(keys_[i]->below(zone.apex().label_count()), descents_[i]);
     keys_[i]->remember(&descents_[i]);
   }

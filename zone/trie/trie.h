@@ -169,8 +169,9 @@ class TrieWalk {
 
  private:
   struct Frame {
-    std::uint32_t ref;
+    const std::uint32_t* children;  // `count` of them, all in the window
     std::uint32_t next_child;
+    std::uint32_t count;
   };
   LeafBlock descend(std::uint32_t ref);
   Trie trie_;

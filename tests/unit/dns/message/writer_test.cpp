@@ -540,6 +540,53 @@ TEST(NamePlace, AnOwnersPlaceServesItsNextRRset) {
   EXPECT_EQ(octets.size(), before + 2 + 10 + 4);
 }
 
+/// Two servers' places in a message of at most `limit` octets, and an RRset that points to both.
+struct Pointing {
+  explicit Pointing(std::size_t limit) : writer(space, limit) {
+    writer.put_header({});
+    RRsetHead head = head_of(first, RRType::kNS);
+    const std::vector<Bytes> servers = {octets_of(name("ns1.test.")), octets_of(name("ns2.test."))};
+    EXPECT_TRUE(writer.put_rrset(Section::kAnswer, head, visit_all(servers), places));
+  }
+  bool put(std::size_t count) {
+    RRsetHead head = head_of(second, RRType::kNS);
+    return writer.put_pointing_rrset(Section::kAnswer, head, std::span(places).first(count));
+  }
+  const Name first = name("a.example."), second = name("b.example.");
+  Bytes space = Bytes(512, 0);
+  MessageWriter writer;
+  std::array<NamePlace, 2> places;
+};
+
+TEST(NamePlace, AnRRsetOfPointersIsThatOfItsNames) {
+  Pointing pointing(512);
+  ASSERT_TRUE(pointing.put(2));
+  Pointing named(512);
+  RRsetHead head = head_of(named.second, RRType::kNS);
+  const std::vector<Bytes> servers = {octets_of(name("ns1.test.")), octets_of(name("ns2.test."))};
+  ASSERT_TRUE(named.writer.put_rrset(Section::kAnswer, head, visit_all(servers)));
+  const ByteView expected = named.writer.finish();
+  const ByteView found = pointing.writer.finish();
+  EXPECT_EQ(Bytes(found.begin(), found.end()), Bytes(expected.begin(), expected.end()));
+}
+
+TEST(NamePlace, AnRRsetOfPointersIsWrittenAsAWholeOrNotAtAll) {
+  Pointing ample(512);
+  const std::size_t before = ample.writer.size();
+  ASSERT_TRUE(ample.put(2));
+  const std::size_t whole = ample.writer.size();
+  ASSERT_EQ(whole - before, 4U + 2 * 14 - 2);  // a label and a pointer, then pointers alone
+  for (std::size_t limit = before; limit <= whole; ++limit) {
+    Pointing tight(limit);
+    EXPECT_EQ(tight.put(2), limit == whole) << limit;
+    EXPECT_EQ(tight.writer.size(), limit == whole ? whole : before) << limit;
+    EXPECT_EQ(tight.writer.count(Section::kAnswer), limit == whole ? 4 : 2) << limit;
+  }
+  Pointing none(512);
+  EXPECT_TRUE(none.put(0));
+  EXPECT_EQ(none.writer.size(), before);
+}
+
 TEST(NamePlace, ThereIsNoneForTypesWhoseNamesAreNotCompressed) {
   Message message;
   std::array<NamePlace, 1> places;

@@ -72,6 +72,19 @@ TEST_F(TcpOutputTest, AFullSocketBlocksAndTheRestFollowsUnbroken) {
   EXPECT_EQ(output_.octets(), 0U);
 }
 
+TEST_F(TcpOutputTest, MoreMessagesThanOneCallTakesGoOutInOrder) {
+  Bytes expected;
+  for (std::uint8_t i = 0; i < 100; ++i) {
+    output_.push(Bytes(1 + i % 3, i));
+    append_be16(expected, 1 + i % 3);
+    append(expected, Bytes(1 + i % 3, i));
+  }
+  EXPECT_EQ(output_.octets(), expected.size());
+  EXPECT_EQ(output_.send(ours_.get()).state, TcpOutput::State::kEmpty);
+  EXPECT_EQ(receive(), expected);
+  EXPECT_EQ(output_.octets(), 0U);
+}
+
 TEST_F(TcpOutputTest, AClientThatIsGoneIsAFailure) {
   theirs_ = Fd();
   output_.push(Bytes{1});
