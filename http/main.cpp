@@ -77,7 +77,8 @@ int run(const config::Settings& settings, http::ApiRoutes::Known known) {
   http::Collector collector(collector_options(settings));
   const http::Routes routes(
       http::Access(settings.http->keys, settings.http->hosts), collector,
-      {collector, http::ZoneWriter(settings.server.run_directory), std::move(known)});
+      {collector, http::ZoneWriter(settings.server.run_directory, settings.store.journal),
+       std::move(known)});
   std::optional<http::TlsFiles> tls;
   if (settings.http->tls)
     tls = http::TlsFiles{settings.http->tls->certificate, settings.http->tls->key};

@@ -42,6 +42,16 @@ std::string dump(const json& message) {
   return message.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::vector<std::string> packets_of(std::string_view text) {
+  std::vector<std::string> packets;
+  for (std::size_t at = 0; at < text.size(); at += kControlPacketBytes - 1) {
+    const bool last = text.size() - at <= kControlPacketBytes - 1;
+    std::string& packet = packets.emplace_back(1, last ? kPacketEnds : kPacketContinues);
+    packet += text.substr(at, kControlPacketBytes - 1);
+  }
+  return packets;
+}
+
 /// Waits until `fd` is ready for `events`; kIo after `deadline`.
 Status wait_ready(int fd, short events, Clock::time_point deadline) {
   while (true) {
@@ -62,6 +72,12 @@ Status send_packet(int fd, std::string_view packet, Clock::time_point deadline) 
     if (::send(fd, packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return {};
     if (!try_again(errno)) return fail_errno("send on the control socket");
   }
+}
+
+Status send_text(int fd, std::string_view text, Clock::time_point deadline) {
+  for (const std::string& packet : packets_of(text))
+    if (auto sent = send_packet(fd, packet, deadline); !sent) return sent;
+  return {};
 }
 
 /// Receives one packet into `buffer`; 0 bytes = the peer closed.
@@ -186,16 +202,7 @@ Result<json> take_result(json reply) {
   return tl::unexpected<Error>(Error{code_from_word(error->code), std::move(error->error)});
 }
 
-std::vector<std::string> to_packets(const json& message) {
-  const std::string text = dump(message);
-  std::vector<std::string> packets;
-  for (std::size_t at = 0; at < text.size(); at += kControlPacketBytes - 1) {
-    const bool last = text.size() - at <= kControlPacketBytes - 1;
-    packets.push_back(std::string(1, last ? kPacketEnds : kPacketContinues) +
-                      text.substr(at, kControlPacketBytes - 1));
-  }
-  return packets;
-}
+std::vector<std::string> to_packets(const json& message) { return packets_of(dump(message)); }
 
 Result<std::optional<std::string>> PacketAssembler::feed_text(std::string_view packet) {
   if (packet.size() < 2 || (packet[0] != kPacketContinues && packet[0] != kPacketEnds))
@@ -227,10 +234,7 @@ Result<Fd> connect_control(const std::string& run_directory) {
 }
 
 Status send_json(int fd, const json& message, std::chrono::milliseconds timeout) {
-  const auto deadline = Clock::now() + timeout;
-  for (const std::string& packet : to_packets(message))
-    if (auto sent = send_packet(fd, packet, deadline); !sent) return sent;
-  return {};
+  return send_text(fd, dump(message), Clock::now() + timeout);
 }
 
 Result<json> receive_json(int fd, std::size_t max_bytes, std::chrono::milliseconds timeout) {
@@ -250,7 +254,13 @@ Result<json> receive_json(int fd, std::size_t max_bytes, std::chrono::millisecon
 Result<json> exchange(int fd, const ControlRequest& request, std::chrono::milliseconds timeout,
                       bool* under_way) {
   const auto deadline = Clock::now() + timeout;
-  const auto sent = send_json(fd, request_to_json(request), timeout);
+  if (under_way != nullptr) *under_way = false;
+  const std::string text = dump(request_to_json(request));
+  // The manager would close the connection in the middle of a longer one, and say nothing.
+  if (text.size() > kMaxRequestBytes)
+    return fail(Errc::kFull, "the request is larger than 1 MiB, with {} bytes{}", text.size(),
+                request.names.size() > 1 ? ": give fewer zones at a time" : "");
+  const auto sent = send_text(fd, text, deadline);
   // A refused client gets the reason as a reply, possibly before its request was sent.
   auto reply = receive_json(fd, kMaxReplyBytes, sent ? timeout : std::chrono::milliseconds(0));
   if (under_way != nullptr)

@@ -216,7 +216,8 @@ Result<nlohmann::json> receive_json(int fd, std::size_t max_bytes,
                                     std::chrono::milliseconds timeout);
 /// Sends one request and returns its whole reply; a refusal that came before the request is that
 /// reply. After an error, `under_way` (may be null) is true when only the time ran out: the peer
-/// has the request and is still connected.
+/// has the request and is still connected. kFull: the request has more than kMaxRequestBytes, and
+/// none of it was sent.
 Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
                                 std::chrono::milliseconds timeout, bool* under_way = nullptr);
 /// Sends one request and returns the result in its reply.

@@ -164,6 +164,9 @@ std::vector<std::string> zone_words(const ipc::ZoneRow& row) {
   return {number(row.serial), number(row.records), row.kind, row.state, row.name};
 }
 
+/// The zone is served as it is configured, and nothing about it failed.
+bool is_ok(const ipc::ZoneRow& zone) { return zone.state == "ok" && zone.problem.empty(); }
+
 /// Counts zones while they are listed.
 struct ZoneCounts {
   std::uint64_t all = 0;
@@ -171,17 +174,16 @@ struct ZoneCounts {
   std::uint64_t loading = 0;  // of the others: loading, and no problem is known
   std::uint64_t removed = 0;  // not counted above
 
-  /// Returns true when the zone is ok.
+  /// Returns true when the zone needs no line.
   bool add(const ipc::ZoneRow& row) {
-    const bool is_ok = row.state == "ok" && row.problem.empty();
     if (row.state == "removed") {
       ++removed;
       return true;
     }
     ++all;
-    if (is_ok) ++ok;
+    if (is_ok(row)) ++ok;
     if (row.state == "loading" && row.problem.empty()) ++loading;
-    return is_ok;
+    return is_ok(row);
   }
   [[nodiscard]] std::string text() const {
     std::string line = fmt::format("{} of {} ok", ok, counted(all, "zone"));
@@ -210,6 +212,10 @@ int Session::fail(const Error& error) const {
 Result<json> Session::exchange(const ControlRequest& request) {
   connected_ = false;  // until the reply has arrived
   auto reply = ipc::exchange(fd_.get(), request, timeout_, &connected_);
+  if (!reply && reply.error().code == Errc::kFull) {
+    connected_ = true;  // nothing was sent
+    return pass(reply);
+  }
   if (!reply && connected_)
     return pando::fail(Errc::kIo,
                        "no answer in {} s: what was asked for is still under way (--timeout)",
@@ -330,7 +336,12 @@ int Session::zone_problems() {
 int Session::zone_status(const std::string& name) {
   auto request = request_for_zone(ipc::verb::kZoneStatus, name);
   if (!request) return fail(request.error());
-  return ask<ipc::ZoneRow>(*request, shown_on(output_.out));
+  auto reply = exchange_and_show(*request);
+  if (!reply) return fail(reply.error());
+  const auto zone = ipc::read_json<ipc::ZoneRow>(*reply);
+  if (!zone) return fail(zone.error());
+  if (!output_.json) print(*zone, output_.out);
+  return is_ok(*zone) ? kDone : kFailed;
 }
 
 int Session::zone_export(const std::string& name, const std::string& to) {

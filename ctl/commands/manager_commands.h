@@ -32,6 +32,7 @@ class Session {
   /// `addresses`: at each of these.
   int ready(bool all_zones, const std::vector<std::string>& addresses);
   int zone_list();
+  /// kFailed also if the zone is not ok: zone_problems() would list it, or it was removed.
   int zone_status(const std::string& name);
   /// `to`: another file than the zone's own; relative to this process's folder.
   int zone_export(const std::string& name, const std::string& to);

@@ -109,14 +109,14 @@ class Content {
       if (lower_case(text_).find("$generate") != std::string::npos)
         return fail(Errc::kInvalid, "Key 'zone' has $GENERATE");
       text_ += '\n';
-      has_soa_ = has_servers_ = true;  // such a text is a whole zone
+      is_text_ = has_soa_ = has_servers_ = true;  // such a text is a whole zone
       return {};
     }
     return rrsets == nullptr ? Status() : take_rrsets(*rrsets);
   }
 
   [[nodiscard]] std::string finish(std::uint64_t today) const {
-    std::string all;
+    std::string all = is_text_ ? text_ : "";  // first, since errors name its lines
     if (!has_soa_) {
       const auto day = fmt::gmtime(static_cast<std::time_t>(today));
       add_record(all, zone_, kDefaultTtl, dns::RRType::kSOA,
@@ -129,8 +129,9 @@ class Content {
     // No zone is served without servers, which panels give it later.
     if (servers_.empty() && !has_servers_)
       add_record(all, zone_, kDefaultTtl, dns::RRType::kNS, kNoServer);
-    return all + text_;
+    return is_text_ ? all : all + text_;
   }
+  [[nodiscard]] bool is_text() const noexcept { return is_text_; }
 
  private:
   Status take_rrsets(const json& rrsets) {
@@ -154,6 +155,7 @@ class Content {
   dns::Name zone_;
   std::vector<std::string> servers_;
   std::string text_;
+  bool is_text_ = false;
   bool has_soa_ = false;
   bool has_servers_ = false;  ///< NS records of the zone, in text_
 };
@@ -220,6 +222,7 @@ Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::R
   Content content(*name);
   if (auto taken = content.take(*document); !taken) return pass(taken);
   zone.content = content.finish(today);
+  zone.is_text = content.is_text();
   return zone;
 }
 

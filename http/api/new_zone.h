@@ -17,6 +17,7 @@ struct NewZone {
   std::string content;                 ///< text of a zone file; empty: a secondary zone
   std::vector<std::string> primaries;  ///< names of remotes
   std::string template_name{};         ///< empty: none is named
+  bool is_text = false;                ///< `content` begins with the client's own text
 };
 
 /// Reads the content of a POST to the list of zones, by the rules of PowerDNS. A zone without a SOA

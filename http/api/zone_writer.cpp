@@ -1,8 +1,11 @@
 #include "http/api/zone_writer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/bytes.h"
+#include "config/settings/settings.h"
 #include "dns/rdata/rdata.h"
 #include "dns/types.h"
 #include "ipc/control.h"
@@ -146,6 +149,36 @@ Status ZoneWriter::retransfer(const dns::Name& zone) const {
   return done ? Status() : Status(pass(done));
 }
 
+namespace {
+
+void replace_all(std::string& text, const std::string& from, std::string_view to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+/// Behind the path of a file: the end of its temporary name and of ":LINE", and the line, or empty.
+std::pair<std::size_t, std::string> line_behind(const std::string& text, std::size_t at) {
+  at = std::min(text.find_first_of(": ", at), text.size());
+  if (at == text.size() || text[at] != ':') return {at, ""};
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
+  return {end == at + 1 ? at : end, text.substr(at + 1, end - at - 1)};
+}
+
+/// The manager's words about the file that it makes of the content, as words about the request.
+std::string about_request(std::string text, const NewZone& zone, const std::string& journal) {
+  const auto path = config::created_zone_path(journal, zone.name);
+  if (!path) return text;
+  for (auto at = text.find(*path); at != std::string::npos; at = text.find(*path, at)) {
+    const auto [end, line] = line_behind(text, at + path->size());
+    const bool has_line = zone.is_text && !line.empty();
+    text.replace(at, end - at, has_line ? "line " + line : "its content");
+  }
+  replace_all(text, journal, "the manager's folder");
+  return text;
+}
+
+}  // namespace
+
 Status ZoneWriter::create(const NewZone& zone) const {
   // Around the text: the names of members, and of primaries.
   constexpr std::size_t kFrame = 4096;
@@ -162,14 +195,15 @@ Status ZoneWriter::create(const NewZone& zone) const {
     return fail(Errc::kFull, "a new zone of more than {} bytes: add the rest by PATCH",
                 ipc::kMaxRequestBytes - kFrame);
   auto result = call(request);
-  if (!result) return pass(result);
+  if (!result)
+    return fail(result.error().code, "{}", about_request(result.error().text, zone, journal_));
   auto added = ipc::read_json<ipc::ReloadResult>(*result);
   if (!added) return pass(added);
   if (added->zones_failed == 0) return {};
   // A zone that cannot be loaded is none that the client wanted.
   [[maybe_unused]] const auto removed = remove(zone.name);
-  return fail(Errc::kInvalid, "{}", added->problems.empty() ? "the zone cannot be loaded"
-                                                            : added->problems.front());
+  if (added->problems.empty()) return fail(Errc::kInvalid, "the zone cannot be loaded");
+  return fail(Errc::kInvalid, "{}", about_request(added->problems.front(), zone, journal_));
 }
 
 Status ZoneWriter::set_primaries(const dns::Name& zone,

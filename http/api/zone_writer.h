@@ -19,7 +19,9 @@ namespace pando::http {
 /// call at a time: a zone has one transaction.
 class ZoneWriter {
  public:
-  explicit ZoneWriter(std::string run_directory) : run_directory_(std::move(run_directory)) {}
+  /// `journal`: the manager's folder with the files that it makes of new zones' content.
+  ZoneWriter(std::string run_directory, std::string journal)
+      : run_directory_(std::move(run_directory)), journal_(std::move(journal)) {}
 
   /// Makes all changes as one version of the zone, or none. Durable and served when it returns. The
   /// serial moves; a SOA among the changes may move it further, and its serial is not needed.
@@ -29,7 +31,8 @@ class ZoneWriter {
                                                  std::span<const RRsetChange> changes) const;
   /// Adds the zone, which is served and durable when it returns. kExists: it is there already, or
   /// updates of an earlier zone of the name are kept. kInvalid: its content has a fault, or it
-  /// cannot be added. kFull: too much for one request.
+  /// cannot be added. kFull: too much for one request. Errors name lines of the content that the
+  /// client gave, and no file of the manager.
   [[nodiscard]] Status create(const NewZone& zone) const;
   /// Gives a secondary zone that was added other primaries: names of remotes. kInvalid: the zone is
   /// another server's choice, or the configuration's.
@@ -50,6 +53,7 @@ class ZoneWriter {
   [[nodiscard]] Result<nlohmann::json> call(const ipc::ControlRequest& request) const;
 
   std::string run_directory_;
+  std::string journal_;
 };
 
 }  // namespace pando::http

@@ -24,6 +24,9 @@ struct CollectorOptions {
   std::uint64_t layout = 0;
   std::size_t zones = 0;  ///< most zones with facts of their own
   std::chrono::milliseconds manager_timeout{1000};
+  /// For the pages of the manager's list that one request goes through. A busy manager may need
+  /// longer for all; the next request goes on then.
+  std::chrono::milliseconds list_time{1000};
 };
 
 /// Looks at the server from outside: the store and the workers' pages are read directly, and only
@@ -47,6 +50,8 @@ class Collector {
   /// See http/observe/manager_client.h.
   Result<std::vector<ipc::ZoneRow>> ask_zones(const std::vector<std::string>& names);
   Result<ipc::ZoneListResult> ask_zone_list(const std::string& after);
+  /// CollectorOptions::list_time.
+  [[nodiscard]] std::chrono::milliseconds list_time() const noexcept { return options_.list_time; }
 
   static constexpr std::chrono::milliseconds kFresh{200};
 

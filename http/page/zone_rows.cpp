@@ -20,8 +20,6 @@ namespace {
 constexpr std::size_t kRowsOfPage = 50;
 /// Zones looked at for one page, some 20 ms.
 constexpr std::size_t kZonesLookedAt = 20'000;
-/// A busy manager may need longer for so many; the next request goes on then.
-constexpr std::chrono::milliseconds kProblemTime{1000};
 /// A whole name in presentation format, if all of its octets are escaped.
 constexpr std::size_t kMostSearchBytes = 1024;
 /// Beginning of a problem in a list, as the manager's own list has it.
@@ -52,7 +50,7 @@ json rows_json(const std::vector<ipc::ZoneRow>& rows, const std::string& next, s
 /// Pages of the manager's list, from which the zones without a problem are left out. A page has
 /// 1,000 rows, which cost the commit thread some 10 ms; it does other work between two pages.
 Result<json> problem_rows(Collector& collector, const ZoneQuery& query) {
-  const auto deadline = std::chrono::steady_clock::now() + kProblemTime;
+  const auto deadline = std::chrono::steady_clock::now() + collector.list_time();
   std::vector<ipc::ZoneRow> rows;
   std::size_t looked = 0;
   std::string next = query.after ? to_text(*query.after) : std::string();

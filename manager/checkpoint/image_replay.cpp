@@ -365,9 +365,11 @@ bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept
   // that were refused before and behind it may have left nothing but void positions there.
   if (present.snapshot_position >= position) return present.snapshot_position > position;
   if (present.segments.empty()) return false;
-  // The image has positions that never took place in this journal.
+  // The image has positions that never took place in this journal. All positions before such a
+  // journal are void. Those of refused groups lie behind its snapshot, and an image may have the
+  // position of one: a start gives the store the position at which the journal ends.
   const SegmentHeader& head = present.segments.front().header;
-  return head.void_from <= position && head.first > position + 1;
+  return head.void_from == 1 && position >= 1 && head.first > position + 1;
 }
 
 /// The zones that a journal snapshot has no longer, for damage, or that cannot be read for now.

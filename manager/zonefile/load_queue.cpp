@@ -59,7 +59,9 @@ void LoadBatch::discard_new_zones(bool check_alone) {
 // -----------------------------------------------------------------------------------------
 
 void LoadQueue::add(LoadRequest request) {
-  of(request.kind).requests.push_back(std::make_shared<QueuedRequest>(std::move(request)));
+  const auto queued = std::make_shared<QueuedRequest>(std::move(request));
+  queued->number = ++requests_;
+  of(queued->kind).requests.push_back(queued);
 }
 
 std::array<LoadKind, 3> LoadQueue::kinds() const noexcept {

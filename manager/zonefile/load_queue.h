@@ -47,6 +47,7 @@ struct LoadRequest {
 
 /// A request in the queue.
 struct QueuedRequest : LoadRequest {
+  std::uint64_t number = 0;    ///< later requests have higher ones
   bool is_drained = false;     ///< `next_job` has no more
   std::size_t unfinished = 0;  ///< jobs taken from `next_job`, unfinished, and not of kJudged
   std::uint64_t finished = 0;
@@ -71,6 +72,8 @@ struct LoadTask : ZoneFileCheck {
   bool is_first = false;         ///< of kJudged: the zone had no data
   /// Of kJudged: hash of the file that a later look has left to this task; 0: of none.
   std::uint64_t asked = 0;
+  std::uint64_t looks = 0;         ///< of kJudged: looks that have left their file to this task
+  std::uint64_t looks_before = 0;  ///< of a look: the same of the task before, at its begin
 
   /// Sets the version and the journal position that the file is compared with.
   void use_current(const Committer& committer) {
@@ -194,6 +197,7 @@ class LoadQueue {
   std::map<std::string, std::shared_ptr<LoadTask>> judged_;  // by folded name
   LoadTasks running_;                                        // of kJudged, with a thread
   std::size_t first_judged_ = 0;
+  std::uint64_t requests_ = 0;  // in all
 };
 
 }  // namespace pando::manager

@@ -31,6 +31,29 @@ std::optional<zone::ZoneFileInfo> state_of(const std::string& path, std::uint64_
 
 std::string folder_before(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
+/// Files that are removed while configure() may wait for them.
+constexpr std::size_t kRemovedTogether = 16;
+
+void erase_copies(std::vector<std::string>& files, const config::ZoneTable& zones) {
+  std::unordered_set<std::string> copies;
+  for (std::size_t i = 0; i < zones.size(); ++i)
+    if (zones[i].options->is_secondary()) {
+      copies.insert(copy_name(zones[i].name));
+      copies.insert(copy_name(zones[i].name) + kPartial);
+    }
+  std::erase_if(files, [&](const std::string& file) { return copies.contains(file); });
+}
+
+/// A zone that was made primary may go on with its copy as its `file`.
+void erase_zone_files(std::vector<std::string>& files, const std::string& folder,
+                      const config::ZoneTable& zones) {
+  for (std::size_t i = 0; i < zones.size() && !files.empty(); ++i) {
+    if (zones[i].file.empty()) continue;
+    const std::string path = zones.path(i);
+    if (folder_before(path) == folder + "/") std::erase(files, path.substr(folder.size() + 1));
+  }
+}
+
 }  // namespace
 
 /// Zones of one version with copies in one folder.
@@ -101,20 +124,48 @@ std::string ZoneCopies::path_of(const config::ZoneTable& zones, std::size_t inde
   return path.empty() ? fmt::format("{}/{}", folder_, copy_name(zones[index].name)) : path;
 }
 
+void ZoneCopies::configure(RuntimePtr runtime) {
+  const std::lock_guard lock(mutex_);
+  runtime_ = std::move(runtime);
+}
+
 void ZoneCopies::keep_only(const RuntimePtr& runtime) {
-  asio::post(pool_, [this, runtime] {
-    auto names = files_.list(folder_);
-    if (!names || names->empty()) return;  // usually the folder does not exist
-    const config::ZoneTable& zones = runtime->settings.zones;
-    std::unordered_set<std::string> kept;
-    for (std::size_t i = 0; i < zones.size(); ++i)
-      if (zones[i].options->is_secondary()) {
-        kept.insert(copy_name(zones[i].name));
-        kept.insert(copy_name(zones[i].name) + kPartial);
-      }
-    for (const std::string& name : *names)
-      if (!kept.contains(name)) static_cast<void>(files_.remove(folder_ + "/" + name));
+  configure(runtime);
+  asio::post(pool_, [this] {
+    auto files = files_.list(folder_);
+    if (files) remove_others({nullptr, std::move(*files)});  // usually there is no such folder
   });
+}
+
+/// In a thread of the pool. Zones may come while files are removed: a file has to be none of theirs
+/// before a copy of them is read or written. So each file is removed by the configuration in force.
+void ZoneCopies::remove_others(Leftovers left) {
+  if (left.files.empty()) return;
+  if (RuntimePtr now = in_force(); now != left.runtime) {
+    erase_copies(left.files, now->settings.zones);
+    erase_zone_files(left.files, folder_, now->settings.zones);
+    left.runtime = std::move(now);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < kRemovedTogether && !left.files.empty(); ++i) {
+      if (runtime_ != left.runtime) break;
+      static_cast<void>(files_.remove(folder_ + "/" + left.files.back()));
+      left.files.pop_back();
+    }
+  }
+  // By way of the commit thread, which then cannot wait for the lock for longer.
+  asio::post(io_, [this, left = std::move(left)]() mutable { continue_removal(std::move(left)); });
+}
+
+void ZoneCopies::continue_removal(Leftovers left) {
+  if (left.files.empty()) return;
+  asio::post(pool_, [this, left = std::move(left)]() mutable { remove_others(std::move(left)); });
+}
+
+RuntimePtr ZoneCopies::in_force() const {
+  const std::lock_guard lock(mutex_);
+  return runtime_;
 }
 
 void ZoneCopies::write(const dns::Name& zone, std::string path, bool in_journal) {
@@ -186,8 +237,18 @@ void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& wr
     return;
   }
   const bool in_journal = copy.in_journal;
+  if (written) remove_if_left(zone, copy.path);
   running_.erase(at);
   if (written && *written) record_merge_base({zone, serial, **written, in_journal});
+}
+
+/// A zone that left while its copy was written has left keep_only() nothing to remove.
+void ZoneCopies::remove_if_left(const dns::Name& zone, const std::string& path) {
+  const std::string file = copy_name(zone);
+  if (!runtime_ || path != folder_ + "/" + file) return;
+  const config::ZoneTable& zones = runtime_->settings.zones;
+  const auto index = zones.find(zone);
+  if (!index || !zones[*index].options->is_secondary()) continue_removal({nullptr, {file}});
 }
 
 /// Records the copy as merge base in journal and store. If the journal cannot be written, the store

@@ -6,8 +6,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
@@ -42,8 +44,10 @@ class ZoneCopies {
   /// too. Otherwise the first changeset does so.
   void write(const dns::Name& zone, std::string path, bool in_journal);
   /// Deletes all files in the folder except copies (also partial ones) of zones that are secondary
-  /// in `runtime`.
+  /// in `runtime`, or in a later one of configure(), and except zones' own files. Returns at once.
   void keep_only(const RuntimePtr& runtime);
+  /// The configuration in force, before copies of its new zones are read or written.
+  void configure(RuntimePtr runtime);
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
 
@@ -63,6 +67,15 @@ class ZoneCopies {
   };
   using Copied = Result<std::optional<zone::ZoneFileInfo>>;
   struct Batch;
+  /// Files of the folder that are no copies by `runtime`; null: not yet compared.
+  struct Leftovers {
+    RuntimePtr runtime;
+    std::vector<std::string> files;
+  };
+  void remove_others(Leftovers left);
+  void continue_removal(Leftovers left);
+  void remove_if_left(const dns::Name& zone, const std::string& path);
+  [[nodiscard]] RuntimePtr in_force() const;
   void begin_batches();
   [[nodiscard]] std::shared_ptr<Batch> next_batch();
   void ended(const Batch& batch);
@@ -82,6 +95,9 @@ class ZoneCopies {
   std::size_t batches_ = 0;                           // being written
   std::uint64_t written_ = 0;
   std::uint64_t failures_ = 0;
+  /// Of runtime_, and held while files are removed. The commit thread alone writes runtime_.
+  mutable std::mutex mutex_;
+  RuntimePtr runtime_;
 };
 
 }  // namespace pando::manager

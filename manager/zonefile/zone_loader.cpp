@@ -208,6 +208,7 @@ void ZoneLoader::look_for_judgement(LoadTask& task) const {
   const Task before = queue_.judged(task.job.apex);
   task.judging.before = before ? before->judging.file : nullptr;
   task.judging.before_waits = before && before->tries == 0;
+  task.looks_before = before ? before->looks : 0;
 }
 
 /// True when the check that a look relied on has ended, or when another version was put, between
@@ -219,6 +220,9 @@ bool ZoneLoader::is_outdated(const LoadTask& look) const {
   if (look.outcome->kind == Kind::kJudging)
     return !judged || judged->judging.file != look.judging.before;
   if (!look.judging.base) return false;
+  // A later look has found the judged file in its place again.
+  if (judged && judged->judging.file == look.judging.before && judged->looks != look.looks_before)
+    return true;
   if (!judged && loads_.find(look.job.apex)) return true;  // a version is being put
   const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
   return now && now.source().hash != look.judging.base->hash;
@@ -228,21 +232,30 @@ bool ZoneLoader::is_outdated(const LoadTask& look) const {
 /// program this file.
 void ZoneLoader::leave_to_judged(const LoadTask& look) {
   const Task judged = queue_.judged(look.job.apex);
-  if (judged) judged->asked = look.judging.left;
+  if (!judged) return;
+  judged->asked = look.judging.left;
+  ++judged->looks;
 }
 
 /// The file is the one that is served again, so the version that was judged at the time of the look
 /// was withdrawn.
 void ZoneLoader::withdraw_judged(const LoadTask& unchanged) {
   const Task judged = queue_.judged(unchanged.job.apex);
-  if (judged && judged->judging.file == unchanged.judging.before) supersede(unchanged.job.apex);
+  if (judged && judged->judging.file == unchanged.judging.before)
+    supersede(queue_.take_judged(unchanged.job.apex));
 }
 
+/// The look of an earlier load may be the last one. The outcome then is that of the later load,
+/// which was told that the program judges.
 void ZoneLoader::judge(const Task& task) {
-  supersede(task->job.apex);
+  const Task before = queue_.take_judged(task->job.apex);
   task->is_first = !task->served;
   queue_.judge(task);
-  if (task->request->on_judging) task->request->on_judging(task->job);
+  if (before && before->request->number > task->request->number)
+    std::swap(before->request, task->request);
+  else if (task->request->on_judging)
+    task->request->on_judging(task->job);
+  supersede(before);
 }
 
 std::string ZoneLoader::judge_of(dns::NameView zone) const {
@@ -250,8 +263,8 @@ std::string ZoneLoader::judge_of(dns::NameView zone) const {
   return task ? task->job.verifier->program() : std::string();
 }
 
-void ZoneLoader::supersede(dns::NameView zone) {
-  const Task task = queue_.take_judged(zone);
+/// `task`: what LoadQueue::take_judged() gave.
+void ZoneLoader::supersede(const Task& task) {
   if (!task) return;
   task->is_superseded = true;
   if (task->progress) return task->progress->give_up();  // its thread ends the task
@@ -261,7 +274,7 @@ void ZoneLoader::supersede(dns::NameView zone) {
 void ZoneLoader::supersede_unless(dns::NameView zone,
                                   const std::function<bool(const LoadJob& job)>& stays) {
   const Task task = queue_.judged(zone);
-  if (task && !stays(task->job)) supersede(zone);
+  if (task && !stays(task->job)) supersede(queue_.take_judged(zone));
 }
 
 void ZoneLoader::supersede_unless(const std::function<bool(const LoadJob& job)>& stays) {
@@ -269,7 +282,7 @@ void ZoneLoader::supersede_unless(const std::function<bool(const LoadJob& job)>&
   queue_.for_each_judged([&](const LoadTask& task) {
     if (!stays(task.job)) others.push_back(task.job.apex);
   });
-  for (const dns::Name& zone : others) supersede(zone);
+  for (const dns::Name& zone : others) supersede(queue_.take_judged(zone));
 }
 
 // One zone

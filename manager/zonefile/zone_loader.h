@@ -95,7 +95,7 @@ class ZoneLoader {
   void leave_to_judged(const LoadTask& look);
   void withdraw_judged(const LoadTask& unchanged);
   void judge(const Task& task);
-  void supersede(dns::NameView zone);
+  void supersede(const Task& task);
 
   void check(const Task& task);
   void commit(const Task& task);

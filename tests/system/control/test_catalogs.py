@@ -1,7 +1,9 @@
 """Catalog zones (RFC 9432) from Knot and BIND: members come and go without a configuration for each."""
 
+import os
 import shutil
 import signal
+import subprocess
 import time
 
 import dns.query
@@ -19,7 +21,7 @@ def zone_text(address):
     return f"@ 300 SOA ns admin 1 3600 600 1209600 300\n@ 300 NS ns\nns 300 A 192.0.2.1\nwww 300 A {address}\n"
 
 
-def pando_for(pando, primary, more="", templates=(), **options):
+def pando_for(pando, primary, more="", templates=(), prepare=lambda server: None, **options):
     """A Pando that consumes the catalog of this primary and has no zone of its own."""
     server = pando([], remotes=[{"name": "up", "address": [f"127.0.0.1@{primary.port}"]}], **options)
     server.sections = (f"templates: {list(templates)}\n"
@@ -31,6 +33,7 @@ def pando_for(pando, primary, more="", templates=(), **options):
         server.config.write_text(server.config.read_text() + server.sections)
     server.write_config = write
     write()
+    prepare(server)
     server.start()
     return server
 
@@ -199,6 +202,22 @@ def test_a_broken_catalog_changes_nothing_until_it_is_mended(pando, bind):
     await_members(server, {"m1.test": "192.0.2.1"}, ["m0.test"])
 
 
+def test_a_member_whose_label_changes_is_transferred_anew(pando, bind):
+    """RFC 9432 §5.6: so a producer can have the data replaced without a later serial."""
+    server = pando_for(pando, bind)
+    await_members(server, ALL)
+    bind.stop()
+    for number in (0, 1):
+        (bind.folder / f"m{number}.test.zone").write_text(zone_text(f"192.0.2.{100 + number}"))
+    bind.start(CATALOG)
+    assert bind.serial("m0.test") == server.serial("m0.test") == 1 and address_of(bind, "m0.test") == "192.0.2.100"
+    edit(bind, server, ("delete", "id0.zones"), ("add", "again.zones", 0, "PTR", "m0.test."))
+    await_members(server, {**ALL, "m0.test": "192.0.2.100"})
+    reset = [line for line in server.log().splitlines() if " catalog_member_reset " in line]
+    assert len(reset) == 1 and "zone=m0.test." in reset[0] and f"catalog={CATALOG}." in reset[0]
+    assert problem(server) == ""
+
+
 def test_zones_of_commands_stay_and_members_are_the_catalogs(pando, bind, tmp_path):
     server = pando_for(pando, bind)
     await_members(server, ALL)
@@ -254,3 +273,119 @@ def test_a_member_moves_between_two_catalogs(pando, tmp_path):
         server.control("zone", "status", "first.test")["serial"] == primary.serial("first.test")))
     time.sleep(1.5)  # it looks once a second, and could take the member away
     assert problem_of("first.test") == problem_of("second.test") == ""
+
+
+BATCH = {f"b{number:02}.test": "192.0.2.44" for number in range(40)}
+
+
+@pytest.fixture
+def batch(pando, tmp_path):
+    """A primary of many small zones with an empty catalog, a server that consumes it, and the folder of its copies."""
+    class Batch:
+        def __init__(self):
+            self.file = tmp_path / "batch.zone"
+            self.file.write_text(zone_text("192.0.2.44"))
+            catalog = tmp_path / "batch-catalog.zone"
+            catalog.write_text(BIND_CATALOG[:BIND_CATALOG.index("id0")])
+            self.primary = pando([{"name": CATALOG, "file": str(catalog), "allow-transfer": LOCAL, "allow-update": LOCAL}]
+                                 + [{"name": zone, "file": str(self.file), "allow-transfer": LOCAL} for zone in BATCH],
+                                 workers=1).start(CATALOG)
+
+        def consume(self, prepare):
+            self.server = pando_for(pando, self.primary, prepare=prepare)
+            self.copies = self.server.folder / "journal/secondary"
+
+        def add_members(self, members):
+            message = dns.update.UpdateMessage(CATALOG)
+            for zone in members:
+                message.add(f"{zone[:3]}.zones", 0, "PTR", f"{zone}.")
+            assert dns.query.tcp(message, "127.0.0.1", port=self.primary.port, timeout=20).rcode() == 0
+            self.server.control("zone", "refresh", CATALOG, check=False)
+
+        def names(self):
+            return sorted(path.name for path in self.copies.iterdir()) if self.copies.exists() else []
+
+        def lose_host(self):
+            """What a restart of the host leaves: disks, but no store; and the primary is away."""
+            if self.server.process.poll() is None:
+                self.server.kill()
+            for pid in self.server.left_over():
+                os.kill(pid, signal.SIGKILL)
+            servers.wait_until("workers are gone", lambda: not self.server.left_over())
+            shutil.rmtree(self.server.store)
+            self.primary.stop()
+    return Batch()
+
+
+@pytest.mark.parametrize("passes", [2, 3])
+def test_copies_that_a_crash_left_without_their_names_are_not_used(batch, tmp_path, passes):
+    """The first pass is that of the catalog. The first copies are written alone, those that wait meanwhile together."""
+    now = tmp_path / "now"
+
+    def prepare(server):
+        server.crash_at, server.crash_if = f"zone-copy-written:{passes}", now
+    batch.consume(prepare)
+    server = batch.server
+    servers.wait_until("the catalog is there", lambda: server.control("zone", "status", CATALOG)["state"] == "ok")
+    servers.wait_until("its copy is there", lambda: f"{CATALOG}.zone" in batch.names())
+    now.touch()
+    batch.add_members(BATCH)
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    assert server.process.returncode == -signal.SIGKILL
+    server.crash_at = server.crash_if = None
+    names = batch.names()
+    drafts = {name.removesuffix(".zone.partial") for name in names if name.endswith(".partial")}
+    whole = {name.removesuffix(".zone") for name in names if name.endswith(".zone")} - {CATALOG}
+    assert drafts and CATALOG not in drafts and not drafts & whole, names
+    batch.lose_host()
+    server.start()
+    servers.wait_until("members are configured", lambda: all(
+        server.ask(zone, "SOA").rcode() == dns.rcode.SERVFAIL for zone in drafts), 60)
+    await_members(server, dict.fromkeys(whole, "192.0.2.44"))
+    batch.primary.start(CATALOG)
+    server.control("zone", "refresh", CATALOG)
+    await_members(server, BATCH)
+    servers.wait_until("all have copies and no drafts are left", lambda: batch.names() == sorted(
+        f"{zone}.zone" for zone in [*BATCH, CATALOG]), 60)
+
+
+def test_copies_for_which_the_disk_has_no_room_are_written_later(batch):
+    """Each file takes a page of the small file system."""
+    if os.getuid() != 0:
+        pytest.skip("needs a file system of its own")
+    members = dict(list(BATCH.items())[:24])
+
+    def mount(options, folder):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+
+    def prepare(server):
+        folder = server.folder / "journal/secondary"
+        folder.mkdir(parents=True)
+        mount("size=40k,mode=0755", folder)
+    batch.consume(prepare)
+    server = batch.server
+    try:
+        batch.add_members(members)
+        await_members(server, members)
+
+        def lines():
+            return server.log_path.read_text().splitlines()
+
+        def told(event):
+            return {word.removeprefix("zone=").rstrip(".") for line in lines() if f" {event} " in line
+                    for word in line.split() if word.startswith("zone=")}
+        servers.wait_until("each copy was tried", lambda: set(members) <= told("zone_copied") | told("zone_not_copied"))
+        failed = set(members) - told("zone_copied")
+        assert len(failed) >= len(members) - 9 and any("No space left on device" in line for line in lines())
+        assert not any(name.endswith(".partial") for name in batch.names()), "nothing half-written is left"
+        assert not failed & {name.removesuffix(".zone") for name in batch.names()}
+        mount("remount,size=1m", batch.copies)
+        server.control("reload")
+        servers.wait_until("all have copies", lambda: batch.names() == sorted(
+            f"{zone}.zone" for zone in [*members, CATALOG]), 60)
+        batch.lose_host()
+        server.start()
+        await_members(server, members)
+    finally:
+        server.kill()
+        subprocess.run(["umount", "-l", str(batch.copies)], check=True)

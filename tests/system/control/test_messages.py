@@ -168,6 +168,15 @@ def test_errors_for_programs_are_json(make, words, code):
     assert list(json.loads(done.stderr)) == ["error"] and json.loads(done.stderr)["error"]
 
 
+def test_a_request_that_is_too_large_is_told_with_its_bound(make):
+    server = make({}).start(ZONE)
+    names = [f"{'x' * 60}.{number}.test" for number in range(17000)]  # 1.2 MB; a command line has 2 MiB
+    code, out, err = ctl(server, "zone", "reload", *names)
+    assert code == 1 and out == ""
+    assert re.fullmatch(r"pandoctl: the request is larger than 1 MiB, with \d+ bytes: give fewer zones at a time\n", err), err
+    assert ctl(server, "zone", "reload", ZONE)[0] == 0
+
+
 @pytest.mark.parametrize("words, message", [
     (["--jsn", "status"], "unknown option '--jsn'; did you mean '--json'?"),
     (["status", "--al"], "unknown option '--al'; did you mean '--all'?"),

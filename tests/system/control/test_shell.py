@@ -97,10 +97,11 @@ def test_one_command_tells_which_zones_are_not_served_and_why(server, tmp_path):
     assert re.search(rf"broken\.test\..*{tmp_path}/bad:4: ", out) and "away.test." in out
     assert "alpha.test" not in out, "those that are ok need no line"
     code, out, _ = ctl(server, "zone", "status", "broken.test")
-    assert code == 0 and re.search(r"^state: +not-loaded$", out, re.M) and f"{tmp_path}/bad:4: " in out
+    assert code == 1 and re.search(r"^state: +not-loaded$", out, re.M) and f"{tmp_path}/bad:4: " in out
     assert server.ask("broken.test", "SOA").rcode() == dns.rcode.SERVFAIL
     (tmp_path / "bad").write_text(TEXT)
     ctl(server, "zone", "reload", "broken.test")
+    assert ctl(server, "zone", "status", "broken.test")[0] == 0
     assert ctl(server, "zone", "status")[1].splitlines()[-1] == "4 of 5 zones ok, 1 with problems"
     rows = {row["name"]: row["state"] for row in server.control("zone", "list")}
     assert rows == {**{f"{name}.test.": "ok" for name in ("alpha", "beta", "better", "broken")}, "away.test.": "not-loaded"}

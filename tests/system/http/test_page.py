@@ -157,19 +157,26 @@ def add_broken_zones(server, tmp_path):
 
 
 @pytest.mark.release
-def test_one_request_finds_a_problem_behind_more_zones_than_the_manager_lists_at_once(beside, tmp_path):
-    """The manager lists 1,000 zones at a time; the zones with problems come behind three such pages."""
+def test_problems_are_found_behind_more_zones_than_the_manager_lists_at_once(beside, tmp_path):
+    """The manager lists 1,000 zones at a time; the zones with problems come behind three such pages. How many of these
+    one request goes through is a matter of time: tests/unit/http/page/zone_rows_test.cpp."""
     count = 3500
     server, program = beside(zones=("a.test",))
     server.zones += [{"name": f"a{number:05}.test", "file": str(tmp_path / "zone")} for number in range(count)]
     add_broken_zones(server, tmp_path)
-    with_reasons = lambda: [zone for zone in zones_of(program, "problems=1")["zones"] if zone["problem"]]
-    servers.wait_until("both reasons are known", lambda: len(with_reasons()) == 2, 120)
-    # A busy manager may take longer than one request lasts.
-    page = servers.wait_until("one request sees all", lambda: (
-        found := zones_of(program, "problems=1&search=.test"))["next"] == "" and found)
-    assert names_of(page) == ["broken.test.", "stale.test."]
-    assert page["looked"] == count + 3
+
+    def found():
+        zones, looked, after = [], 0, ""
+        while True:
+            page = zones_of(program, f"problems=1&search=.test&after={after}")
+            if not page["manager"]:
+                return None  # it was busy, and the store's own list is none of thousands
+            zones, looked, after = zones + page["zones"], looked + page["looked"], page["next"]
+            if not after:
+                return (zones, looked) if all(zone["problem"] for zone in zones) and len(zones) == 2 else None
+    zones, looked = servers.wait_until("both reasons are known", found, 120)
+    assert [zone["name"] for zone in zones] == ["broken.test.", "stale.test."]
+    assert looked == count + 3
 
 
 def test_zones_with_problems_are_found(beside, tmp_path):

@@ -187,6 +187,35 @@ TEST(ControlCall, GetsAReplyOfManyPackets) {
   EXPECT_EQ(*result, big);
 }
 
+TEST(ControlCall, SendsARequestOfOneMebibyteAndNoneThatIsLarger) {
+  ControlRequest request{.verb = "zone-configure", .name = "a.test."};
+  const std::size_t frame = request_to_json(request).dump().size();
+  request.rdata = std::string(kMaxRequestBytes - frame + 1, 'x');
+  SocketPair pair;
+  const auto refused = call(pair.client.get(), request, kTimeout);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kFull);
+  EXPECT_EQ(refused.error().text, "the request is larger than 1 MiB, with 1048577 bytes");
+  request.rdata.pop_back();
+  std::thread server([&] {
+    const auto message = receive_json(pair.server.get(), kMaxRequestBytes, kTimeout);
+    EXPECT_TRUE(message && request_from_json(*message).value() == request) << "the first message";
+    EXPECT_TRUE(send_json(pair.server.get(), ok_reply(json::object()), kTimeout));
+  });
+  EXPECT_TRUE(call(pair.client.get(), request, kTimeout));
+  server.join();
+}
+
+TEST(ControlCall, SaysHowARequestOfManyZonesBecomesSmaller) {
+  SocketPair pair;
+  ControlRequest request{.verb = "zone-remove"};
+  request.names.assign(kMaxRequestBytes / 8, "a.test.");
+  const auto refused = call(pair.client.get(), request, kTimeout);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().text.ends_with(": give fewer zones at a time"))
+      << refused.error().text;
+}
+
 TEST(ControlCall, ReportsAClosedConnection) {
   SocketPair pair;
   pair.server.reset();

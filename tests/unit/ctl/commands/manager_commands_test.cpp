@@ -155,6 +155,17 @@ TEST(AnyCommand, SaysWhenTheManagerGoesAway) {
   EXPECT_NE(err.str(), "");
 }
 
+TEST(AnyCommand, FailsWhenItsRequestIsTooLarge) {
+  const Outcome outcome = run(always(json::object()), [](Session& session) {
+    ControlRequest request{.verb = std::string(ipc::verb::kZoneSet)};
+    request.rdata = std::string(ipc::kMaxRequestBytes, 'x');
+    return session.ask(request, [](const json&) { return Status(); });
+  });
+  EXPECT_EQ(outcome.code, kFailed) << "a manager is there";
+  EXPECT_THAT(outcome.err, HasSubstr("pandoctl: the request is larger than 1 MiB"));
+  EXPECT_TRUE(outcome.requests.empty());
+}
+
 TEST(AnyCommand, FailsWhenTheManagerIsThereButNotDoneInTime) {
   int fds[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
@@ -232,13 +243,29 @@ TEST(ZoneStatusCommand, PrintsOneZone) {
   zone.added = true;
   const Outcome outcome = run(
       always(json(zone)), [](Session& session) { return session.zone_status("Z000007.example"); });
-  EXPECT_EQ(outcome.code, kDone);
   ASSERT_EQ(outcome.requests.size(), 1U);
   EXPECT_EQ(outcome.requests[0].name, "Z000007.example.") << "absolute";
   EXPECT_THAT(outcome.out, HasSubstr("192.0.2.1@53, 2001:db8::1@53"));
   EXPECT_THAT(outcome.out, HasSubstr("timeout"));
   EXPECT_THAT(outcome.out, HasSubstr("never")) << "not checked yet";
   EXPECT_THAT(outcome.out, HasSubstr("added by"));
+}
+
+TEST(ZoneStatusCommand, SucceedsIfTheZoneIsServedAndNothingFailed) {
+  const auto code = [](const std::string& state, const std::string& problem, bool as_json) {
+    ipc::ZoneRow zone = row(7, state);
+    zone.problem = problem;
+    return run(
+               always(json(zone)), [](Session& session) { return session.zone_status("z.test"); },
+               as_json)
+        .code;
+  };
+  for (const bool as_json : {false, true}) {
+    EXPECT_EQ(code("ok", "", as_json), kDone);
+    EXPECT_EQ(code("ok", "the file was changed", as_json), kFailed);
+    for (const char* state : {"loading", "not-loaded", "expired", "removed"})
+      EXPECT_EQ(code(state, "", as_json), kFailed) << state;
+  }
 }
 
 TEST(ZoneStatusCommand, TellsTheCatalogOfAZoneAndTheRoleOfACatalog) {

@@ -94,6 +94,18 @@ TEST(NewZone, AnEmptyZoneHasApexRecords) {
   EXPECT_THAT(zone->primaries, ElementsAre());
 }
 
+/// Errors name its lines.
+TEST(NewZone, ATextComesBeforeItsServers) {
+  const auto zone = read({{"name", "a.test."},
+                          {"kind", "Native"},
+                          {"nameservers", {"ns1.a.test."}},
+                          {"zone", "@ SOA x"}});
+  ASSERT_TRUE(zone) << zone.error().text;
+  EXPECT_EQ(zone->content, "@ SOA x\na.test. 3600 IN NS ns1.a.test.\n");
+  EXPECT_TRUE(zone->is_text);
+  EXPECT_FALSE(read({{"name", "a.test."}, {"kind", "Native"}}).value().is_text);
+}
+
 TEST(NewZone, WithoutAServerPowerDnssNameStandsIn) {
   const auto zone = read({{"name", "."}, {"kind", "master"}, {"nameservers", json::array()}});
   ASSERT_TRUE(zone) << zone.error().text;

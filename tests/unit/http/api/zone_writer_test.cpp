@@ -111,7 +111,7 @@ RRsetChange a_record(Kind kind) {
 
 TEST(Writer, MakesOneTransactionOfAllChanges) {
   FakeManager manager(grant);
-  const ZoneWriter writer(manager.folder());
+  const ZoneWriter writer(manager.folder(), "/j");
   RRsetChange gone = a_record(Kind::kDelete);
   gone.rdatas.clear();
   const RRsetChange changes[] = {gone, a_record(Kind::kReplace), a_record(Kind::kExtend),
@@ -132,7 +132,7 @@ TEST(Writer, WhatIsAbsentNeedNoRemoval) {
     return grant(request);
   });
   const RRsetChange changes[] = {a_record(Kind::kReplace), a_record(Kind::kPrune)};
-  EXPECT_TRUE(ZoneWriter(manager.folder()).apply(zone(), changes));
+  EXPECT_TRUE(ZoneWriter(manager.folder(), "/j").apply(zone(), changes));
 }
 
 TEST(Writer, AFaultEndsTheTransaction) {
@@ -142,7 +142,7 @@ TEST(Writer, AFaultEndsTheTransaction) {
       return grant(request);
     });
     const RRsetChange changes[] = {a_record(Kind::kReplace)};
-    const auto done = ZoneWriter(manager.folder()).apply(zone(), changes);
+    const auto done = ZoneWriter(manager.folder(), "/j").apply(zone(), changes);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().text, "CNAME beside other data");
     EXPECT_EQ(manager.asked().back(), "zone-abort z.   - ");
@@ -153,7 +153,7 @@ TEST(Writer, TheTransactionOfSomebodyElseIsLeftAlone) {
   FakeManager manager([](const ControlRequest&) -> Result<json> {
     return fail(Errc::kExists, "z. has an open transaction");
   });
-  const auto done = ZoneWriter(manager.folder()).apply(zone(), {});
+  const auto done = ZoneWriter(manager.folder(), "/j").apply(zone(), {});
   EXPECT_EQ(done.error().code, Errc::kExists);
   EXPECT_EQ(manager.asked().size(), 1U);
 }
@@ -164,7 +164,7 @@ TEST(Writer, ASoaNeverTakesTheSerialBack) {
     FakeManager manager(grant);
     RRsetChange soa{Kind::kReplace, zone(), dns::RRType::kSOA, 60, {Bytes(22)}};
     store_be32(soa.rdatas[0].data() + 2, given);
-    ASSERT_TRUE(ZoneWriter(manager.folder()).apply(zone(), {&soa, 1}));
+    ASSERT_TRUE(ZoneWriter(manager.folder(), "/j").apply(zone(), {&soa, 1}));
     EXPECT_THAT(manager.asked(),
                 ElementsAre("zone-begin z.   - ",
                             fmt::format("zone-set z. z. SOA 60 . . {} 0 0 0 0", expected),
@@ -177,7 +177,7 @@ TEST(Writer, ARecordThatTheManagerCannotReadIsNotSent) {
   RRsetChange large = a_record(Kind::kReplace);
   large.type = dns::RRType{65280};
   large.rdatas = {Bytes(60'000)};
-  const auto done = ZoneWriter(manager.folder()).apply(zone(), {&large, 1});
+  const auto done = ZoneWriter(manager.folder(), "/j").apply(zone(), {&large, 1});
   if (ipc::kMaxRequestBytes > (256 << 10)) GTEST_SKIP() << "requests have room for all records";
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().text, HasSubstr("is too large"));
@@ -187,11 +187,41 @@ TEST(Writer, NobodyToTellIsNoError) {
   FakeManager manager([](const ControlRequest&) -> Result<json> {
     return fail(Errc::kInvalid, "z. has no remotes to notify");
   });
-  const ZoneWriter writer(manager.folder());
+  const ZoneWriter writer(manager.folder(), "/j");
   EXPECT_TRUE(writer.notify(zone()));
   EXPECT_EQ(writer.retransfer(zone()).error().code, Errc::kInvalid);
   EXPECT_THAT(manager.asked(), ElementsAre("zone-notify z.   - ", "zone-retransfer z.   - "));
-  EXPECT_EQ(ZoneWriter("/nowhere").notify(zone()).error().code, Errc::kIo);
+  EXPECT_EQ(ZoneWriter("/nowhere", "/j").notify(zone()).error().code, Errc::kIo);
+}
+
+/// What a client is told when the manager says this of its new zone.
+std::string told(const Result<std::string>& problem, bool is_text) {
+  FakeManager manager([&](const ControlRequest& request) -> Result<json> {
+    if (request.verb != ipc::verb::kZoneAdd) return json::object();
+    if (!problem) return tl::unexpected<Error>(problem.error());
+    ipc::ReloadResult result;
+    result.zones_failed = 1;
+    result.problems = {*problem};
+    return json(result);
+  });
+  NewZone made{.name = zone(), .content = "@ SOA x", .primaries = {}};
+  made.is_text = is_text;
+  const Status done = ZoneWriter(manager.folder(), "/j").create(made);
+  return done ? "" : done.error().text;
+}
+
+TEST(ZoneWriter, TellsLinesOfTheRequestAndNoFileOfTheManagers) {
+  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", true), "z.: line 12: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", false), "z.: its content: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone: no SOA", true), "z.: its content: no SOA");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:3: as in /j/zones/z.zone:2", true),
+            "z.: line 3: as in line 2");
+  const auto failed = [](const char* text) {
+    return Result<std::string>(tl::unexpected<Error>(Error{Errc::kIo, text}));
+  };
+  EXPECT_EQ(told(failed("write /j/zones/z.zone.partial: full"), true), "write its content: full");
+  EXPECT_EQ(told(failed("mkdir /j/zones: full"), true), "mkdir the manager's folder/zones: full");
+  EXPECT_EQ(told(failed("z. exists"), true), "z. exists");
 }
 
 }  // namespace zone_writer_test

@@ -46,6 +46,17 @@ class ReplayOntoImage : public ::testing::Test {
   void journalled(const std::vector<JournalEntry>& group) {
     ASSERT_TRUE(parts_.journal.append(group).has_value());
   }
+  /// The group was synced, and could not be published.
+  void refuse(const std::vector<JournalEntry>& group) {
+    const std::uint64_t first = parts_.journal.last_position() + 1;
+    journalled(group);
+    parts_.journal.abandon(first);
+  }
+  /// As the next process finds the journal.
+  void start_again() {
+    const std::string directory = parts_.journal.directory();
+    parts_.journal = must(Journal::open({directory, 64 << 10}, native_files(), expect_silence));
+  }
   std::vector<dns::Name> replay(shm::Store& store) {
     return must(replay_onto_image(store, parts_.journal, native_files(), limits_, expect_silence));
   }
@@ -122,6 +133,26 @@ TEST_F(ReplayOntoImage, VoidPositionsUpToTheJournalsSnapshotAreNotAnotherJournal
   ASSERT_EQ(files.snapshot_position, 2U);
   ASSERT_EQ(files.segments.front().header.first, 6U);
   ASSERT_EQ(files.segments.front().header.void_from, 1U);
+  EXPECT_THAT(replay(parts_.zone.store()), IsEmpty());
+  EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{13});
+}
+
+/// A start gives the store, and the next image, the position at which the journal ends. It may be
+/// that of a refused group.
+TEST_F(ReplayOntoImage, VoidPositionsBehindTheJournalsSnapshotAreNotAnotherJournals) {
+  journalled({text(10), text(11)});
+  replay(parts_.zone.store());
+  fold(12, false);
+  refuse({text(12), text(13)});
+  replay(parts_.zone.store());
+  ASSERT_EQ(parts_.zone.store().current().journal_position, 4U);
+  refuse({text(12)});
+  start_again();
+  const JournalFiles files = parts_.journal.files();
+  ASSERT_EQ(files.snapshot_position, 2U);
+  ASSERT_EQ(files.segments.front().header.first, 6U);
+  ASSERT_EQ(files.segments.front().header.void_from, 3U);
+  journalled({text(12)});
   EXPECT_THAT(replay(parts_.zone.store()), IsEmpty());
   EXPECT_EQ(parts_.zone.zone().serial(), dns::Serial{13});
 }

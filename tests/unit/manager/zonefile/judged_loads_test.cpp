@@ -451,5 +451,50 @@ TEST_F(JudgedLoads, AreNotSupersededByAnEarlierLookAtTheSameFile) {
   EXPECT_EQ(serial("one"), 1U);
 }
 
+/// Else the answer of the later load would leave out what its program says.
+TEST_F(JudgedLoads, HaveTheVerdictThatAnEarlierLooksNewerFileGets) {
+  write("one", 1);
+  write("slow", 1);
+  hold();
+  configure({"one"}, {program_}, {"slow"});
+  begin_slowly();
+  loads_.set_verdict_time(std::chrono::minutes(10));
+  const Counts later = counts_of([&](ZoneFileLoads::Done done) {
+    loads_.load_some(runtime_, {name("one")}, history_of(parts_), std::move(done));
+    ASSERT_TRUE(runs("one"));
+    const auto work = loader_.progress(name("one"));
+    write("one", 2);
+    slow_.let_go();
+    ASSERT_TRUE(parts_.run_until([&] { return work->is_given_up(); }));
+    let_go();
+  });
+  EXPECT_EQ(later.changed, 1U);
+  EXPECT_EQ(serial("one"), 2U);
+}
+
+/// The earlier look has seen the file that was put back meanwhile.
+TEST_F(JudgedLoads, ThatALaterLookHasFoundAgainAreNotWithdrawnByAnEarlierLook) {
+  write("one", 1);
+  configure({"one"});
+  serve("one", 1);
+  hold();
+  write("one", 2, "192.0.2.2");
+  EXPECT_EQ(load().being_judged, 1U);
+  ASSERT_TRUE(runs("one"));
+  write("one", 1);
+  write("slow", 1);
+  configure({"one"}, {program_}, {"slow"});
+  begin_slowly();
+  write("one", 2, "192.0.2.2");
+  const std::uint64_t hashed = loader_.counters().hashed;
+  loads_.load(runtime_, history_of(parts_), [](const Counts&) {});
+  ASSERT_TRUE(parts_.run_until([&] { return loader_.counters().hashed > hashed; }));
+  slow_.let_go();
+  ASSERT_TRUE(parts_.run_until([&] { return loader_.idle(); }));
+  EXPECT_TRUE(loader_.judges(name("one")));
+  let_go();
+  EXPECT_TRUE(becomes("one", 2));
+}
+
 }  // namespace judged_loads_test
 }  // namespace pando::manager

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 #include <set>
 
@@ -21,6 +22,7 @@ using testing::kinds_of;
 using testing::name;
 using testing::Parts;
 using testing::record;
+using ::testing::UnorderedElementsAre;
 
 constexpr const char* kPath = "/copies/example.zone";
 
@@ -203,6 +205,51 @@ TEST_F(ManyCopies, FailOneByOne) {
   EXPECT_EQ(disk_.paths().size(), kCount - 2) << "nothing half-written is left";
 }
 
+TEST_F(ManyCopies, ThatWereWrittenBeforeTheDiskWasFullCountAndTheOthersStayAsTheyWere) {
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  const std::string before = text_of(0);
+  change();
+  constexpr std::size_t kRoom = 8;
+  std::set<std::string> written;
+  disk_.fail = [&](Call call, const std::string& file) -> Status {
+    if (call != Call::kWrite || written.contains(file)) return {};
+    if (written.size() == kRoom) return fail(Errc::kFull, "no space");
+    written.insert(file);
+    return {};
+  };
+  const auto results = write_all();
+  EXPECT_EQ(failed(results).size(), kCount - kRoom);
+  for (std::size_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(text_of(i) == before, !results[i].has_value()) << i;
+  EXPECT_EQ(disk_.paths().size(), kCount) << "nothing half-written is left";
+  disk_.fail = [](Call, const std::string&) { return Status(); };
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_NE(text_of(i), before) << i;
+}
+
+/// Between the sync of all files and the change of the first name.
+TEST_F(ManyCopies, AreWrittenOverDraftsThatAnEndOfTheHostLeft) {
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  const std::string before = text_of(0);
+  change();
+  disk_.fail = [](Call call, const std::string&) -> Status {
+    return call == Call::kRename || call == Call::kRemove ? fail(Errc::kIo, "the host has ended")
+                                                          : Status();
+  };
+  EXPECT_EQ(failed(write_all()).size(), kCount);
+  ASSERT_TRUE(disk_.sync_directory("/copies")) << "as a file system may have done by itself";
+  std::mt19937_64 random(1);
+  disk_.power_cut(random);
+  EXPECT_EQ(disk_.paths().size(), 2 * kCount) << "with the drafts";
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(text_of(i), before) << i;
+  disk_.fail = [](Call, const std::string&) { return Status(); };
+  ASSERT_TRUE(parts_.apply({}, {"more 300 A 192.0.2.201"}));
+  EXPECT_THAT(failed(write_all()), IsEmpty());
+  EXPECT_EQ(disk_.paths().size(), kCount);
+  ASSERT_TRUE(write());
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(text_of(i), text()) << i;
+}
+
 TEST_F(ManyCopies, OfWhichTheNamesAreNotDurableDoNotCount) {
   disk_.fail = [](Call call, const std::string&) -> Status {
     return call == Call::kSyncDirectory ? fail(Errc::kIo, "EIO") : Status();
@@ -352,15 +399,88 @@ TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
   config::ZoneOptions secondary;
   secondary.primaries = {"primary"};
   ASSERT_TRUE(settings.zones.add(name("@"), "", settings.zones.add_options(secondary)));
+  ASSERT_TRUE(settings.zones.add(name("now-primary"), "/folder/now-primary.example.zone",
+                                 settings.zones.add_options({})));
   const auto runtime = make_runtime(std::move(settings));
   ASSERT_TRUE(runtime.has_value());
-  for (const char* file :
-       {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial"})
+  for (const char* file : {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial",
+                           "now-primary.example.zone"})
     ASSERT_TRUE(disk_.open(std::string("/folder/") + file, OpenMode::kCreate).has_value());
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.keep_only(*runtime);
   parts_.pool.join();
-  EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial"));
+  EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial",
+                                         "/folder/now-primary.example.zone"));
+}
+
+/// Files of a folder while zones come and go. The model of a disk knows one thread.
+class KeptCopies : public WaitingCopies {
+ protected:
+  static RuntimePtr secondaries(const std::vector<dns::Name>& zones) {
+    config::Settings settings;
+    config::ZoneOptions secondary;
+    secondary.primaries = {"primary"};
+    for (const dns::Name& zone : zones)
+      EXPECT_TRUE(settings.zones.add(zone, "", settings.zones.share_options(secondary)));
+    auto runtime = make_runtime(std::move(settings));
+    EXPECT_TRUE(runtime.has_value());
+    return *runtime;
+  }
+  static std::string file(std::size_t i) { return "/folder/" + copy_name(zone(i)); }
+  void put_files(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_TRUE(disk_.open(file(i), OpenMode::kCreate).has_value());
+  }
+  asio::thread_pool thread_{1};
+};
+
+TEST_F(KeptCopies, AreThoseOfZonesThatCameSinceTheFolderWasToBeCleaned) {
+  put_files(3);
+  ZoneCopies copies(parts_.io, thread_, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch configured(1);
+  disk_.fail = [&](Call, const std::string&) {
+    configured.wait();
+    return Status();
+  };
+  copies.keep_only(secondaries({zone(0)}));
+  copies.configure(secondaries({zone(1)}));
+  configured.count_down();
+  thread_.join();
+  EXPECT_THAT(disk_.paths(), ElementsAre(file(1)));
+}
+
+TEST_F(KeptCopies, AreAllThatIsLeftOfManyFiles) {
+  put_files(100);
+  ZoneCopies copies(parts_.io, thread_, disk_, parts_.committer, parts_.slots, "/folder");
+  std::atomic<int> removed = 0;
+  disk_.fail = [&](Call call, const std::string&) {
+    removed += call == Call::kRemove ? 1 : 0;
+    return Status();
+  };
+  copies.keep_only(secondaries({zone(7), zone(70)}));
+  ASSERT_TRUE(parts_.run_until([&] { return removed == 98; }));
+  thread_.join();
+  EXPECT_THAT(disk_.paths(), UnorderedElementsAre(file(7), file(70)));
+}
+
+TEST_F(KeptCopies, AreNoneOfAZoneThatLeftWhileItWasWritten) {
+  put(2);
+  ZoneCopies copies(parts_.io, thread_, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch has_left(1);
+  std::atomic<int> removed = 0;
+  disk_.fail = [&](Call call, const std::string&) {
+    has_left.wait();
+    removed += call == Call::kRemove ? 1 : 0;
+    return Status();
+  };
+  copies.configure(secondaries({zone(0), zone(1)}));
+  for (std::size_t i = 0; i < 2; ++i) copies.write(zone(i), file(i), false);
+  copies.configure(secondaries({zone(0)}));
+  has_left.count_down();
+  ASSERT_TRUE(parts_.run_until([&] { return removed == 1; }));
+  thread_.join();
+  EXPECT_EQ(copies.written(), 2U);
+  EXPECT_THAT(disk_.paths(), ElementsAre(file(0)));
 }
 
 TEST_F(Copies, HaveNamesThatNoFileSystemMisunderstands) {
