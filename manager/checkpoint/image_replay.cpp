@@ -365,9 +365,10 @@ bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept
   // that were refused before and behind it may have left nothing but void positions there.
   if (present.snapshot_position >= position) return present.snapshot_position > position;
   if (present.segments.empty()) return false;
-  // The image has positions that never took place in this journal. All positions before such a
-  // journal are void. Those of refused groups lie behind its snapshot, and an image may have the
-  // position of one: a start gives the store the position at which the journal ends.
+  // The image has positions that never took place in this journal: all positions before it are
+  // void. Positions of refused groups are void as well, but lie behind a snapshot. An image may
+  // have such a position, since a start gives the store the position at which the journal ends. A
+  // journal whose first groups were all refused cannot be told apart: zones are then loaded anew.
   const SegmentHeader& head = present.segments.front().header;
   return head.void_from == 1 && position >= 1 && head.first > position + 1;
 }

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <asio/post.hpp>
+#include <filesystem>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -31,9 +32,6 @@ std::optional<zone::ZoneFileInfo> state_of(const std::string& path, std::uint64_
 
 std::string folder_before(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
-/// Files that are removed while configure() may wait for them.
-constexpr std::size_t kRemovedTogether = 16;
-
 void erase_copies(std::vector<std::string>& files, const config::ZoneTable& zones) {
   std::unordered_set<std::string> copies;
   for (std::size_t i = 0; i < zones.size(); ++i)
@@ -44,13 +42,20 @@ void erase_copies(std::vector<std::string>& files, const config::ZoneTable& zone
   std::erase_if(files, [&](const std::string& file) { return copies.contains(file); });
 }
 
-/// A zone that was made primary may go on with its copy as its `file`.
+/// Leaves out the zones' own files in the folder, with all files that are named after them (of an
+/// export, of an edit). A zone that was made primary may go on with its copy as its `file`.
 void erase_zone_files(std::vector<std::string>& files, const std::string& folder,
                       const config::ZoneTable& zones) {
+  const auto plain = [](const std::string& path) {
+    return std::filesystem::path(path).lexically_normal();
+  };
+  const std::filesystem::path copies = plain(folder);
   for (std::size_t i = 0; i < zones.size() && !files.empty(); ++i) {
     if (zones[i].file.empty()) continue;
-    const std::string path = zones.path(i);
-    if (folder_before(path) == folder + "/") std::erase(files, path.substr(folder.size() + 1));
+    const std::filesystem::path path = plain(zones.path(i));
+    if (path.parent_path() != copies) continue;
+    const std::string name = path.filename().string();
+    std::erase_if(files, [&](const std::string& file) { return file.starts_with(name); });
   }
 }
 
@@ -133,34 +138,24 @@ void ZoneCopies::keep_only(const RuntimePtr& runtime) {
   configure(runtime);
   asio::post(pool_, [this] {
     auto files = files_.list(folder_);
-    if (files) remove_others({nullptr, std::move(*files)});  // usually there is no such folder
+    if (files) remove_others(std::move(*files));  // usually there is no such folder
   });
 }
 
-/// In a thread of the pool. Zones may come while files are removed: a file has to be none of theirs
-/// before a copy of them is read or written. So each file is removed by the configuration in force.
-void ZoneCopies::remove_others(Leftovers left) {
-  if (left.files.empty()) return;
-  if (RuntimePtr now = in_force(); now != left.runtime) {
-    erase_copies(left.files, now->settings.zones);
-    erase_zone_files(left.files, folder_, now->settings.zones);
-    left.runtime = std::move(now);
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < kRemovedTogether && !left.files.empty(); ++i) {
-      if (runtime_ != left.runtime) break;
-      static_cast<void>(files_.remove(folder_ + "/" + left.files.back()));
-      left.files.pop_back();
+/// In a thread of the pool. Zones may come while files are removed, so the configuration in force
+/// decides on each file. No lock is held meanwhile: the commit thread must not wait for a disk.
+void ZoneCopies::remove_others(std::vector<std::string> files) {
+  RuntimePtr compared;
+  while (!files.empty()) {
+    if (RuntimePtr now = in_force(); now != compared) {
+      erase_copies(files, now->settings.zones);
+      erase_zone_files(files, folder_, now->settings.zones);
+      compared = std::move(now);
+      continue;
     }
+    static_cast<void>(files_.remove(folder_ + "/" + files.back()));
+    files.pop_back();
   }
-  // By way of the commit thread, which then cannot wait for the lock for longer.
-  asio::post(io_, [this, left = std::move(left)]() mutable { continue_removal(std::move(left)); });
-}
-
-void ZoneCopies::continue_removal(Leftovers left) {
-  if (left.files.empty()) return;
-  asio::post(pool_, [this, left = std::move(left)]() mutable { remove_others(std::move(left)); });
 }
 
 RuntimePtr ZoneCopies::in_force() const {
@@ -202,6 +197,7 @@ std::shared_ptr<ZoneCopies::Batch> ZoneCopies::next_batch() {
     const auto at = running_.find(waiting_.front());
     const zone::ZoneView view = batch->version.zone_at(at->first);
     if (!view) {
+      remove_if_left(at->first, at->second.path);
       running_.erase(at);
       continue;
     }
@@ -242,13 +238,14 @@ void ZoneCopies::end(const dns::Name& zone, dns::Serial serial, const Copied& wr
   if (written && *written) record_merge_base({zone, serial, **written, in_journal});
 }
 
-/// A zone that left while its copy was written has left keep_only() nothing to remove.
+/// Removes the copy of a zone that left while the copy was written: keep_only() could not see it.
 void ZoneCopies::remove_if_left(const dns::Name& zone, const std::string& path) {
   const std::string file = copy_name(zone);
   if (!runtime_ || path != folder_ + "/" + file) return;
   const config::ZoneTable& zones = runtime_->settings.zones;
   const auto index = zones.find(zone);
-  if (!index || !zones[*index].options->is_secondary()) continue_removal({nullptr, {file}});
+  if (index && zones[*index].options->is_secondary()) return;
+  asio::post(pool_, [this, file] { remove_others({file}); });
 }
 
 /// Records the copy as merge base in journal and store. If the journal cannot be written, the store

@@ -67,13 +67,7 @@ class ZoneCopies {
   };
   using Copied = Result<std::optional<zone::ZoneFileInfo>>;
   struct Batch;
-  /// Files of the folder that are no copies by `runtime`; null: not yet compared.
-  struct Leftovers {
-    RuntimePtr runtime;
-    std::vector<std::string> files;
-  };
-  void remove_others(Leftovers left);
-  void continue_removal(Leftovers left);
+  void remove_others(std::vector<std::string> files);
   void remove_if_left(const dns::Name& zone, const std::string& path);
   [[nodiscard]] RuntimePtr in_force() const;
   void begin_batches();
@@ -95,7 +89,7 @@ class ZoneCopies {
   std::size_t batches_ = 0;                           // being written
   std::uint64_t written_ = 0;
   std::uint64_t failures_ = 0;
-  /// Of runtime_, and held while files are removed. The commit thread alone writes runtime_.
+  /// Of runtime_, which the commit thread alone writes.
   mutable std::mutex mutex_;
   RuntimePtr runtime_;
 };

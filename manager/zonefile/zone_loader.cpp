@@ -246,7 +246,7 @@ void ZoneLoader::withdraw_judged(const LoadTask& unchanged) {
 }
 
 /// The look of an earlier load may be the last one. The outcome then is that of the later load,
-/// which was told that the program judges.
+/// which was told that the program judges; the earlier one is only told that it was superseded.
 void ZoneLoader::judge(const Task& task) {
   const Task before = queue_.take_judged(task->job.apex);
   task->is_first = !task->served;
@@ -263,7 +263,7 @@ std::string ZoneLoader::judge_of(dns::NameView zone) const {
   return task ? task->job.verifier->program() : std::string();
 }
 
-/// `task`: what LoadQueue::take_judged() gave.
+/// Ends a task that a newer one replaces. `task` is a result of LoadQueue::take_judged(), or null.
 void ZoneLoader::supersede(const Task& task) {
   if (!task) return;
   task->is_superseded = true;

@@ -48,7 +48,7 @@ Status give_name(Files& files, const std::string& path) {
 
 /// Makes the names of all files in `folder` durable; if that fails, none counts.
 void sync_names(Files& files, const std::string& folder, Hashes& hashes) {
-  Status named = files.sync_directory(folder);
+  const Status named = files.sync_directory(folder);  // an error is passed on more than once
   if (named) return;
   for (Result<std::uint64_t>& hash : hashes)
     if (hash) hash = pass(named);

@@ -278,7 +278,10 @@ void TcpConnection::continue_transfer() {
   const auto space = host_.space();
   std::size_t size = 0;
   const auto step = transfer_->next(space, size, Core::coarse_now());
-  if (step == TransferOut::Step::kFailed) return close(transfer_->end());
+  if (step == TransferOut::Step::kFailed) {
+    static_cast<void>(output_.send(socket_.native_handle()));  // what was gathered
+    return close(transfer_->end());
+  }
   const ByteView message = space.first(size);
   if (transfer_->has_managers_key()) return sign_elsewhere(step, message);
   transfer_message(step, message);

@@ -1,6 +1,7 @@
 #include "worker/net/tcp_output.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>

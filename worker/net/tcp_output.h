@@ -31,7 +31,7 @@ class TcpOutput {
   [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
 
  private:
-  /// Messages of one call.
+  /// Messages of one call, at most: more than a transfer gathers.
   static constexpr std::size_t kTogether = 16;
 
   void drop(std::size_t octets);

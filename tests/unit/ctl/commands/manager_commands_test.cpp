@@ -159,7 +159,7 @@ TEST(AnyCommand, FailsWhenItsRequestIsTooLarge) {
   const Outcome outcome = run(always(json::object()), [](Session& session) {
     ControlRequest request{.verb = std::string(ipc::verb::kZoneSet)};
     request.rdata = std::string(ipc::kMaxRequestBytes, 'x');
-    return session.ask(request, [](const json&) { return Status(); });
+    return session.order(request);
   });
   EXPECT_EQ(outcome.code, kFailed) << "a manager is there";
   EXPECT_THAT(outcome.err, HasSubstr("pandoctl: the request is larger than 1 MiB"));

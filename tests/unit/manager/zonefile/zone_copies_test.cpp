@@ -399,18 +399,20 @@ TEST_F(Copies, GoWithTheirZonesAndNoneIsTakenAwayWhileItIsWritten) {
   config::ZoneOptions secondary;
   secondary.primaries = {"primary"};
   ASSERT_TRUE(settings.zones.add(name("@"), "", settings.zones.add_options(secondary)));
-  ASSERT_TRUE(settings.zones.add(name("now-primary"), "/folder/now-primary.example.zone",
+  ASSERT_TRUE(settings.zones.add(name("now-primary"), "/x/..//folder/now-primary.example.zone",
                                  settings.zones.add_options({})));
   const auto runtime = make_runtime(std::move(settings));
   ASSERT_TRUE(runtime.has_value());
   for (const char* file : {"example.zone", "example.zone.partial", "gone.zone", "gone.zone.partial",
-                           "now-primary.example.zone"})
+                           "now-primary.example.zone", "now-primary.example.zone.export",
+                           "not-now-primary.example.zone"})
     ASSERT_TRUE(disk_.open(std::string("/folder/") + file, OpenMode::kCreate).has_value());
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   copies.keep_only(*runtime);
   parts_.pool.join();
   EXPECT_THAT(disk_.paths(), ElementsAre("/folder/example.zone", "/folder/example.zone.partial",
-                                         "/folder/now-primary.example.zone"));
+                                         "/folder/now-primary.example.zone",
+                                         "/folder/now-primary.example.zone.export"));
 }
 
 /// Files of a folder while zones come and go. The model of a disk knows one thread.
