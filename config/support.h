@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace pando::config {
 
@@ -12,11 +11,24 @@ enum class Support {
   kNone,         ///< the feature is not built yet, and any value would mislead
 };
 
+/// A key that is parsed and checked but has no effect yet.
+struct NotYet {
+  std::string_view path;  ///< of the schema
+  Support support;
+};
+
+/// A feature that gets built loses its row.
+inline constexpr NotYet kNotYet[] = {
+    {"server.listen-tls", Support::kDefaultOnly},
+    {"server.tls", Support::kNone},
+    {"remotes[].tls", Support::kNone},
+};
+
 /// Support of a key in this build. `path` is a schema path such as "zones[].notify"; keys of
-/// templates count as keys of zones. One row of a table per future feature.
+/// templates count as keys of zones.
 [[nodiscard]] Support support_of(std::string_view path) noexcept;
 
-/// False if no path that ends with this key is in that table.
+/// False if no path that ends with this key is in kNotYet.
 [[nodiscard]] bool may_lack_support(std::string_view key) noexcept;
 
 /// Turns a path of messages, "templates[2].notify", into a schema path: "zones[].notify".

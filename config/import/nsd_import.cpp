@@ -161,7 +161,7 @@ bool NsdImport::take_server_setting(const LineSetting& setting) {
   } else if (setting.key == "rrl-ratelimit") {
     return take_rate_limit("responses-per-second", value, server.rate_limit);
   } else {
-    return setting.key.starts_with("rrl-") &&
+    return is_listed(" rrl-slip rrl-ipv4-prefix-length rrl-ipv6-prefix-length ", setting.key) &&
            take_rate_limit(setting.key.substr(4), value, server.rate_limit);
   }
   return true;

@@ -116,7 +116,7 @@ class Content {
   }
 
   [[nodiscard]] std::string finish(std::uint64_t today) const {
-    std::string all = is_text_ ? text_ : "";  // first, since errors name its lines
+    std::string all;
     if (!has_soa_) {
       const auto day = fmt::gmtime(static_cast<std::time_t>(today));
       add_record(all, zone_, kDefaultTtl, dns::RRType::kSOA,
@@ -129,9 +129,12 @@ class Content {
     // No zone is served without servers, which panels give it later.
     if (servers_.empty() && !has_servers_)
       add_record(all, zone_, kDefaultTtl, dns::RRType::kNS, kNoServer);
-    return is_text_ ? all : all + text_;
+    return all + text_;  // last: a line without an owner or a TTL may take those of a server
   }
-  [[nodiscard]] bool is_text() const noexcept { return is_text_; }
+  /// Of finish(), before the client's own text; none: there is no such text.
+  [[nodiscard]] std::optional<std::size_t> lines_before() const noexcept {
+    return is_text_ ? std::optional(servers_.size()) : std::nullopt;
+  }
 
  private:
   Status take_rrsets(const json& rrsets) {
@@ -222,7 +225,7 @@ Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::R
   Content content(*name);
   if (auto taken = content.take(*document); !taken) return pass(taken);
   zone.content = content.finish(today);
-  zone.is_text = content.is_text();
+  zone.lines_before = content.lines_before();
   return zone;
 }
 

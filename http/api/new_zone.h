@@ -17,7 +17,8 @@ struct NewZone {
   std::string content;                 ///< text of a zone file; empty: a secondary zone
   std::vector<std::string> primaries;  ///< names of remotes
   std::string template_name{};         ///< empty: none is named
-  bool is_text = false;                ///< `content` begins with the client's own text
+  /// Lines of `content` before the client's own text; none: it has no such text.
+  std::optional<std::size_t> lines_before{};
 };
 
 /// Reads the content of a POST to the list of zones, by the rules of PowerDNS. A zone without a SOA

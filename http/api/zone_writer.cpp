@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "config/settings/settings.h"
 #include "dns/rdata/rdata.h"
+#include "dns/text.h"
 #include "dns/types.h"
 #include "ipc/control.h"
 #include "ipc/control_json.h"
@@ -156,12 +157,14 @@ void replace_all(std::string& text, const std::string& from, std::string_view to
     text.replace(at, from.size(), to);
 }
 
-/// Behind the path of a file: the end of its temporary name and of ":LINE", and the line, or empty.
-std::pair<std::size_t, std::string> line_behind(const std::string& text, std::size_t at) {
-  at = std::min(text.find_first_of(": ", at), text.size());
-  if (at == text.size() || text[at] != ':') return {at, ""};
+/// Behind the path of a file: the end of its temporary name and of ":LINE", and the line, or 0.
+std::pair<std::size_t, std::uint64_t> line_behind(std::string_view text, std::size_t at) {
+  constexpr std::string_view kTemporary = ".partial";  // until the manager has written the file
+  if (text.substr(at).starts_with(kTemporary)) at += kTemporary.size();
+  if (at == text.size() || text[at] != ':') return {at, 0};
   const std::size_t end = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
-  return {end == at + 1 ? at : end, text.substr(at + 1, end - at - 1)};
+  const auto line = dns::parse_decimal(text.substr(at + 1, end - at - 1), ~0ULL);
+  return line ? std::pair(end, *line) : std::pair(at, std::uint64_t{0});
 }
 
 /// The manager's words about the file that it makes of the content, as words about the request.
@@ -170,10 +173,11 @@ std::string about_request(std::string text, const NewZone& zone, const std::stri
   if (!path) return text;
   for (auto at = text.find(*path); at != std::string::npos; at = text.find(*path, at)) {
     const auto [end, line] = line_behind(text, at + path->size());
-    const bool has_line = zone.is_text && !line.empty();
-    text.replace(at, end - at, has_line ? "line " + line : "its content");
+    const bool is_clients = zone.lines_before && line > *zone.lines_before;
+    text.replace(at, end - at,
+                 is_clients ? fmt::format("line {}", line - *zone.lines_before) : "its content");
   }
-  replace_all(text, journal, "the manager's folder");
+  replace_all(text, journal + "/", "the manager's folder/");
   return text;
 }
 

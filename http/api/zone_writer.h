@@ -31,8 +31,8 @@ class ZoneWriter {
                                                  std::span<const RRsetChange> changes) const;
   /// Adds the zone, which is served and durable when it returns. kExists: it is there already, or
   /// updates of an earlier zone of the name are kept. kInvalid: its content has a fault, or it
-  /// cannot be added. kFull: too much for one request. Errors name lines of the content that the
-  /// client gave, and no file of the manager.
+  /// cannot be added. kFull: too much for one request. Errors name lines of the client's text,
+  /// if it gave one, in place of lines of the file that the manager makes of it.
   [[nodiscard]] Status create(const NewZone& zone) const;
   /// Gives a secondary zone that was added other primaries: names of remotes. kInvalid: the zone is
   /// another server's choice, or the configuration's.

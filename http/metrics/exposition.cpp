@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 namespace pando::http {
@@ -11,8 +12,9 @@ namespace {
 constexpr std::string_view kOpenMetricsType = "application/openmetrics-text";
 
 std::string_view word(MetricType type) noexcept {
-  constexpr std::string_view kWords[] = {"counter", "gauge", "histogram"};
-  return kWords[static_cast<std::size_t>(type)];
+  constexpr std::array<std::string_view, 3> kWords{"counter", "gauge", "histogram"};
+  const auto index = static_cast<std::size_t>(type);
+  return index < kWords.size() ? kWords[index] : "unknown";
 }
 
 }  // namespace

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <regex>
+#include <string>
+
 #include "dns/text.h"
+#include "tests/support/trees.h"
 
 namespace pando::dns {
 namespace types_test {
@@ -22,6 +28,24 @@ TEST(RRTypeText, EveryNumberSurvivesTheRoundTrip) {
     ASSERT_TRUE(back) << value;
     EXPECT_EQ(*back, type) << to_text(type);
   }
+}
+
+/// Rows of the enumeration have the form kNAME = NUMBER. No other number has a name.
+TEST(RRTypeText, EveryEnumeratorHasItsMnemonic) {
+  std::ifstream header(pando::tests::source_path("/dns/types.h"));
+  std::string line;
+  while (std::getline(header, line) && !line.starts_with("enum class RRType")) continue;
+  std::size_t types = 0;
+  for (std::smatch row; std::getline(header, line) && line != "};"; ++types) {
+    ASSERT_TRUE(std::regex_match(line, row, std::regex("  k([A-Z0-9_]+) = ([0-9]+),"))) << line;
+    std::string name = row[1];
+    std::ranges::replace(name, '_', '-');
+    EXPECT_EQ(to_text(static_cast<RRType>(std::stoul(row[2]))), name);
+  }
+  std::size_t named = 0;
+  for (std::uint32_t value = 0; value <= 65535; ++value)
+    named += to_text(static_cast<RRType>(value)).starts_with("TYPE") ? 0 : 1;
+  EXPECT_EQ(types, named);
 }
 
 TEST(RRTypeText, Rfc3597FormIsReadForEveryNumberAndPrintedForUnknownOnes) {

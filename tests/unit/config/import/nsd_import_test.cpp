@@ -93,6 +93,19 @@ TEST(NsdImport, ServerSectionsAreOneAndTellFamiliesAndWhatIsHidden) {
   EXPECT_EQ(shown.settings.server.version, "mine");
 }
 
+/// The names of BIND and of NSD differ.
+TEST(NsdImport, TakesRateLimitsByTheirNamesInNsd) {
+  const auto result = from_nsd(
+      "server:\n  rrl-ratelimit: 7\n  rrl-slip: 3\n  rrl-ipv4-prefix-length: 20\n"
+      "  rrl-ipv6-prefix-length: 40\n  rrl-responses-per-second: 9\n");
+  const RateLimit& limit = result.settings.server.rate_limit;
+  EXPECT_EQ(limit.responses, 7U);
+  EXPECT_EQ(limit.slip, 3U);
+  EXPECT_EQ(limit.ipv4_prefix, 20U);
+  EXPECT_EQ(limit.ipv6_prefix, 40U);
+  EXPECT_THAT(result.report(), HasSubstr(":6: rrl-responses-per-second: "));
+}
+
 TEST(NsdImport, AlgorithmsOfKeysNeedNoHmac) {
   const auto result = from_nsd(
       "key:\n  name: k\n  algorithm: SHA512\n  secret: \"MTIzNA==\"\n"

@@ -94,16 +94,21 @@ TEST(NewZone, AnEmptyZoneHasApexRecords) {
   EXPECT_THAT(zone->primaries, ElementsAre());
 }
 
-/// Errors name its lines.
-TEST(NewZone, ATextComesBeforeItsServers) {
-  const auto zone = read({{"name", "a.test."},
-                          {"kind", "Native"},
-                          {"nameservers", {"ns1.a.test."}},
-                          {"zone", "@ SOA x"}});
+/// Its first line may lack an owner and a TTL, which are those of a server then.
+TEST(NewZone, ATextComesBehindItsServers) {
+  json body{{"name", "a.test."},
+            {"kind", "Native"},
+            {"nameservers", {"ns1.a.test.", "ns2.a.test."}},
+            {"zone", " SOA x"}};
+  const auto zone = read(body);
   ASSERT_TRUE(zone) << zone.error().text;
-  EXPECT_EQ(zone->content, "@ SOA x\na.test. 3600 IN NS ns1.a.test.\n");
-  EXPECT_TRUE(zone->is_text);
-  EXPECT_FALSE(read({{"name", "a.test."}, {"kind", "Native"}}).value().is_text);
+  EXPECT_EQ(zone->content,
+            "a.test. 3600 IN NS ns1.a.test.\na.test. 3600 IN NS ns2.a.test.\n SOA x\n");
+  EXPECT_EQ(zone->lines_before, 2U);
+  body["nameservers"] = json::array();
+  EXPECT_EQ(read(body).value().lines_before, 0U);
+  body.erase("zone");
+  EXPECT_EQ(read(body).value().lines_before, std::nullopt);
 }
 
 TEST(NewZone, WithoutAServerPowerDnssNameStandsIn) {

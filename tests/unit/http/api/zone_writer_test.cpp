@@ -195,7 +195,7 @@ TEST(Writer, NobodyToTellIsNoError) {
 }
 
 /// What a client is told when the manager says this of its new zone.
-std::string told(const Result<std::string>& problem, bool is_text) {
+std::string told(const Result<std::string>& problem, std::optional<std::size_t> lines_before) {
   FakeManager manager([&](const ControlRequest& request) -> Result<json> {
     if (request.verb != ipc::verb::kZoneAdd) return json::object();
     if (!problem) return tl::unexpected<Error>(problem.error());
@@ -205,23 +205,28 @@ std::string told(const Result<std::string>& problem, bool is_text) {
     return json(result);
   });
   NewZone made{.name = zone(), .content = "@ SOA x", .primaries = {}};
-  made.is_text = is_text;
+  made.lines_before = lines_before;
   const Status done = ZoneWriter(manager.folder(), "/j").create(made);
   return done ? "" : done.error().text;
 }
 
 TEST(ZoneWriter, TellsLinesOfTheRequestAndNoFileOfTheManagers) {
-  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", true), "z.: line 12: no type");
-  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", false), "z.: its content: no type");
-  EXPECT_EQ(told("z.: /j/zones/z.zone: no SOA", true), "z.: its content: no SOA");
-  EXPECT_EQ(told("z.: /j/zones/z.zone:3: as in /j/zones/z.zone:2", true),
-            "z.: line 3: as in line 2");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", 0), "z.: line 12: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", std::nullopt), "z.: its content: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:12: no type", 2), "z.: line 10: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:3: no type", 2), "z.: line 1: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:2: no type", 2), "z.: its content: no type");
+  EXPECT_EQ(told("z.: /j/zones/z.zone: no SOA", 0), "z.: its content: no SOA");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:3: as in /j/zones/z.zone:2", 0), "z.: line 3: as in line 2");
   const auto failed = [](const char* text) {
     return Result<std::string>(tl::unexpected<Error>(Error{Errc::kIo, text}));
   };
-  EXPECT_EQ(told(failed("write /j/zones/z.zone.partial: full"), true), "write its content: full");
-  EXPECT_EQ(told(failed("mkdir /j/zones: full"), true), "mkdir the manager's folder/zones: full");
-  EXPECT_EQ(told(failed("z. exists"), true), "z. exists");
+  EXPECT_EQ(told(failed("write /j/zones/z.zone.partial: full"), 0), "write its content: full");
+  EXPECT_EQ(told(failed("write /j/zones/z.zone, 9 bytes: full"), 0),
+            "write its content, 9 bytes: full");
+  EXPECT_EQ(told("z.: /j/zones/z.zone:1: no type /journal", 0), "z.: line 1: no type /journal");
+  EXPECT_EQ(told(failed("mkdir /j/zones: full"), 0), "mkdir the manager's folder/zones: full");
+  EXPECT_EQ(told(failed("z. exists"), 0), "z. exists");
 }
 
 }  // namespace zone_writer_test

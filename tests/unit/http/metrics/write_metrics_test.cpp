@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "ipc/counters.h"
@@ -84,6 +87,21 @@ std::map<std::string, std::string> families_in(const std::string& text) {
     EXPECT_TRUE(families.emplace(name, line.substr(blank + 1)).second) << name << " begins twice";
   }
   return families;
+}
+
+/// A family that everything() leaves without a sample would not be compared with the page.
+TEST(Metrics, AreTheFamiliesThatTheSourcesName) {
+  std::set<std::string> named;
+  for (const char* file : {"manager_metrics", "worker_metrics", "write_metrics"}) {
+    std::ifstream source(pando::tests::source_path(std::string("/http/metrics/") + file + ".cpp"));
+    const std::string text{std::istreambuf_iterator<char>(source), {}};
+    const std::regex pattern("\"(pando_[a-z0-9_]+)\"");
+    for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+      EXPECT_TRUE(named.insert((*at)[1]).second) << (*at)[1] << " has two families";
+  }
+  std::set<std::string> written;
+  for (const auto& [name, type] : families_in(text_of(everything()))) written.insert(name);
+  EXPECT_EQ(named, written);
 }
 
 /// Rows of the form | `name` | type | labels | meaning |, where name is that of the samples.
