@@ -143,7 +143,8 @@ void ZoneCopies::keep_only(const RuntimePtr& runtime) {
 }
 
 /// In a thread of the pool. Zones may come while files are removed, so the configuration in force
-/// decides on each file. No lock is held meanwhile: the commit thread must not wait for a disk.
+/// decides on each file. No lock is held meanwhile: the commit thread must not wait for a disk. So a
+/// zone that comes back while its file is being removed has to be copied anew.
 void ZoneCopies::remove_others(std::vector<std::string> files) {
   RuntimePtr compared;
   while (!files.empty()) {

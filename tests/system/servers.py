@@ -303,6 +303,15 @@ class Pando(Server):
                 os.kill(pid, signal.SIGKILL)
             shutil.rmtree(self.store, ignore_errors=True)
 
+    def lose_memory(self):
+        """What a restart of the host leaves: no process and no store, but all files on disk."""
+        if self.process.poll() is None:
+            self.kill()
+        for pid in self.left_over():
+            os.kill(pid, signal.SIGKILL)
+        wait_until("workers are gone", lambda: not self.left_over())
+        shutil.rmtree(self.store, ignore_errors=True)
+
     def left_over(self):
         """Pids of workers that serve this run directory."""
         run = str(self.folder / "run")

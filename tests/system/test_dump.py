@@ -42,12 +42,7 @@ def differences(server, serial, zone=ZONE):
 
 
 def lose_memory(server):
-    if server.process.poll() is None:
-        server.kill()
-    for pid in server.left_over():
-        os.kill(pid, signal.SIGKILL)
-    servers.wait_until("workers are gone", lambda: not server.left_over())
-    shutil.rmtree(server.store)
+    server.lose_memory()
     os.truncate(server.log_path, 0)
 
 

@@ -2,8 +2,6 @@
 
 import os
 import re
-import shutil
-import signal
 import threading
 
 import dns.query
@@ -80,12 +78,7 @@ class Zone:
         self.server.start(zone)
 
     def lose_memory(self):
-        if self.server.process.poll() is None:
-            self.server.kill()
-        for pid in self.server.left_over():
-            os.kill(pid, signal.SIGKILL)
-        servers.wait_until("workers are gone", lambda: not self.server.left_over())
-        shutil.rmtree(self.server.store)
+        self.server.lose_memory()
 
     def compact(self):
         """Brings the journal past its limit, and waits for the snapshot; what that took is taken back."""

@@ -1,8 +1,6 @@
 """Secondary zones that become primary, and the other way round: what a primary sent is no local update."""
 
 import os
-import shutil
-import signal
 
 import dns.query
 import dns.rcode
@@ -110,11 +108,7 @@ class Zone:
         self.reload()  # which comes behind what a start does
 
     def restart_host(self):
-        self.server.kill()
-        for pid in self.server.left_over():
-            os.kill(pid, signal.SIGKILL)
-        servers.wait_until("workers are gone", lambda: not self.server.left_over())
-        shutil.rmtree(self.server.store)
+        self.server.lose_memory()
         self.server.start("example")
 
     def expect(self, records):

@@ -4,7 +4,6 @@ is BIND's, which also checks what Pando then has."""
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -223,7 +222,7 @@ def test_a_kill_while_a_file_signed_again_takes_the_zones_place(tmp_path, pando,
     server.crash_at = None
     assert transferred(server) == before != records_of(path)
     if host:
-        lose_memory(server)
+        server.lose_memory()
     started, rcodes = threading.Event(), set()
 
     def ask():
@@ -247,17 +246,9 @@ def test_a_kill_while_a_file_signed_again_takes_the_zones_place(tmp_path, pando,
     answer = send(server, difference(records_of(path), records_of(signer.sign(ZONE, 6))))
     assert answer.rcode() == dns.rcode.NOERROR
     before = transferred(server)
-    server.kill()
-    lose_memory(server)
+    server.lose_memory()
     server.start("example")
     assert transferred(server) == before
-
-
-def lose_memory(server):
-    for pid in server.left_over():
-        os.kill(pid, signal.SIGKILL)
-    servers.wait_until("workers are gone", lambda: not server.left_over())
-    shutil.rmtree(server.store)
 
 
 def test_a_file_signed_again_survives_the_host(tmp_path, pando):
@@ -272,11 +263,7 @@ def test_a_file_signed_again_survives_the_host(tmp_path, pando):
     answer = send(server, difference(records_of(path), records_of(signer.sign(longer, 6))))
     assert answer.rcode() == dns.rcode.NOERROR
     before = transferred(server)
-    server.kill()
-    for pid in server.left_over():
-        os.kill(pid, signal.SIGKILL)
-    servers.wait_until("workers are gone", lambda: not server.left_over())
-    shutil.rmtree(server.store)
+    server.lose_memory()
     server.start("example")
     assert transferred(server) == before
     # The zone as it is served, saved in its file: nothing changes, and nothing is refused.

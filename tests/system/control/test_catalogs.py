@@ -306,13 +306,8 @@ def batch(pando, tmp_path):
             return sorted(path.name for path in self.copies.iterdir()) if self.copies.exists() else []
 
         def lose_host(self):
-            """What a restart of the host leaves: disks, but no store; and the primary is away."""
-            if self.server.process.poll() is None:
-                self.server.kill()
-            for pid in self.server.left_over():
-                os.kill(pid, signal.SIGKILL)
-            servers.wait_until("workers are gone", lambda: not self.server.left_over())
-            shutil.rmtree(self.server.store)
+            """The host restarts, and the primary is away."""
+            self.server.lose_memory()
             self.primary.stop()
     return Batch()
 

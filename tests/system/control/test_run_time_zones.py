@@ -1,10 +1,7 @@
 """Zones that are added, removed and configured while the server runs, and kept over restarts."""
 
 import json
-import os
 import re
-import shutil
-import signal
 import socket
 import statistics
 import subprocess
@@ -86,12 +83,7 @@ class Panel:
 
     def kill_all(self):
         """The host restarts: store and processes are gone."""
-        if self.server.process.poll() is None:
-            self.server.kill()
-        for pid in self.server.left_over():
-            os.kill(pid, signal.SIGKILL)
-        servers.wait_until("the workers have gone", lambda: not self.server.left_over())
-        shutil.rmtree(self.server.store, ignore_errors=True)
+        self.server.lose_memory()
 
 
 @pytest.fixture

@@ -194,7 +194,7 @@ TEST(Writer, NobodyToTellIsNoError) {
   EXPECT_EQ(ZoneWriter("/nowhere", "/j").notify(zone()).error().code, Errc::kIo);
 }
 
-/// What a client is told when the manager says this of its new zone.
+/// The error that a client gets if the manager answers a new zone with `problem`.
 std::string told(const Result<std::string>& problem, std::optional<std::size_t> lines_before) {
   FakeManager manager([&](const ControlRequest& request) -> Result<json> {
     if (request.verb != ipc::verb::kZoneAdd) return json::object();
