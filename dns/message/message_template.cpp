@@ -98,7 +98,11 @@ std::optional<Bytes> MessageTemplate::make(ByteView message, std::span<const RRs
     ends_in_body.push_back({static_cast<std::uint16_t>(end.size - body), end.records});
   }
   std::vector<std::uint16_t> pointers = scan.take();
-  for (std::uint16_t& place : pointers) place = static_cast<std::uint16_t>(place - body);
+  std::vector<std::uint16_t> values;
+  for (std::uint16_t& place : pointers) {
+    values.push_back(load_be16(message.data() + place));
+    place = static_cast<std::uint16_t>(place - body);
+  }
   const Head head{.end_count = static_cast<std::uint16_t>(ends.size()),
                   .pointer_count = static_cast<std::uint16_t>(pointers.size()),
                   .required = static_cast<std::uint16_t>(required),
@@ -108,6 +112,7 @@ std::optional<Bytes> MessageTemplate::make(ByteView message, std::span<const RRs
   append(block, std::as_bytes(std::span(&head, 1)));
   append(block, std::as_bytes(std::span(ends_in_body)));
   append(block, std::as_bytes(std::span(pointers)));
+  append(block, std::as_bytes(std::span(values)));
   append(block, std::as_bytes(message.subspan(body)));
   return block;
 }
@@ -115,9 +120,10 @@ std::optional<Bytes> MessageTemplate::make(ByteView message, std::span<const RRs
 MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept {
   const Head& head = *reinterpret_cast<const Head*>(block_);
   const std::span ends(reinterpret_cast<const RRsetEnd*>(block_ + sizeof(Head)), head.end_count);
-  const std::span pointers(reinterpret_cast<const std::uint16_t*>(ends.data() + ends.size()),
-                           head.pointer_count);
-  const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.data() + pointers.size());
+  const std::span places(reinterpret_cast<const std::uint16_t*>(ends.data() + ends.size()),
+                         head.pointer_count);
+  const PointersInRecords pointers{places, places.data() + places.size()};
+  const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.values + places.size());
   const std::size_t longer = writer.question_name().size() - head.question_name_octets;
   const auto put_until = [&](const RRsetEnd& end) {
     return writer.put_sections({body, end.size}, pointers, longer, head.authority_records,
@@ -168,7 +174,9 @@ bool ServerSetTemplate::take_servers(ByteView message, std::size_t start, std::s
   }
   for (const std::uint16_t place : scan.take()) {
     const auto in_body = static_cast<std::uint16_t>(place - start);
-    if (!std::ranges::binary_search(owners_, in_body)) server_pointers_.push_back(in_body);
+    if (std::ranges::binary_search(owners_, in_body)) continue;
+    server_pointers_.places.push_back(in_body);
+    server_pointers_.values.push_back(load_be16(message.data() + place));
   }
   servers_.assign(message.begin() + static_cast<std::ptrdiff_t>(start), message.end());
   return scan.at_end();
@@ -180,20 +188,22 @@ bool ServerSetTemplate::take_addresses(ByteView message, std::size_t start, std:
   PointerScan scan(message, start);
   if (!scan.records(records) || !scan.at_end()) return false;
   for (const std::uint16_t place : scan.take()) {
-    if ((load_be16(message.data() + place) & 0x3FFF) >= start) return false;
-    address_pointers_.push_back(static_cast<std::uint16_t>(place - start));
+    const std::uint16_t value = load_be16(message.data() + place);
+    if ((value & 0x3FFF) >= start) return false;
+    address_pointers_.places.push_back(static_cast<std::uint16_t>(place - start));
+    address_pointers_.values.push_back(value);
   }
   addresses_.assign(message.begin() + static_cast<std::ptrdiff_t>(start), message.end());
   return true;
 }
 
 bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const noexcept {
-  return writer.put_owned_records(servers_, owners_, cut, server_pointers_, longer(writer));
+  return writer.put_owned_records(servers_, owners_, cut, server_pointers_.view(), longer(writer));
 }
 
 void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
   const auto put_until = [&](const RRsetEnd& end) {
-    return writer.put_sections(ByteView(addresses_).first(end.size), address_pointers_,
+    return writer.put_sections(ByteView(addresses_).first(end.size), address_pointers_.view(),
                                longer(writer), 0, end.records);
   };
   if (!put_until(ends_.back()))

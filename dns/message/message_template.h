@@ -48,7 +48,7 @@ class MessageTemplate {
   Put put(MessageWriter& writer) const noexcept;
 
  private:
-  /// Begins a block. Behind it stand the ends, the places of pointers in the body (ascending) and
+  /// Begins a block. Behind it stand the ends, places and values of the pointers in the body, and
   /// the body: the authority and additional sections.
   struct Head {
     std::uint16_t end_count;  ///< at least 1
@@ -86,22 +86,33 @@ class ServerSetTemplate {
   /// Bytes on the heap.
   [[nodiscard]] std::size_t heap_bytes() const noexcept {
     return servers_.capacity() + addresses_.capacity() + ends_.capacity() * sizeof(RRsetEnd) +
-           (owners_.capacity() + server_pointers_.capacity() + address_pointers_.capacity()) *
-               sizeof(std::uint16_t);
+           owners_.capacity() * sizeof(std::uint16_t) + server_pointers_.heap_bytes() +
+           address_pointers_.heap_bytes();
   }
 
  private:
   [[nodiscard]] std::size_t longer(const MessageWriter& writer) const noexcept {
     return writer.question_name().size() - apex_octets_;
   }
+  /// PointersInRecords and their memory.
+  struct Pointers {
+    std::vector<std::uint16_t> places;
+    std::vector<std::uint16_t> values;
+
+    [[nodiscard]] PointersInRecords view() const noexcept { return {places, values.data()}; }
+    [[nodiscard]] std::size_t heap_bytes() const noexcept {
+      return (places.capacity() + values.capacity()) * sizeof(std::uint16_t);
+    }
+  };
+
   bool take_servers(ByteView message, std::size_t start, std::size_t records);
   bool take_addresses(ByteView message, std::size_t start, std::size_t records);
 
   Bytes servers_;
   Bytes addresses_;
   std::vector<std::uint16_t> owners_;            // of the NS records: places in servers_
-  std::vector<std::uint16_t> server_pointers_;   // other places in servers_, ascending
-  std::vector<std::uint16_t> address_pointers_;  // places in addresses_, ascending
+  Pointers server_pointers_;                     // others in servers_
+  Pointers address_pointers_;                    // in addresses_
   std::vector<RRsetEnd> ends_;                   // sizes from the start of addresses_
   std::uint16_t apex_octets_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "dns/message/message_writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace pando::dns {
@@ -31,6 +32,29 @@ void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
     default:
       std::memcpy(out, octets.data(), octets.size());
   }
+}
+
+/// Writes the pointers of the records at `start`, each plus `shift`.
+void put_pointers(std::uint8_t* start, const PointersInRecords& pointers,
+                  std::uint16_t shift) noexcept {
+  using Eight = std::uint16_t __attribute__((vector_size(16)));
+  constexpr std::size_t kTogether = 8;
+  const std::size_t count = pointers.places.size();
+  const std::uint16_t* const places = pointers.places.data();
+  std::size_t i = 0;
+  for (; i + kTogether <= count; i += kTogether) {
+    Eight values;
+    std::memcpy(&values, pointers.values + i, sizeof values);
+    values += shift;
+    if constexpr (std::endian::native == std::endian::little) values = values << 8 | values >> 8;
+#pragma GCC unroll 8
+    for (std::size_t at = 0; at < kTogether; ++at) {
+      const std::uint16_t value = values[at];
+      std::memcpy(start + places[i + at], &value, sizeof value);
+    }
+  }
+  for (; i < count; ++i)
+    store_be16(start + places[i], static_cast<std::uint16_t>(pointers.values[i] + shift));
 }
 
 }  // namespace
@@ -105,22 +129,19 @@ bool MessageWriter::put_rendered(ByteView records, const SectionCounts& counts) 
   return true;
 }
 
-bool MessageWriter::put_sections(ByteView records, std::span<const std::uint16_t> pointers,
+bool MessageWriter::put_sections(ByteView records, const PointersInRecords& pointers,
                                  std::size_t shift, std::uint16_t authority,
                                  std::uint16_t additional) noexcept {
   std::uint8_t* const start = space_.data() + size_;
   if (!put_octets(records)) return false;
-  for (const std::uint16_t place : pointers) {
-    if (place >= records.size()) break;
-    store_be16(start + place, static_cast<std::uint16_t>(load_be16(start + place) + shift));
-  }
+  put_pointers(start, pointers.within(records.size()), static_cast<std::uint16_t>(shift));
   counts_[2] = static_cast<std::uint16_t>(counts_[2] + authority);
   counts_[3] = static_cast<std::uint16_t>(counts_[3] + additional);
   return true;
 }
 
 bool MessageWriter::put_owned_records(ByteView records, std::span<const std::uint16_t> owners,
-                                      NameView owner, std::span<const std::uint16_t> pointers,
+                                      NameView owner, const PointersInRecords& pointers,
                                       std::size_t shift) noexcept {
   std::uint8_t* const start = space_.data() + size_;
   if (!put_sections(records, pointers, shift, static_cast<std::uint16_t>(owners.size()), 0))

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,21 @@ struct SectionCounts {
   std::uint16_t answer = 0;
   std::uint16_t authority = 0;
   std::uint16_t additional = 0;
+};
+
+/// Compression pointers in rendered records (RFC 1035 §4.1.4): where they stand, ascending, and the
+/// two octets of each as a number.
+struct PointersInRecords {
+  std::span<const std::uint16_t> places;
+  const std::uint16_t* values = nullptr;
+
+  /// Those in the first `octets` octets.
+  [[nodiscard]] PointersInRecords within(std::size_t octets) const noexcept {
+    std::size_t count = places.size();
+    if (count > 0 && places.back() >= octets)
+      count = static_cast<std::size_t>(std::ranges::lower_bound(places, octets) - places.begin());
+    return {places.first(count), values};
+  }
 };
 
 /// Place of a name in a message being written, for writing the name again without a search. A place
@@ -141,18 +157,17 @@ class MessageWriter {
   /// they do not fit. No names may be written behind them: the table lacks their names.
   [[nodiscard]] bool put_rendered(ByteView records, const SectionCounts& counts) noexcept;
 
-  /// Appends authority and additional records unchanged, except the compression pointers at
-  /// `pointers` in `records`, to which `shift` is added. `pointers` ascend and may continue behind
-  /// the end of `records`. False when the records do not fit. No names may be written behind them:
-  /// the table lacks their names.
-  [[nodiscard]] bool put_sections(ByteView records, std::span<const std::uint16_t> pointers,
+  /// Appends authority and additional records unchanged, except for their compression pointers, to
+  /// which `shift` is added. `pointers` may continue behind the end of `records`. False when the
+  /// records do not fit. No names may be written behind them: the table lacks their names.
+  [[nodiscard]] bool put_sections(ByteView records, const PointersInRecords& pointers,
                                   std::size_t shift, std::uint16_t authority,
                                   std::uint16_t additional) noexcept;
 
   /// put_sections() for authority records that have one owner, `owner`, a part of question_name():
   /// at `owners` in `records` stand pointers to it, which are set anew.
   [[nodiscard]] bool put_owned_records(ByteView records, std::span<const std::uint16_t> owners,
-                                       NameView owner, std::span<const std::uint16_t> pointers,
+                                       NameView owner, const PointersInRecords& pointers,
                                        std::size_t shift) noexcept;
 
   void reserve(std::size_t octets) noexcept { limit_ -= static_cast<std::ptrdiff_t>(octets); }

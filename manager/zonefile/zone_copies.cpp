@@ -187,7 +187,8 @@ void ZoneCopies::begin_batches() {
   }
 }
 
-/// Null: no zone waits. A zone that has left while it waited needs no copy.
+/// Null: no zone waits. A zone that has left or become primary while it waited needs no copy: the
+/// path may be that of its own file now.
 std::shared_ptr<ZoneCopies::Batch> ZoneCopies::next_batch() {
   if (waiting_.empty()) return nullptr;
   auto batch = std::make_shared<Batch>();
@@ -197,7 +198,7 @@ std::shared_ptr<ZoneCopies::Batch> ZoneCopies::next_batch() {
   for (; !waiting_.empty() && batch->zones.size() < kMostZones; waiting_.pop_front()) {
     const auto at = running_.find(waiting_.front());
     const zone::ZoneView view = batch->version.zone_at(at->first);
-    if (!view) {
+    if (!view || (view.loaded() && !is_secondary(view))) {
       remove_if_left(at->first, at->second.path);
       running_.erase(at);
       continue;

@@ -24,6 +24,18 @@ std::uint8_t* map_memory(std::size_t octets) {
   return static_cast<std::uint8_t*>(memory);
 }
 
+constexpr std::size_t kLine = 64;  // of the processor's caches
+constexpr std::size_t kReceiveOctets = 65536;
+/// From one message to the next, and from one response to the next.
+constexpr std::size_t kReceiveStride = kReceiveOctets + UdpBatch::kPage;
+constexpr std::size_t kSendStride = UdpBatch::kSendOctets + 5 * kLine;
+
+constexpr std::size_t kStarts = 16;
+constexpr std::size_t kStartStep = 2 * kLine;
+static_assert((kStarts - 1) * kStartStep + UdpBatch::kLongestKept <= UdpBatch::kPage);
+/// The place of message `i` in its page.
+constexpr std::size_t start_of(std::size_t i) noexcept { return i % kStarts * kStartStep; }
+
 constexpr std::size_t kRecordOctets = UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage;
 
 /// Maps a page of the file over private memory.
@@ -41,11 +53,11 @@ bool is_internet(const sockaddr_storage& address) {
 }  // namespace
 
 UdpBatch::UdpBatch()
-    : receive_memory_(map_memory(kMessages * kReceiveOctets)),
-      send_memory_(map_memory(kMessages * kSendOctets)),
+    : receive_memory_(map_memory(kMessages * kReceiveStride)),
+      send_memory_(map_memory(kMessages * kSendStride)),
       record_(reinterpret_cast<Record*>(map_memory(kRecordOctets))) {
   for (std::size_t i = 0; i < kMessages; ++i) {
-    in_parts_[i] = {receive_memory_ + i * kReceiveOctets, kReceiveOctets};
+    in_parts_[i] = {page_of(i) + start_of(i), kReceiveOctets};
     out_[i].msg_hdr.msg_iov = &out_parts_[i];
     out_[i].msg_hdr.msg_iovlen = 1;
     point(i);
@@ -53,9 +65,13 @@ UdpBatch::UdpBatch()
 }
 
 UdpBatch::~UdpBatch() {
-  ::munmap(receive_memory_, kMessages * kReceiveOctets);
-  ::munmap(send_memory_, kMessages * kSendOctets);
+  ::munmap(receive_memory_, kMessages * kReceiveStride);
+  ::munmap(send_memory_, kMessages * kSendStride);
   ::munmap(record_, kRecordOctets);
+}
+
+std::uint8_t* UdpBatch::page_of(std::size_t i) const noexcept {
+  return receive_memory_ + i * kReceiveStride;
 }
 
 void UdpBatch::point(std::size_t i) noexcept {
@@ -76,8 +92,7 @@ Status UdpBatch::keep_in(int file, off_t offset, std::size_t octets) {
   for (std::size_t i = 0; i < kMessages; ++i) {
     const off_t page = offset + static_cast<off_t>(kRecordOctets + i * kPage);
     // Each message begins in the file and continues in private memory.
-    if (!map_over(receive_memory_ + i * kReceiveOctets, kPage, file, page))
-      return fail_errno("mmap of the batch's messages");
+    if (!map_over(page_of(i), kPage, file, page)) return fail_errno("mmap of the batch's messages");
   }
   inherited_ = left;
   if (inherited_ && record_->counted.load(std::memory_order_relaxed) != 1) measure();
@@ -102,7 +117,7 @@ bool UdpBatch::inherit(std::size_t i) noexcept {
   const sockaddr_storage& sender = record_->senders[i];
   header.msg_namelen = sender.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   header.msg_controllen = record_->wildcard ? sizeof(SourceControl) : 0;
-  return lengths_[i] > 0 && lengths_[i] <= kPage && is_internet(sender);
+  return lengths_[i] > 0 && lengths_[i] <= kLongestKept && is_internet(sender);
 }
 
 std::size_t UdpBatch::receive(const Source& source) noexcept {
@@ -137,9 +152,9 @@ void UdpBatch::count(std::size_t received) noexcept {
 /// others would be answered by FORMERR, and their clients ask again.
 void UdpBatch::measure() noexcept {
   for (std::size_t i = 0; i < kMessages; ++i) {
-    const ByteView page(receive_memory_ + i * kReceiveOctets, kPage);
+    const ByteView kept(page_of(i) + start_of(i), kLongestKept);
     const bool is_there = is_internet(record_->senders[i]);
-    record_->lengths[i] = is_there ? static_cast<std::uint32_t>(message_length(page)) : 0;
+    record_->lengths[i] = is_there ? static_cast<std::uint32_t>(message_length(kept)) : 0;
   }
   record_->counted.store(1, std::memory_order_release);
 }
@@ -151,7 +166,7 @@ void UdpBatch::done() noexcept {
 }
 
 ByteView UdpBatch::message(std::size_t i) const noexcept {
-  return {receive_memory_ + i * kReceiveOctets, lengths_[i]};
+  return {page_of(i) + start_of(i), lengths_[i]};
 }
 
 Endpoint UdpBatch::sender(std::size_t i) const noexcept {
@@ -163,11 +178,11 @@ std::optional<IpAddress> UdpBatch::destination(std::size_t i) const noexcept {
 }
 
 std::span<std::uint8_t> UdpBatch::space(std::size_t i) noexcept {
-  return {send_memory_ + i * kSendOctets, kSendOctets};
+  return {send_memory_ + i * kSendStride, kSendOctets};
 }
 
 void UdpBatch::respond(std::size_t i, std::size_t size) noexcept {
-  out_parts_[queued_] = {send_memory_ + i * kSendOctets, size};
+  out_parts_[queued_] = {send_memory_ + i * kSendStride, size};
   answers_[queued_] = static_cast<std::uint8_t>(i);
   ++queued_;
   octets_queued_ += size;

@@ -22,14 +22,18 @@ namespace pando::worker {
 /// Only pages that are written take physical memory.
 ///
 /// Received messages lie in memory that outlives the process (keep_in). A worker that is killed
-/// between receive() and done() leaves its batch to its successor. Requests longer than a page are
-/// lost, and their clients have to ask again.
+/// between receive() and done() leaves its batch to its successor. Requests longer than
+/// kLongestKept are lost, and their clients have to ask again.
+///
+/// Messages and responses begin at different places of their pages: the processor's caches have few
+/// lines for each place, and would lose the first ones to the next.
 class UdpBatch {
  public:
   static constexpr std::size_t kMessages = 64;
-  static constexpr std::size_t kReceiveOctets = 65536;
   static constexpr std::size_t kSendOctets = 4096;
   static constexpr std::size_t kPage = 4096;
+  /// Octets of a message that are in its page wherever it begins there.
+  static constexpr std::size_t kLongestKept = 2048;
 
   UdpBatch();
   ~UdpBatch();
@@ -91,8 +95,10 @@ class UdpBatch {
   };
   static_assert(sizeof(Record) <= kKeptOctets - kMessages * kPage,
                 "the first message would lie in the record");
-  static constexpr std::uint64_t kMagic = 0x3148435441425055 ^ sizeof(Record);  // "UPBATCH1"
+  static constexpr std::uint64_t kMagic = 0x3248435441425055 ^ sizeof(Record);  // "UPBATCH2"
 
+  /// The page in which message `i` begins.
+  [[nodiscard]] std::uint8_t* page_of(std::size_t i) const noexcept;
   void point(std::size_t i) noexcept;
   void count(std::size_t received) noexcept;
   void measure() noexcept;

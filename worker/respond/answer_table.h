@@ -21,11 +21,11 @@ namespace pando::worker {
 /// Where a key may be in a table; its hash is taken once per query.
 struct AnswerPlace {
   static constexpr std::size_t kSets = 2048;
-  std::uint32_t set = 0;
+  std::uint16_t set = 0;
   std::uint16_t tag = 0;  ///< 0: nowhere
 
   [[nodiscard]] static AnswerPlace of_hash(std::uint64_t hash) noexcept {
-    return {static_cast<std::uint32_t>(hash >> 32 & (kSets - 1)),
+    return {static_cast<std::uint16_t>(hash >> 32 & (kSets - 1)),
             static_cast<std::uint16_t>(hash | 1U)};
   }
 };

@@ -6,6 +6,29 @@
 
 namespace pando::worker {
 
+namespace {
+
+/// Labels right below `cut` that lead to the referral's servers.
+LabelSet labels_to_servers(const Answer& answer, dns::NameView cut) {
+  LabelSet labels;
+  if (answer.authority.empty()) return labels;
+  answer.authority[0].rrset.for_each_rdata([&](ByteView rdata) {
+    if (!dns::is_wire_name(rdata)) return;
+    const dns::NameView server(rdata.data(), rdata.size());
+    if (server.size() == cut.size() || !server.is_at_or_below(cut)) return;
+    labels.add(server.ancestor(server.label_count() - cut.label_count() - 1).data());
+  });
+  return labels;
+}
+
+}  // namespace
+
+std::uint64_t LabelSet::bit_of(const std::uint8_t* label) noexcept {
+  std::uint32_t hash = label[0];
+  for (std::size_t i = 1; i <= label[0]; ++i) hash = hash * 31 + dns::kFoldCase[label[i]];
+  return std::uint64_t{1} << (hash * 0x9E3779B9U >> 26);
+}
+
 AnswerPlace AnswerTemplates::place_of(const Key& key) noexcept {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
   const std::uint64_t kind = static_cast<std::uint64_t>(key.kind) << 1 | (key.dnssec_ok ? 1U : 0U);
@@ -26,6 +49,7 @@ std::optional<AnswerTemplates::Kept> AnswerTemplates::find(const Key& key,
   Kept kept;
   if (found->template_octets > 0) kept.records.emplace(octets);
   kept.proof_owner = {octets + found->template_octets, found->proof_octets};
+  kept.server_labels = found->server_labels;
   return kept;
 }
 
@@ -33,7 +57,8 @@ void AnswerTemplates::keep(const Key& key, const Answer& answer, const dns::Ques
   const std::optional<Bytes> records = write(answer, question);
   const bool has_proof = key.kind == Kind::kNameError && answer.covering;
   store(key, records ? ByteView(*records) : ByteView(),
-        has_proof ? answer.covering.relative_owner() : ByteView());
+        has_proof ? answer.covering.relative_owner() : ByteView(),
+        key.kind == Kind::kReferral ? labels_to_servers(answer, key.name) : LabelSet());
 }
 
 std::optional<Bytes> AnswerTemplates::write(const Answer& answer, const dns::Question& question) {
@@ -53,9 +78,11 @@ std::optional<Bytes> AnswerTemplates::write(const Answer& answer, const dns::Que
   return dns::MessageTemplate::make(writer.finish(), ends, required);
 }
 
-void AnswerTemplates::store(const Key& key, ByteView records, ByteView proof_owner) {
+void AnswerTemplates::store(const Key& key, ByteView records, ByteView proof_owner,
+                            LabelSet server_labels) {
   const dns::Name name = dns::Name(key.name).folded();
   const Head head{.data_version = key.data_version,
+                  .server_labels = server_labels,
                   .zone = key.zone,
                   .template_octets = static_cast<std::uint16_t>(records.size()),
                   .name_octets = static_cast<std::uint8_t>(name.size()),

@@ -11,6 +11,20 @@
 
 namespace pando::worker {
 
+/// A set of labels in 64 bits: it may have a label that was never added, and has each that was.
+class LabelSet {
+ public:
+  /// `label`: its length octet, and so many octets behind it. Case does not matter.
+  void add(const std::uint8_t* label) noexcept { bits_ |= bit_of(label); }
+  [[nodiscard]] bool may_have(const std::uint8_t* label) const noexcept {
+    return (bits_ & bit_of(label)) != 0;
+  }
+
+ private:
+  static std::uint64_t bit_of(const std::uint8_t* label) noexcept;
+  std::uint64_t bits_ = 0;
+};
+
 /// Rendered parts of answers that can be put behind the next question below the same name:
 /// - referrals: the name compression of a large delegation searches for each server's name, and
 ///   nearly all queries to a root or TLD server ask for the same few delegations;
@@ -33,6 +47,8 @@ class AnswerTemplates {
     /// Relative owner of the record that proves that no wildcard exists; a name error with proof
     /// only. That record may cover the question's name as well.
     ByteView proof_owner;
+    /// A referral only: the labels right below the cut that lead to its servers.
+    LabelSet server_labels;
   };
 
   [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
@@ -50,7 +66,7 @@ class AnswerTemplates {
   /// large. `question` asks for the key's name.
   void keep(const Key& key, const Answer& answer, const dns::Question& question);
   /// Keeps that there is no template for the key.
-  void keep_none(const Key& key) { store(key, {}, {}); }
+  void keep_none(const Key& key) { store(key, {}, {}, {}); }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all templates
   static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
@@ -60,6 +76,7 @@ class AnswerTemplates {
   /// odd, then the template, if there is one, and the owner of the proof.
   struct Head {
     std::uint64_t data_version;
+    LabelSet server_labels;
     std::uint32_t zone;
     std::uint16_t template_octets;  // 0: no template
     std::uint8_t name_octets;
@@ -72,7 +89,7 @@ class AnswerTemplates {
   using Table = AnswerTable<Head>;
 
   std::optional<Bytes> write(const Answer& answer, const dns::Question& question);
-  void store(const Key& key, ByteView records, ByteView proof_owner);
+  void store(const Key& key, ByteView records, ByteView proof_owner, LabelSet server_labels);
 
   Table table_;
   Bytes space_;

@@ -12,7 +12,10 @@ namespace pando::worker {
 struct Foreseen {
   AnswerPlace kept;  ///< of the question among KeptAnswers; nowhere for a referral
   zone::ZoneView zone;
-  const zone::Match* match = nullptr;  ///< of the question's name in `zone`
+  const zone::Match* match = nullptr;  ///< of the question's name in `zone`; null if `is_recalled`
+  /// The lookup was not made: KeptLookups has its result, which is in `zone`, `part` and `record`.
+  bool is_recalled = false;
+  zone::RecordView record;
   /// The part of the answer that may be kept: its place among AnswerTemplates, and its key there.
   bool has_part = false;
   AnswerTemplates::Kind part_kind{};

@@ -1,6 +1,7 @@
 #include "worker/respond/query_handler.h"
 
 #include <algorithm>
+#include <array>
 
 #include "worker/answer/render.h"
 #include "worker/request/response_builder.h"
@@ -39,12 +40,13 @@ std::optional<Refusal> refuse_type(RRType type) {
 
 /// True when a server's name shares more of its end with QNAME than the cut. Compression makes that
 /// name shorter in this message than in the cached referral, so it may fit here.
-bool names_below_cut_help(dns::NameView qname, const zone::RecordView& cut,
-                          dns::NameView cut_name) {
-  const std::size_t deeper = qname.label_count() - cut_name.label_count();
-  if (deeper == 0) return false;
-  const dns::NameView child = qname.ancestor(deeper - 1);
-  return cut.find(RRType::kNS).has_name_at_or_below(child);
+/// `labels`: those right below the cut that lead to servers.
+bool names_below_cut_help(dns::NameView qname, const zone::RecordView& cut, dns::NameView cut_name,
+                          const LabelSet& labels) {
+  if (qname.size() == cut_name.size()) return false;
+  dns::NameView child = qname;
+  while (child.parent().size() > cut_name.size()) child = child.parent();
+  return labels.may_have(child.data()) && cut.find(RRType::kNS).has_name_at_or_below(child);
 }
 
 /// Whether responses to this client are counted. A client that has proven its address (TCP, a valid
@@ -97,6 +99,34 @@ bool name_part(const zone::Match& match, const zone::NameKey& key, Foreseen& out
   return true;
 }
 
+/// All but what depends on the zone.
+ResolveOptions options_for(const RequestContext& context) noexcept {
+  ResolveOptions options;
+  options.dnssec_ok = wants_proofs(context.request);
+  options.minimal_responses = context.batch.settings->minimal_responses;
+  options.put_off_referrals = options.put_off_denials = true;
+  return options;
+}
+
+/// Where KeptLookups may have a result for the question at a name of so many labels.
+std::optional<KeptLookups::Sought> sought_at(const RequestContext& context,
+                                             std::size_t labels) noexcept {
+  const dns::Question& question = context.request.question;
+  if (question.rr_class != RRClass::kIN) return std::nullopt;
+  const dns::NameView name = question.name;
+  std::array<std::uint8_t, dns::kMaxLabels> starts;
+  std::size_t count = 0;
+  for (std::size_t at = 0; name.data()[at] != 0; at += name.data()[at] + 1U)
+    starts[count++] = static_cast<std::uint8_t>(at);
+  if (labels == 0 || count < labels) return std::nullopt;
+  const bool is_whole = count == labels;
+  // The zone itself answers a question for DS at a cut.
+  if (is_whole && question.type == RRType::kDS) return std::nullopt;
+  const std::size_t start = starts[count - labels];
+  return KeptLookups::sought({dns::NameView(name.data() + start, name.size() - start), is_whole,
+                              wants_proofs(context.request)});
+}
+
 /// Whether the answer is a referral, which is not kept whole.
 bool refers(const zone::Match& match, const zone::ZoneView& zone, RRType type) noexcept {
   if (match.barrier) return match.barrier.has_ns();
@@ -111,6 +141,7 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
+  if (context.foreseen != nullptr && context.foreseen->is_recalled) return answer_recalled(context);
   Asked asked = look_for(context);
   if (asked.kept != nullptr && asked.kept->version == context.batch.view.version()) {
     const zone::ZoneView zone = context.batch.view.view_again(asked.kept->view);
@@ -165,11 +196,8 @@ bool QueryHandler::has_expired(const RequestContext& context, const zone::ZoneVi
 Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView& zone,
                                   const zone::NameKey& name, const DecodedZoneSettings* rules,
                                   const Asked& asked) {
-  ResolveOptions options;
-  options.dnssec_ok = wants_proofs(context.request);
-  options.minimal_responses = context.batch.settings->minimal_responses;
+  ResolveOptions options = options_for(context);
   options.zone_expired = zone && has_expired(context, zone, rules);
-  options.put_off_referrals = options.put_off_denials = true;
   options.key = &name;
   foreseen_ = context.foreseen;
   // A question for DS may be answered by the zone above.
@@ -181,11 +209,82 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   return answer_anew(context, zone, rules, options, asked.may_be_kept ? &asked : nullptr);
 }
 
+/// answer_from() for a question whose lookup is recalled.
+Outcome QueryHandler::answer_recalled(RequestContext& context) {
+  foreseen_ = context.foreseen;
+  const zone::ZoneView& zone = foreseen_->zone;
+  const DecodedZoneSettings* const rules = rules_of(context, zone);
+  if (!admits(rules, context)) return refuse(rules, context);
+  ResolveOptions options = options_for(context);
+  options.zone_expired = has_expired(context, zone, rules);
+  if (options.zone_expired) return answer_anew(context, zone, rules, options, nullptr);
+  answer_.clear();
+  if (foreseen_->part_kind == AnswerTemplates::Kind::kReferral) {
+    answer_.cut = foreseen_->record;
+    answer_.cut_name = foreseen_->part_name;
+  } else {
+    answer_.aa = true;
+    answer_.absent = true;
+    answer_.encloser = foreseen_->part_name;
+    answer_.covering = foreseen_->record;
+  }
+  return respond(context, zone, rules, options, nullptr);
+}
+
+std::optional<KeptLookups::Sought> QueryHandler::seek_lookup(
+    const RequestContext& context) const noexcept {
+  const auto sought = sought_at(context, lookups_.labels());
+  if (sought) lookups_.fetch(*sought);
+  return sought;
+}
+
+bool QueryHandler::recall(const RequestContext& context, const KeptLookups::Sought& sought,
+                          Foreseen& out) noexcept {
+  const KeptLookups::Result* const found = lookups_.find(sought, context.batch.view.version());
+  if (found == nullptr) return false;
+  const dns::NameView name = sought.key.name;
+  const bool refers = found->kind == AnswerTemplates::Kind::kReferral;
+  out.kept = {};
+  out.zone = context.batch.view.zone_at(found->record);
+  out.match = nullptr;
+  out.is_recalled = true;
+  out.record = context.batch.view.record_at(found->record);
+  out.has_part = true;
+  out.part_kind = found->kind;
+  out.part = found->part;
+  out.part_name = refers ? name : name.parent();
+  templates_.fetch(out.part);
+  if (!refers || out.zone.has_shared_sets()) out.record.fetch(0);
+  return true;
+}
+
+void QueryHandler::keep_lookup(const RequestContext& context, const Foreseen& foreseen) {
+  if (!foreseen.has_part) return;
+  const zone::Match& match = *foreseen.match;
+  using Kind = AnswerTemplates::Kind;
+  const bool is_absent = foreseen.part_kind == Kind::kNameError;
+  if (!is_absent && !refers(match, foreseen.zone, context.request.question.type)) return;
+  // Only a child of the apex: its answer is that of all names below it.
+  const std::size_t labels = foreseen.zone.apex().label_count() + 1;
+  if (match.barrier ? match.barrier_labels != labels
+                    : match.encloser_labels + (is_absent ? 1U : 0U) != labels)
+    return;
+  const auto sought = sought_at(context, labels);
+  if (!sought || !lookups_.wants(*sought, foreseen.part_kind)) return;
+  const zone::StoreView& view = context.batch.view;
+  // Another zone answers for names at or below its apex.
+  if (view.has_zone_at_or_below(sought->key.name)) return;
+  const zone::RecordView cut = match.barrier ? match.barrier : match.exact;
+  const zone::Bookmark record(foreseen.zone, is_absent ? match.nsec : cut);
+  lookups_.keep(*sought, view.version(), {record, foreseen.part, foreseen.part_kind});
+}
+
 void QueryHandler::foresee(const RequestContext& context, const zone::Match& match,
                            Foreseen& out) const noexcept {
   const zone::ZoneView& zone = context.nearest_zone;
   out.zone = zone;
   out.match = &match;
+  out.is_recalled = false;
   out.kept = {};
   out.has_part = name_part(match, *context.key, out);
   if (!refers(match, zone, context.request.question.type)) {
@@ -228,14 +327,20 @@ std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone:
   return response.finish();
 }
 
-/// Looks the answer up and renders it. An answer that is `asked` for again is kept.
+/// Looks the answer up and responds with it. An answer that is `asked` for again is kept.
 Outcome QueryHandler::answer_anew(RequestContext& context, const zone::ZoneView& zone,
                                   const DecodedZoneSettings* rules, const ResolveOptions& options,
                                   const Asked* asked) {
+  resolve(zone, context.request.question, options, hasher_, answer_);
+  return respond(context, zone, rules, options, asked);
+}
+
+/// Responds with the answer in hand, whose referral or denial may be postponed.
+Outcome QueryHandler::respond(RequestContext& context, const zone::ZoneView& zone,
+                              const DecodedZoneSettings* rules, const ResolveOptions& options,
+                              const Asked* asked) {
   const Request& request = context.request;
   const dns::Question& question = request.question;
-  answer_.clear();
-  resolve(zone, question, options, hasher_, answer_);
   denial_.reset();
   if (answer_.absent) choose_denial(question, zone, options);
   if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
@@ -367,7 +472,8 @@ bool QueryHandler::put_referral(const dns::Question& question, const zone::ZoneV
   const std::optional<AnswerTemplates::Kept> kept = templates_.find(key, place_of(key));
   const Put put = !kept || !kept->records ? Put::kNothing : kept->records->put(writer);
   if (put == Put::kComplete) return false;
-  if (put == Put::kTruncated && !names_below_cut_help(question.name, cut, key.name)) {
+  if (put == Put::kTruncated &&
+      !names_below_cut_help(question.name, cut, key.name, kept->server_labels)) {
     writer.set_tc();
     return true;
   }

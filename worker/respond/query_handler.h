@@ -12,6 +12,7 @@
 #include "worker/respond/answer_templates.h"
 #include "worker/respond/foreseen.h"
 #include "worker/respond/kept_answers.h"
+#include "worker/respond/kept_lookups.h"
 #include "worker/respond/question_sampler.h"
 #include "worker/respond/rate_limit.h"
 #include "worker/respond/server_sets.h"
@@ -29,11 +30,22 @@ class QueryHandler {
 
   /// For a question of class IN or ANY that asks for no transfer, after the check of its signature.
   Outcome answer(RequestContext& context);
+  /// Whether recall() may save lookups, for the next `names` names.
+  [[nodiscard]] bool recalls(std::size_t names) noexcept { return lookups_.is_worth_it(names); }
+  /// For a request that is read together with others: where its lookup's result may be kept, whose
+  /// memory is asked for.
+  [[nodiscard]] std::optional<KeptLookups::Sought> seek_lookup(
+      const RequestContext& context) const noexcept;
+  /// In place of a lookup and foresee(): whether the result is kept.
+  [[nodiscard]] bool recall(const RequestContext& context, const KeptLookups::Sought& sought,
+                            Foreseen& out) noexcept;
   /// For a request that is read together with others, whose zone is loaded: names in `out` what its
   /// answer may be made of, and asks for the memory of that. `match` is the result of the lookup of
   /// its name in that zone, and stays in place while the request is handled.
   void foresee(const RequestContext& context, const zone::Match& match,
                Foreseen& out) const noexcept;
+  /// Keeps the result of the lookup that foresee() was given, if it serves other names.
+  void keep_lookup(const RequestContext& context, const Foreseen& foreseen);
   /// Asks for the memory that the memory of foresee() leads to.
   void fetch(const Foreseen& foreseen) const noexcept;
   /// Number of kept answers that were repeated since the last call.
@@ -76,9 +88,13 @@ class QueryHandler {
                     const ResolveOptions& options, dns::MessageWriter& writer);
   std::optional<Outcome> repeat(RequestContext& context, const zone::ZoneView& zone,
                                 const DecodedZoneSettings* rules, const KeptAnswers::Entry& kept);
+  Outcome answer_recalled(RequestContext& context);
   Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, const ResolveOptions& options,
                       const Asked* asked);
+  Outcome respond(RequestContext& context, const zone::ZoneView& zone,
+                  const DecodedZoneSettings* rules, const ResolveOptions& options,
+                  const Asked* asked);
   [[nodiscard]] bool may_repeat(std::size_t octets) const noexcept;
   void keep(const RequestContext& context, const Asked& asked, const zone::ZoneView& zone,
             std::size_t room, const ResponseKind& kind, const dns::MessageWriter& writer);
@@ -90,6 +106,7 @@ class QueryHandler {
   QuestionSampler sampler_;
   RateLimiter rate_limiter_;
   KeptAnswers kept_;
+  KeptLookups lookups_;
   AnswerTemplates templates_;
   ServerSets server_sets_;
   dns::Nsec3Hasher hasher_;

@@ -20,7 +20,8 @@ Responder::Responder(CounterArray& counters, SideTable side, std::span<shm::Tran
       forwards_(cache_) {
   read_.reserve(kTogether);
   for (std::size_t i = 0; i < kTogether; ++i)
-    read_.push_back({RequestContext(batch_, Counting(counters, transfers), error_limit_), {}, {}});
+    read_.push_back(
+        {RequestContext(batch_, Counting(counters, transfers), error_limit_), {}, {}, {}});
 }
 
 void Responder::set_keys(std::shared_ptr<const KeySet> keys) {
@@ -66,30 +67,51 @@ void Responder::parse(ByteView message, const Client& client, std::size_t place)
   read.parsed = parse_request(message, read.context.request);
 }
 
-/// Makes the keys of the questions that zones answer, and finds their zones.
-void Responder::read_ahead() noexcept {
-  std::array<std::uint8_t, kTogether> places;
-  ahead_.clear();
+/// Makes the keys of the questions that zones answer, finds their zones and looks them up, but for
+/// those whose lookups are kept.
+void Responder::read_ahead() {
+  std::array<std::uint8_t, kTogether> questions;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
-    const Read& read = read_[i];
-    const Request& request = read.context.request;
-    if (read.parsed.kind != ParseOutcome::Kind::kGood || !request.has_question ||
-        request.header.opcode != Opcode::kQuery)
-      continue;
-    places[ahead_.count()] = static_cast<std::uint8_t>(i);
+    const Request& request = read_[i].context.request;
+    if (read_[i].parsed.kind == ParseOutcome::Kind::kGood && request.has_question &&
+        request.header.opcode == Opcode::kQuery)
+      questions[count++] = static_cast<std::uint8_t>(i);
+  }
+  const bool recalls = queries_.recalls(count);
+  const std::span<const std::uint8_t> all(questions.data(), count);
+  if (recalls) recall(all);
+  std::array<std::uint8_t, kTogether> looked_up;
+  ahead_.clear();
+  for (const std::uint8_t i : all) {
+    const RequestContext& context = read_[i].context;
+    if (context.foreseen != nullptr) continue;
+    const Request& request = context.request;
+    looked_up[ahead_.count()] = i;
     ahead_.add(request.question.name, request.edns && request.edns->dnssec_ok);
   }
-  ahead_.run(batch_.view);
+  if (ahead_.count() > 0) ahead_.run(batch_.view);
   for (std::size_t i = 0; i < ahead_.count(); ++i) {
-    Read& read = read_[places[i]];
+    Read& read = read_[looked_up[i]];
     read.context.key = &ahead_.key(i);
     read.context.nearest_zone = ahead_.zone(i);
     if (!ahead_.zone(i) || !ahead_.zone(i).loaded()) continue;
     queries_.foresee(read.context, ahead_.match(i), read.foreseen);
     read.context.foreseen = &read.foreseen;
+    if (recalls) queries_.keep_lookup(read.context, read.foreseen);
   }
-  for (std::size_t i = 0; i < ahead_.count(); ++i)
-    if (read_[places[i]].context.foreseen != nullptr) queries_.fetch(read_[places[i]].foreseen);
+  for (const std::uint8_t i : all)
+    if (read_[i].context.foreseen != nullptr) queries_.fetch(read_[i].foreseen);
+}
+
+/// Gives the requests in these places the results of lookups that are kept.
+void Responder::recall(std::span<const std::uint8_t> places) noexcept {
+  for (const std::uint8_t i : places) read_[i].lookup = queries_.seek_lookup(read_[i].context);
+  for (const std::uint8_t i : places) {
+    Read& read = read_[i];
+    if (read.lookup && queries_.recall(read.context, *read.lookup, read.foreseen))
+      read.context.foreseen = &read.foreseen;
+  }
 }
 
 Outcome Responder::answer_parsed(std::size_t place, std::span<std::uint8_t> space) {

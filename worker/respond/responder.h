@@ -79,12 +79,14 @@ class Responder {
   struct Read {
     RequestContext context;
     ParseOutcome parsed;
+    std::optional<KeptLookups::Sought> lookup;  ///< where its result may be kept
     Foreseen foreseen;
   };
 
   [[nodiscard]] RequestContext& context() noexcept { return read_[last_].context; }
   void parse(ByteView message, const Client& client, std::size_t place);
-  void read_ahead() noexcept;
+  void read_ahead();
+  void recall(std::span<const std::uint8_t> places) noexcept;
   Outcome answer_parsed(std::size_t place, std::span<std::uint8_t> space);
   Outcome handle_query();
   void count_request();

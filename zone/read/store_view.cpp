@@ -495,6 +495,30 @@ ZoneView StoreView::zone_at(dns::NameView apex) const noexcept {
   return leaf ? view_at(leaf.ref.units) : ZoneView{};
 }
 
+bool StoreView::has_zone_at_or_below(dns::NameView name) const noexcept {
+  if (root_ == nullptr || root_->zones == 0) return false;
+  const TrieKey key(name.bytes().first(name.size() - 1));
+  TrieMatch found;
+  zones().match(key, found);
+  return found.exact || found.prefix_of_leaf || found.damaged;
+}
+
+ZoneView StoreView::zone_at(const Bookmark& bookmark) const noexcept {
+  ZoneView zone;
+  zone.entry_ = bookmark.zone_;
+  zone.root_ = root_;
+  zone.window_ = window_;
+  return zone;
+}
+
+RecordView StoreView::record_at(const Bookmark& bookmark) const noexcept {
+  RecordView record;
+  record.block_ = bookmark.record_;
+  record.window_ = window_;
+  record.apex_ = zone_at(bookmark).apex().data();
+  return record;
+}
+
 std::uint64_t StoreView::zone_count() const noexcept {
   return root_ == nullptr ? 0 : root_->zone_count;
 }

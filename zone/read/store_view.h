@@ -100,15 +100,18 @@ class RecordView {
   /// = the set is in this record.
   [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
   bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
-  /// Asks for the memory of the record, without waiting for it: as much as most records take.
-  void fetch() const noexcept {
+  /// Asks for the memory of the record, without waiting for it: as much as most records take, from
+  /// line `first` on.
+  void fetch(std::size_t first = 1) const noexcept {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kLines = 10;
     if (block_ == nullptr) return;
-    for (std::size_t line = 1; line < kLines; ++line) zone::fetch(block_ + line * kLine);
+    for (std::size_t line = first; line < kLines; ++line) zone::fetch(block_ + line * kLine);
   }
 
  private:
+  friend class Bookmark;
+  friend class StoreView;
   friend class ZoneView;
   friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
   /// See record_view(); `apex` is a whole name.
@@ -241,6 +244,7 @@ class ZoneView {
   [[nodiscard]] ZoneFileInfo source() const noexcept;
 
  private:
+  friend class Bookmark;
   friend class StoreView;
   friend class Draft;
   friend class DetachedDraft;
@@ -264,6 +268,19 @@ class ZoneView {
   const ZoneEntry* entry_ = nullptr;
   const RootData* root_ = nullptr;
   shm::Window window_;
+};
+
+/// A zone and one of its records, or none, in few octets for those who keep many.
+class Bookmark {
+ public:
+  Bookmark() = default;
+  Bookmark(const ZoneView& zone, const RecordView& record) noexcept
+      : zone_(zone.entry_), record_(record.block_) {}
+
+ private:
+  friend class StoreView;
+  const ZoneEntry* zone_ = nullptr;
+  const std::uint8_t* record_ = nullptr;
 };
 
 /// What the lookup of a question's name in `zone` has to find. `dnssec_ok`: its answer may show
@@ -311,12 +328,17 @@ class StoreView {
   [[nodiscard]] ZoneView find_zone(const NameKey& key) const noexcept;
   /// The zone whose apex is exactly `apex`.
   [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
+  /// Whether some zone's apex is `name` or below it; true as well when the store is damaged there.
+  [[nodiscard]] bool has_zone_at_or_below(dns::NameView name) const noexcept;
   /// `zone`, which was viewed when this very version was pinned before.
   [[nodiscard]] ZoneView view_again(ZoneView zone) const noexcept {
     zone.window_ = window_;
     zone.root_ = root_;
     return zone;
   }
+  /// What a bookmark stands for, which was made when this very version was pinned before.
+  [[nodiscard]] ZoneView zone_at(const Bookmark& bookmark) const noexcept;
+  [[nodiscard]] RecordView record_at(const Bookmark& bookmark) const noexcept;
   /// Calls `visit(ZoneView)` for all zones in canonical order.
   template <class Visit>
   void for_each_zone(Visit&& visit) const;

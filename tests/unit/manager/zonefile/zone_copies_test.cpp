@@ -41,6 +41,17 @@ class Copies : public ::testing::Test {
     return hash ? Status() : Status(pass(hash));
   }
   void change() { ASSERT_TRUE(parts_.apply({}, {"new 300 A 192.0.2.200"})); }
+  static zone::ZoneSettings secondary() {
+    zone::ZoneSettings settings;
+    settings.is_secondary = true;
+    return settings;
+  }
+  void put(const dns::Name& zone, const zone::ZoneSettings& settings) {
+    const auto put_settings = [&](zone::Draft& draft) {
+      return draft.put_zone_settings(zone, settings, 0);
+    };
+    EXPECT_TRUE(parts_.edit(put_settings).has_value());
+  }
 
   FakeDisk disk_;
   Parts parts_;
@@ -97,6 +108,7 @@ TEST_F(Copies, StayAsTheyWereWhenTheDiskIsFull) {
 }
 
 TEST_F(Copies, AskedForWhileOneIsWrittenEndWithTheNewestVersion) {
+  put(name("@"), secondary());
   ZoneCopies copies(parts_.io, parts_.pool, disk_, parts_.committer, parts_.slots, "/folder");
   std::latch all_asked(1);
   disk_.fail = [&](FakeDisk::Call, const std::string&) {
@@ -175,7 +187,9 @@ TEST_F(ManyCopies, AreOldOrNewAfterALossOfPower) {
     disk_.power_cut(random);
     for (std::size_t i = 0; i < kCount; ++i) {
       EXPECT_TRUE(text_of(i) == before || text_of(i) == after) << "seed " << seed;
-      if (results[i]) EXPECT_EQ(text_of(i), after) << "seed " << seed;
+      if (results[i]) {
+        EXPECT_EQ(text_of(i), after) << "seed " << seed;
+      }
       seen.insert(text_of(i));
     }
   }
@@ -273,7 +287,7 @@ class WaitingCopies : public ManyCopies {
       ASSERT_TRUE(built.has_value());
       ASSERT_TRUE(parts_.commit([&](Stage& stage) -> Status {
         stage.transaction.absorb(std::move(transaction));
-        if (auto made = stage.draft.put_zone_settings(zone(i), {}, 0); !made) return made;
+        if (auto made = stage.draft.put_zone_settings(zone(i), secondary(), 0); !made) return made;
         return stage.draft.put_zone(zone(i), **built, {});
       }));
     }
@@ -319,20 +333,29 @@ TEST_F(WaitingCopies, OfZonesThatLeftMeanwhileAreNotWritten) {
   EXPECT_EQ(disk_.paths().size(), 6U);
 }
 
+TEST_F(WaitingCopies, OfZonesMadePrimaryMeanwhileAreNotWritten) {
+  put(8);
+  asio::thread_pool thread{1};
+  ZoneCopies copies(parts_.io, thread, disk_, parts_.committer, parts_.slots, "/folder");
+  std::latch are_primary(1);
+  disk_.fail = [&](Call, const std::string&) {
+    are_primary.wait();
+    return Status();
+  };
+  for (std::size_t i = 0; i < 8; ++i) copies.write(zone(i), fmt::format("/a/{}.zone", i), false);
+  for (std::size_t i : {6, 7}) Copies::put(zone(i), {});
+  are_primary.count_down();
+  ASSERT_TRUE(parts_.run_until([&] { return copies.written() == 6; }));
+  ASSERT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
+  thread.join();
+  EXPECT_EQ(copies.failures(), 0U);
+  EXPECT_EQ(disk_.paths().size(), 6U);
+}
+
 /// Copies in a folder of the file system, where they can be looked at.
 class NotedCopies : public Copies {
  protected:
-  NotedCopies() {
-    zone::ZoneSettings secondary;
-    secondary.is_secondary = true;
-    put(secondary);
-  }
-  void put(const zone::ZoneSettings& settings) {
-    edit([&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), settings, 0); });
-  }
-  void edit(std::function<Status(zone::Draft&)> step) {
-    EXPECT_TRUE(parts_.edit(std::move(step)).has_value());
-  }
+  NotedCopies() { put(name("@"), secondary()); }
   /// Gives what the journal got of the copy.
   std::vector<RecordKind> copy(bool in_journal) {
     const std::uint64_t before = parts_.journal.last_position();
@@ -369,9 +392,17 @@ TEST_F(NotedCopies, OfAZoneThatHasMovedOnAreTheBaseOfItsChangesets) {
   EXPECT_TRUE(is_base_file());
 }
 
-TEST_F(NotedCopies, AreNotThoseOfAZoneMadePrimaryMeanwhile) {
-  put({});
-  EXPECT_THAT(copy(true), IsEmpty());
+TEST_F(NotedCopies, AreNotThoseOfAZoneMadePrimaryWhileItIsWritten) {
+  std::latch is_primary(1);
+  for (int thread = 0; thread < 2; ++thread)
+    asio::post(parts_.pool, [&] { is_primary.wait(); });  // keeps the copy from being written
+  const std::uint64_t before = parts_.journal.last_position();
+  copies_.write(name("@"), path_, true);
+  put(name("@"), {});
+  is_primary.count_down();
+  EXPECT_TRUE(parts_.run_until([&] { return copies_.written() == 1; }));
+  EXPECT_TRUE(parts_.run_until([&] { return !parts_.committer.busy(); }));
+  EXPECT_THAT(kinds_of(parts_.journalled(before)), IsEmpty());
   EXPECT_FALSE(is_base_file());
 }
 
@@ -380,11 +411,9 @@ TEST_F(NotedCopies, AreNotedInTheStoreWhenTheJournalCannotBeWritten) {
   disk_.fail = [](FakeDisk::Call call, const std::string&) -> Status {
     return call == FakeDisk::Call::kSync ? fail(Errc::kIo, "EIO") : Status();
   };
-  zone::ZoneSettings secondary;
-  secondary.is_secondary = true;
   bool put = false;
   parts.committer.edit(
-      [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), secondary, 0); },
+      [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), secondary(), 0); },
       [&](const Status&) { put = true; });
   ZoneCopies copies(parts.io, parts.pool, native_files(), parts.committer, parts.slots, "/folder");
   copies.write(name("@"), path_, true);

@@ -244,15 +244,38 @@ TEST_F(KeptBatch, AMessageThatKillsIsTriedOnceMoreOnly) {
   EXPECT_EQ(inherited(*next_process()), (std::vector<int>{2, 3}));
 }
 
-TEST_F(KeptBatch, LeavesOutWhatIsLongerThanAPage) {
-  send_to(client_.socket, server_.endpoint, Bytes(UdpBatch::kPage + 1, 1));
-  send_to(client_.socket, server_.endpoint, Bytes(UdpBatch::kPage, 2));
+TEST_F(KeptBatch, LeavesOutWhatIsTooLong) {
+  constexpr std::uint8_t kSent = 32;  // to each place in a page, short enough and too long
+  const auto sent = [](std::uint8_t i) {
+    return Bytes(UdpBatch::kLongestKept + (i / 16 + i) % 2, i);
+  };
+  for (std::uint8_t i = 0; i < kSent; ++i) send_to(client_.socket, server_.endpoint, sent(i));
   {
     const auto batch = next_process();
-    ASSERT_EQ(batch->receive(server_.source()), 2U);
-    EXPECT_EQ(octets(*batch, 0), (Bytes(UdpBatch::kPage + 1, 1)));
+    ASSERT_EQ(batch->receive(server_.source()), kSent);
+    for (std::uint8_t i = 0; i < kSent; ++i) EXPECT_EQ(octets(*batch, i), sent(i));
   }
-  EXPECT_EQ(inherited(*next_process()), std::vector<int>{2});
+  const auto batch = next_process();
+  for (std::uint8_t i = 0; i < kSent; ++i) {
+    const bool fits = sent(i).size() == UdpBatch::kLongestKept;
+    ASSERT_EQ(batch->inherit(i), fits) << int{i};
+    if (fits) {
+      EXPECT_EQ(octets(*batch, i), sent(i));
+    }
+  }
+}
+
+TEST_F(KeptBatch, LargestDatagramsLeaveEachOtherAlone) {
+  constexpr std::size_t kLargest = 65507;  // of UDP over IPv4
+  const auto batch = next_process();
+  for (std::uint8_t first = 0; first < 16; first += 2) {
+    send_queries(first);
+    send_to(client_.socket, server_.endpoint, Bytes(kLargest, 1));
+    send_to(client_.socket, server_.endpoint, Bytes(kLargest, 2));
+    ASSERT_EQ(batch->receive(server_.source()), first + 2U);
+    EXPECT_EQ(octets(*batch, first), Bytes(kLargest, 1));
+    EXPECT_EQ(octets(*batch, first + 1U), Bytes(kLargest, 2));
+  }
 }
 
 /// Whoever else has the file may write to it at any moment.
@@ -355,7 +378,7 @@ TEST_F(KeptBatch, GarbageInTheFileHarmsNobody) {
     const auto batch = next_process();
     for (std::size_t i = 0; i < UdpBatch::kMessages; ++i) {
       if (!batch->inherit(i)) continue;
-      EXPECT_LE(batch->message(i).size(), UdpBatch::kPage);
+      EXPECT_LE(batch->message(i).size(), UdpBatch::kLongestKept);
       [[maybe_unused]] const auto asked = batch->destination(i);
       batch->respond(i, 1);
       [[maybe_unused]] const auto failed = batch->send(server_.socket.get(), true);

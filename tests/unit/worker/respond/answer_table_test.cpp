@@ -18,7 +18,7 @@ int number_at(const Table& table, AnswerPlace place, int wanted) {
   return found == nullptr ? -1 : found->number;
 }
 
-AnswerPlace place(std::uint32_t set, int tag) { return {set, static_cast<std::uint16_t>(tag)}; }
+AnswerPlace place(std::uint16_t set, int tag) { return {set, static_cast<std::uint16_t>(tag)}; }
 
 TEST(AnswerTable, KeepsSevenAnswersOfOneSet) {
   Table table;
@@ -106,8 +106,8 @@ TEST(AnswerTable, AnEntryInPlaceOfAnotherTakesItsMemoryOver) {
 TEST(AnswerTable, IsEmptiedWhenItIsFull) {
   Table table;
   const Bytes large(Table::kMaxEntryOctets - sizeof(Head));
-  constexpr std::uint32_t kFitting = kAnswerTableBytes / Table::kMaxEntryOctets;
-  for (std::uint32_t i = 0; i < kFitting; ++i) table.store({i, 1}, Head{}, {large});
+  constexpr std::uint16_t kFitting = kAnswerTableBytes / Table::kMaxEntryOctets;
+  for (std::uint16_t i = 0; i < kFitting; ++i) table.store({i, 1}, Head{}, {large});
   EXPECT_EQ(table.bytes(), kFitting * Table::kMaxEntryOctets);
   EXPECT_EQ(number_at(table, {0, 1}, 0), 0);
   table.store({kFitting, 1}, Head{}, {large});

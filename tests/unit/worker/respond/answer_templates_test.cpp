@@ -48,6 +48,18 @@ std::string make_zone(std::mt19937_64& random) {
   return text;
 }
 
+TEST(LabelSet, HasEachLabelThatWasAddedInAnyCaseAndFewOthers) {
+  const dns::Name added = name("gtld-servers.net.");
+  LabelSet set;
+  EXPECT_FALSE(set.may_have(added.data()));
+  set.add(added.data());
+  EXPECT_TRUE(set.may_have(added.data()));
+  EXPECT_TRUE(set.may_have(name("GTLD-Servers.example.").data()));
+  int others = 0;
+  for (int i = 0; i < 640; ++i) others += set.may_have(name("n" + std::to_string(i) + ".").data());
+  EXPECT_LT(others, 40);
+}
+
 class AnswerTemplatesTest : public ::testing::Test {
  protected:
   AnswerTemplatesTest() {

@@ -31,6 +31,25 @@ TEST_F(SnapshotTest, FindsTheZoneWithTheLongestApex) {
   EXPECT_EQ(view().zone_count(), 2U);
 }
 
+TEST_F(SnapshotTest, KnowsWhetherAZoneIsAtOrBelowAName) {
+  ASSERT_TRUE(
+      load("a.sub.other.", {"a.sub.other. 60 SOA a. b. 1 2 3 4 5", "a.sub.other. 60 NS a."}));
+  for (const char* const above : {".", "other.", "SUB.other.", "a.sub.other.", "example."})
+    EXPECT_TRUE(view().has_zone_at_or_below(name(above))) << above;
+  for (const char* const beside : {"b.sub.other.", "x.a.sub.other.", "su.other.", "www.example."})
+    EXPECT_FALSE(view().has_zone_at_or_below(name(beside))) << beside;
+}
+
+TEST_F(SnapshotTest, ABookmarkStandsForAZoneAndARecord) {
+  const Bookmark bookmark(zone_, zone_.lookup(name("www.example.")).exact);
+  const StoreView again = view();
+  EXPECT_TRUE(again.zone_at(bookmark).is_same(again.zone_at(name("example."))));
+  const RecordView record = again.record_at(bookmark);
+  EXPECT_EQ(zone_.owner_of(record), name("www.example."));
+  EXPECT_EQ(record.find(dns::RRType::kA).count(), 2);
+  EXPECT_FALSE(again.record_at(Bookmark(zone_, {})));
+}
+
 TEST_F(SnapshotTest, TheRootZoneTakesWhatNoOtherZoneHas) {
   ASSERT_TRUE(load(".", {". 60 SOA a. b. 1 2 3 4 5", ". 60 NS a.", "com. 60 NS ns.com."}));
   EXPECT_EQ(view().find_zone(name("a.com.")).apex(), name("."));

@@ -1,0 +1,71 @@
+#include "worker/respond/kept_lookups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "zone/read/fetch.h"
+
+namespace pando::worker {
+
+bool KeptLookups::is_worth_it(std::size_t names) noexcept {
+  // A name that is found saves about ten times what asking costs.
+  constexpr std::size_t kRound = 256;
+  constexpr std::size_t kFewest = kRound / 8;
+  constexpr std::size_t kPause = 4096;
+  if (pause_ > 0) {
+    pause_ -= std::min(pause_, names);
+    return false;
+  }
+  asked_ += names;
+  if (asked_ >= kRound) {
+    if (found_ < kFewest) pause_ = kPause;
+    asked_ = found_ = 0;
+  }
+  return true;
+}
+
+KeptLookups::Sought KeptLookups::sought(const Key& key) noexcept {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
+  const std::uint64_t kind = (key.is_whole ? 1U : 0U) | (key.dnssec_ok ? 2U : 0U);
+  const std::uint64_t hash = (dns::hash_name(key.name) + kind) * kOdd;
+  return {key, static_cast<std::uint32_t>(hash >> 48 & (kPlaces - 1)),
+          static_cast<std::uint16_t>(hash >> 32 | 1U)};
+}
+
+void KeptLookups::fetch(const Sought& sought) const noexcept {
+  if (!entries_.empty()) zone::fetch(&entries_[sought.place]);
+}
+
+const KeptLookups::Result* KeptLookups::find(const Sought& sought, std::uint64_t version) noexcept {
+  if (entries_.empty()) return nullptr;
+  const Entry& entry = entries_[sought.place];
+  const Key& key = sought.key;
+  if (entry.version != version || entry.octets != key.name.size() ||
+      entry.is_whole != key.is_whole || entry.dnssec_ok != key.dnssec_ok ||
+      dns::NameView(entry.name.data(), entry.octets) != key.name)
+    return nullptr;
+  ++found_;
+  return &entry.result;
+}
+
+bool KeptLookups::wants(const Sought& sought, AnswerTemplates::Kind kind) noexcept {
+  if (sought.key.name.size() > kMaxOctets) return false;
+  if (entries_.empty()) entries_.resize(kPlaces);
+  std::uint16_t& missed = entries_[sought.place].missed;
+  return kind == AnswerTemplates::Kind::kReferral ||
+         std::exchange(missed, sought.tag) == sought.tag;
+}
+
+void KeptLookups::keep(const Sought& sought, std::uint64_t version, const Result& result) noexcept {
+  const Key& key = sought.key;
+  Entry& entry = entries_[sought.place];
+  labels_ = key.name.label_count();
+  entry.version = version;
+  entry.result = result;
+  entry.octets = static_cast<std::uint8_t>(key.name.size());
+  entry.is_whole = key.is_whole;
+  entry.dnssec_ok = key.dnssec_ok;
+  std::copy_n(key.name.data(), key.name.size(), entry.name.data());
+}
+
+}  // namespace pando::worker
