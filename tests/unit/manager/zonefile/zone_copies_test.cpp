@@ -415,11 +415,11 @@ TEST_F(NotedCopies, AreNotedInTheStoreWhenTheJournalCannotBeWritten) {
   parts.committer.edit(
       [&](zone::Draft& draft) { return draft.put_zone_settings(name("@"), secondary(), 0); },
       [&](const Status&) { put = true; });
+  ASSERT_TRUE(parts.run_until([&] { return put; }));
   ZoneCopies copies(parts.io, parts.pool, native_files(), parts.committer, parts.slots, "/folder");
   copies.write(name("@"), path_, true);
-  ASSERT_TRUE(parts.run_until([&] {
-    return put && parts.committer.current().zone_at(name("@")).source().file_mtime_ns != 0;
-  }));
+  ASSERT_TRUE(parts.run_until(
+      [&] { return parts.committer.current().zone_at(name("@")).source().file_mtime_ns != 0; }));
   EXPECT_EQ(copies.written(), 1U);
 }
 
