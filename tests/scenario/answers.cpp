@@ -48,8 +48,10 @@ const bool openssl_is_counted =
 [[gnu::noinline]] void* operator new(std::size_t octets, const std::nothrow_t&) noexcept {
   return counted_malloc(octets);
 }
+#ifdef PANDO_WITH_SANITIZER  // else base/secret.cpp may have these, or the library, which free alike
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 [[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
