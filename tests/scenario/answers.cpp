@@ -10,6 +10,7 @@
 #include <new>
 #include <set>
 
+#include "base/build.h"
 #include "tests/scenario/response.h"
 #include "tests/scenario/scenario_file.h"
 #include "tests/scenario/zone_store.h"
