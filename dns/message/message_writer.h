@@ -31,7 +31,7 @@ struct PointersInRecords {
   std::span<const std::uint16_t> places;
   const std::uint16_t* values = nullptr;
 
-  /// Those in the first `octets` octets.
+  /// The pointers in the first `octets` octets.
   [[nodiscard]] PointersInRecords within(std::size_t octets) const noexcept {
     std::size_t count = places.size();
     if (count > 0 && places.back() >= octets)

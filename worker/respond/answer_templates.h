@@ -57,6 +57,11 @@ class AnswerTemplates {
   [[nodiscard]] std::optional<Kept> find(const Key& key) const noexcept {
     return find(key, place_of(key));
   }
+  /// Whether a template is kept for the key.
+  [[nodiscard]] bool has(const Key& key, AnswerPlace place) const noexcept {
+    const std::optional<Kept> kept = find(key, place);
+    return kept && kept->records;
+  }
   /// Before find(), see AnswerTable.
   void fetch(AnswerPlace place) const noexcept { table_.fetch(place); }
   void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }

@@ -13,9 +13,9 @@ struct Foreseen {
   AnswerPlace kept;  ///< of the question among KeptAnswers; nowhere for a referral
   zone::ZoneView zone;
   const zone::Match* match = nullptr;  ///< of the question's name in `zone`; null if `is_recalled`
-  /// The lookup was not made: KeptLookups has its result, which is in `zone`, `part` and `record`.
+  /// The lookup was not made: KeptLookups had its result, which is in `zone`, `record` and `part`.
   bool is_recalled = false;
-  zone::RecordView record;
+  zone::Bookmark record;  ///< the delegation, or the proof that the name does not exist, if any
   /// The part of the answer that may be kept: its place among AnswerTemplates, and its key there.
   bool has_part = false;
   AnswerTemplates::Kind part_kind{};

@@ -36,7 +36,7 @@ bool KeptAnswers::renew(Entry& entry, AnswerPlace place, const zone::ZoneView& z
     return false;
   }
   entry.version = version;
-  entry.view = zone;
+  entry.bookmark = zone::Bookmark(zone);
   return true;
 }
 
@@ -44,7 +44,7 @@ void KeptAnswers::keep(const Key& key, AnswerPlace place, const Answered& answer
   if (answered.records.size() > kMaxOctets) return;
   const Entry entry{.version = answered.version,
                     .data_version = answered.zone.data_version(),
-                    .view = answered.zone,
+                    .bookmark = zone::Bookmark(answered.zone),
                     .zone = answered.zone.side_index(),
                     .counts = answered.counts,
                     .type = key.type,

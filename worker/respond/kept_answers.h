@@ -37,9 +37,9 @@ class KeptAnswers {
   };
   /// A kept answer. Behind it stand the key's name, the owner of the kind, and the records.
   struct Entry {
-    std::uint64_t version;  ///< of the store, in which `view` is the zone
+    std::uint64_t version;  ///< of the store, in which `bookmark` is of the zone
     std::uint64_t data_version;
-    zone::ZoneView view;
+    zone::Bookmark bookmark;
     std::uint32_t zone;  ///< ZoneView::side_index()
     dns::SectionCounts counts;
     dns::RRType type;

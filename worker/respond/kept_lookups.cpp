@@ -7,8 +7,8 @@
 
 namespace pando::worker {
 
-bool KeptLookups::is_worth_it(std::size_t names) noexcept {
-  // A name that is found saves about ten times what asking costs.
+bool KeptLookups::begin(std::size_t names) noexcept {
+  // A name that is found saves about ten times what seeking costs.
   constexpr std::size_t kRound = 256;
   constexpr std::size_t kFewest = kRound / 8;
   constexpr std::size_t kPause = 4096;
@@ -48,7 +48,7 @@ const KeptLookups::Result* KeptLookups::find(const Sought& sought, std::uint64_t
   return &entry.result;
 }
 
-bool KeptLookups::wants(const Sought& sought, AnswerTemplates::Kind kind) noexcept {
+bool KeptLookups::wants(const Sought& sought, AnswerTemplates::Kind kind) {
   if (sought.key.name.size() > kMaxOctets) return false;
   if (entries_.empty()) entries_.resize(kPlaces);
   std::uint16_t& missed = entries_[sought.place].missed;

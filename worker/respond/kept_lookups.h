@@ -17,7 +17,7 @@ namespace pando::worker {
 /// this kind, and need no lookup of their own then. One table per worker.
 ///
 /// A result holds for one version of the store and never for another one. While few names are
-/// found, is_worth_it() says so for most of the next ones: then asking costs more than it saves.
+/// found, most names are not sought at all: then seeking costs more than it saves.
 class KeptLookups {
  public:
   struct Key {
@@ -25,7 +25,6 @@ class KeptLookups {
     bool is_whole = false;   ///< it is the whole name in question
     bool dnssec_ok = false;  ///< the lookup was wanted with a proof (zone::wanted_in())
   };
-  /// What is known of the names.
   struct Result {
     /// The zone, and the delegation or the record that proves that the child does not exist, if
     /// there is one.
@@ -40,10 +39,10 @@ class KeptLookups {
     std::uint16_t tag = 0;
   };
 
-  /// Labels of the names that were kept last, without the root; 0: none was kept.
+  /// Number of labels of the name that was kept last, without the root; 0: none was kept.
   [[nodiscard]] std::size_t labels() const noexcept { return labels_; }
-  /// Whether to ask find() for `names` more names.
-  [[nodiscard]] bool is_worth_it(std::size_t names) noexcept;
+  /// Begins to seek `names` more names. False: they are to be looked up without seeking.
+  [[nodiscard]] bool begin(std::size_t names) noexcept;
 
   [[nodiscard]] static Sought sought(const Key& key) noexcept;
   /// Asks for the memory that find() reads.
@@ -52,13 +51,13 @@ class KeptLookups {
   [[nodiscard]] const Result* find(const Sought& sought, std::uint64_t version) noexcept;
   /// Whether a result of this kind is worth keeping: a name that does not exist, when it was missed
   /// twice in a row at its place. Names that are asked for once displace nothing.
-  [[nodiscard]] bool wants(const Sought& sought, AnswerTemplates::Kind kind) noexcept;
+  [[nodiscard]] bool wants(const Sought& sought, AnswerTemplates::Kind kind);
   /// Keeps a result of this version.
   void keep(const Sought& sought, std::uint64_t version, const Result& result) noexcept;
 
  private:
   static constexpr std::size_t kPlaces = 2048;
-  static constexpr std::size_t kMaxOctets = 28;  // of a child's name; few are longer
+  static constexpr std::size_t kMaxOctets = 36;  // of a child's name; few are longer
 
   /// One line of the processor's caches.
   struct alignas(64) Entry {

@@ -108,6 +108,12 @@ ResolveOptions options_for(const RequestContext& context) noexcept {
   return options;
 }
 
+/// Of the part of the answer that may be kept.
+AnswerTemplates::Key part_key(const RequestContext& context, const Foreseen& foreseen) noexcept {
+  return {foreseen.part_kind, foreseen.zone.side_index(), foreseen.zone.data_version(),
+          wants_proofs(context.request), foreseen.part_name};
+}
+
 /// Where KeptLookups may have a result for the question at a name of so many labels.
 std::optional<KeptLookups::Sought> sought_at(const RequestContext& context,
                                              std::size_t labels) noexcept {
@@ -141,13 +147,14 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
-  if (context.foreseen != nullptr && context.foreseen->is_recalled) return answer_recalled(context);
+  if (context.foreseen != nullptr && context.foreseen->is_recalled)
+    if (const auto outcome = answer_recalled(context)) return *outcome;
   Asked asked = look_for(context);
   if (asked.kept != nullptr && asked.kept->version == context.batch.view.version()) {
-    const zone::ZoneView zone = context.batch.view.view_again(asked.kept->view);
-    const DecodedZoneSettings* const rules = rules_of(context, zone);
-    if (!admits(rules, context)) return refuse(rules, context);
-    if (!has_expired(context, zone, rules))
+    const zone::ZoneView zone = context.batch.view.zone_at(asked.kept->bookmark);
+    const DecodedZoneSettings* const rules = zone ? rules_of(context, zone) : nullptr;
+    if (zone && !admits(rules, context)) return refuse(rules, context);
+    if (zone && !has_expired(context, zone, rules))
       if (const auto repeated = repeat(context, zone, rules, *asked.kept)) return *repeated;
     asked.kept = nullptr;
   }
@@ -209,24 +216,27 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   return answer_anew(context, zone, rules, options, asked.may_be_kept ? &asked : nullptr);
 }
 
-/// answer_from() for a question whose lookup is recalled.
-Outcome QueryHandler::answer_recalled(RequestContext& context) {
+/// answer_from() for a question whose lookup is recalled; nullopt if its record was damaged since.
+std::optional<Outcome> QueryHandler::answer_recalled(RequestContext& context) {
   foreseen_ = context.foreseen;
+  const bool is_cut = foreseen_->part_kind == AnswerTemplates::Kind::kReferral;
   const zone::ZoneView& zone = foreseen_->zone;
+  const zone::RecordView record = zone.record_at(foreseen_->record);
+  if (record ? is_cut && !record.has_ns() : foreseen_->record.has_record()) return std::nullopt;
   const DecodedZoneSettings* const rules = rules_of(context, zone);
   if (!admits(rules, context)) return refuse(rules, context);
   ResolveOptions options = options_for(context);
   options.zone_expired = has_expired(context, zone, rules);
   if (options.zone_expired) return answer_anew(context, zone, rules, options, nullptr);
   answer_.clear();
-  if (foreseen_->part_kind == AnswerTemplates::Kind::kReferral) {
-    answer_.cut = foreseen_->record;
+  if (is_cut) {
+    answer_.cut = record;
     answer_.cut_name = foreseen_->part_name;
   } else {
     answer_.aa = true;
     answer_.absent = true;
     answer_.encloser = foreseen_->part_name;
-    answer_.covering = foreseen_->record;
+    answer_.covering = record;
   }
   return respond(context, zone, rules, options, nullptr);
 }
@@ -240,21 +250,24 @@ std::optional<KeptLookups::Sought> QueryHandler::seek_lookup(
 
 bool QueryHandler::recall(const RequestContext& context, const KeptLookups::Sought& sought,
                           Foreseen& out) noexcept {
-  const KeptLookups::Result* const found = lookups_.find(sought, context.batch.view.version());
+  const zone::StoreView& view = context.batch.view;
+  const KeptLookups::Result* const found = lookups_.find(sought, view.version());
   if (found == nullptr) return false;
-  const dns::NameView name = sought.key.name;
-  const bool refers = found->kind == AnswerTemplates::Kind::kReferral;
+  const zone::ZoneView zone = view.zone_at(found->record);
+  if (!zone || !zone.loaded()) return false;  // the store was damaged since
+  const dns::NameView child = sought.key.name;
+  const bool is_cut = found->kind == AnswerTemplates::Kind::kReferral;
   out.kept = {};
-  out.zone = context.batch.view.zone_at(found->record);
+  out.zone = zone;
   out.match = nullptr;
   out.is_recalled = true;
-  out.record = context.batch.view.record_at(found->record);
+  out.record = found->record;
   out.has_part = true;
   out.part_kind = found->kind;
   out.part = found->part;
-  out.part_name = refers ? name : name.parent();
+  out.part_name = is_cut ? child : child.parent();
   templates_.fetch(out.part);
-  if (!refers || out.zone.has_shared_sets()) out.record.fetch(0);
+  zone.fetch(found->record, is_cut ? 1 : zone::RecordView::kFetchedLines);
   return true;
 }
 
@@ -264,13 +277,16 @@ void QueryHandler::keep_lookup(const RequestContext& context, const Foreseen& fo
   using Kind = AnswerTemplates::Kind;
   const bool is_absent = foreseen.part_kind == Kind::kNameError;
   if (!is_absent && !refers(match, foreseen.zone, context.request.question.type)) return;
-  // Only a child of the apex: its answer is that of all names below it.
+  // Only a child of the apex: its lookup is that of all names below it.
   const std::size_t labels = foreseen.zone.apex().label_count() + 1;
   if (match.barrier ? match.barrier_labels != labels
                     : match.encloser_labels + (is_absent ? 1U : 0U) != labels)
     return;
   const auto sought = sought_at(context, labels);
   if (!sought || !lookups_.wants(*sought, foreseen.part_kind)) return;
+  // Answers of the other names that do not exist are kept whole (NSEC3, a wildcard): see
+  // look_for().
+  if (is_absent && !templates_.has(part_key(context, foreseen), foreseen.part)) return;
   const zone::StoreView& view = context.batch.view;
   // Another zone answers for names at or below its apex.
   if (view.has_zone_at_or_below(sought->key.name)) return;
@@ -292,8 +308,7 @@ void QueryHandler::foresee(const RequestContext& context, const zone::Match& mat
     kept_.fetch(out.kept);
   }
   if (!out.has_part) return;
-  out.part = AnswerTemplates::place_of({out.part_kind, zone.side_index(), zone.data_version(),
-                                        wants_proofs(context.request), out.part_name});
+  out.part = AnswerTemplates::place_of(part_key(context, out));
   templates_.fetch(out.part);
   match.nsec.fetch();
 }

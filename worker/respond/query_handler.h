@@ -30,10 +30,13 @@ class QueryHandler {
 
   /// For a question of class IN or ANY that asks for no transfer, after the check of its signature.
   Outcome answer(RequestContext& context);
-  /// Whether recall() may save lookups, for the next `names` names.
-  [[nodiscard]] bool recalls(std::size_t names) noexcept { return lookups_.is_worth_it(names); }
-  /// For a request that is read together with others: where its lookup's result may be kept, whose
-  /// memory is asked for.
+  /// Begins to seek the lookups of `questions` requests that are read together. False: they are to
+  /// be made without seeking.
+  [[nodiscard]] bool begin_recall(std::size_t questions) noexcept {
+    return lookups_.begin(questions);
+  }
+  /// The place where the request's lookup may be kept, if it may be. The place's memory is asked
+  /// for.
   [[nodiscard]] std::optional<KeptLookups::Sought> seek_lookup(
       const RequestContext& context) const noexcept;
   /// In place of a lookup and foresee(): whether the result is kept.
@@ -88,7 +91,7 @@ class QueryHandler {
                     const ResolveOptions& options, dns::MessageWriter& writer);
   std::optional<Outcome> repeat(RequestContext& context, const zone::ZoneView& zone,
                                 const DecodedZoneSettings* rules, const KeptAnswers::Entry& kept);
-  Outcome answer_recalled(RequestContext& context);
+  std::optional<Outcome> answer_recalled(RequestContext& context);
   Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, const ResolveOptions& options,
                       const Asked* asked);

@@ -78,7 +78,7 @@ void Responder::read_ahead() {
         request.header.opcode == Opcode::kQuery)
       questions[count++] = static_cast<std::uint8_t>(i);
   }
-  const bool recalls = queries_.recalls(count);
+  const bool recalls = queries_.begin_recall(count);
   const std::span<const std::uint8_t> all(questions.data(), count);
   if (recalls) recall(all);
   std::array<std::uint8_t, kTogether> looked_up;

@@ -260,6 +260,26 @@ inline Match ZoneView::lookup_below(ByteView labels, KeyView key, std::size_t ap
   return match;
 }
 
+Bookmark::Bookmark(const ZoneView& zone, const RecordView& record) noexcept {
+  const auto reference = [&](const void* block) {
+    const auto offset = static_cast<const std::byte*>(block) - zone.window_.base();
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(offset) / shm::kUnit);
+  };
+  if (zone) zone_ = reference(zone.entry_);
+  if (record) record_ = reference(record.block_);
+}
+
+RecordView ZoneView::record_at(const Bookmark& bookmark) const noexcept {
+  return record(bookmark.record_);
+}
+
+void ZoneView::fetch(const Bookmark& bookmark, std::size_t lines) const noexcept {
+  constexpr std::size_t kLine = 64;
+  if (!bookmark.has_record()) return;
+  const std::byte* const block = window_.base() + shm::Ref<>{bookmark.record_}.offset();
+  for (std::size_t line = 0; line < lines; ++line) zone::fetch(block + line * kLine);
+}
+
 RecordView ZoneView::record_at(dns::NameView name) const noexcept {
   if (!loaded()) return {};
   const ByteView labels = relative_labels(name, apex());
@@ -504,19 +524,7 @@ bool StoreView::has_zone_at_or_below(dns::NameView name) const noexcept {
 }
 
 ZoneView StoreView::zone_at(const Bookmark& bookmark) const noexcept {
-  ZoneView zone;
-  zone.entry_ = bookmark.zone_;
-  zone.root_ = root_;
-  zone.window_ = window_;
-  return zone;
-}
-
-RecordView StoreView::record_at(const Bookmark& bookmark) const noexcept {
-  RecordView record;
-  record.block_ = bookmark.record_;
-  record.window_ = window_;
-  record.apex_ = zone_at(bookmark).apex().data();
-  return record;
+  return view_at(bookmark.zone_);
 }
 
 std::uint64_t StoreView::zone_count() const noexcept {

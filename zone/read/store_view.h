@@ -100,18 +100,17 @@ class RecordView {
   /// = the set is in this record.
   [[nodiscard]] std::uint32_t shared_set(dns::RRType type) const noexcept;
   bool operator==(const RecordView& other) const noexcept { return block_ == other.block_; }
-  /// Asks for the memory of the record, without waiting for it: as much as most records take, from
-  /// line `first` on.
-  void fetch(std::size_t first = 1) const noexcept {
+  /// As many lines of the processor's caches as most records take.
+  static constexpr std::size_t kFetchedLines = 10;
+  /// Asks for the memory of the record, without waiting for it.
+  void fetch() const noexcept {
     constexpr std::size_t kLine = 64;
-    constexpr std::size_t kLines = 10;
     if (block_ == nullptr) return;
-    for (std::size_t line = first; line < kLines; ++line) zone::fetch(block_ + line * kLine);
+    for (std::size_t line = 1; line < kFetchedLines; ++line) zone::fetch(block_ + line * kLine);
   }
 
  private:
   friend class Bookmark;
-  friend class StoreView;
   friend class ZoneView;
   friend RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex) noexcept;
   /// See record_view(); `apex` is a whole name.
@@ -167,6 +166,8 @@ struct ZoneFileInfo {
   bool operator==(const ZoneFileInfo&) const = default;
 };
 
+class Bookmark;
+
 /// One zone of a version. Trivially copyable.
 class ZoneView {
  public:
@@ -203,6 +204,11 @@ class ZoneView {
   [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
   /// lookup() of the name whose key the caller has.
   [[nodiscard]] Match lookup(const NameKey& key, Wanted wanted = Wanted::kMatch) const noexcept;
+  /// The record of a bookmark that was made of this zone in this very version.
+  [[nodiscard]] RecordView record_at(const Bookmark& bookmark) const noexcept;
+  /// Asks for the memory of that record, so many lines of the processor's caches, before
+  /// record_at().
+  void fetch(const Bookmark& bookmark, std::size_t lines) const noexcept;
   /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
@@ -270,17 +276,20 @@ class ZoneView {
   shm::Window window_;
 };
 
-/// A zone and one of its records, or none, in few octets for those who keep many.
+/// A zone and one of its records, or none, in few octets for those who keep many. A view is made of
+/// it with all checks of a lookup: the store may have been damaged meanwhile.
 class Bookmark {
  public:
   Bookmark() = default;
-  Bookmark(const ZoneView& zone, const RecordView& record) noexcept
-      : zone_(zone.entry_), record_(record.block_) {}
+  Bookmark(const ZoneView& zone, const RecordView& record) noexcept;
+  explicit Bookmark(const ZoneView& zone) noexcept : Bookmark(zone, RecordView()) {}
+  [[nodiscard]] bool has_record() const noexcept { return record_ != 0; }
 
  private:
   friend class StoreView;
-  const ZoneEntry* zone_ = nullptr;
-  const std::uint8_t* record_ = nullptr;
+  friend class ZoneView;
+  std::uint32_t zone_ = 0;
+  std::uint32_t record_ = 0;
 };
 
 /// What the lookup of a question's name in `zone` has to find. `dnssec_ok`: its answer may show
@@ -330,15 +339,8 @@ class StoreView {
   [[nodiscard]] ZoneView zone_at(dns::NameView apex) const noexcept;
   /// Whether some zone's apex is `name` or below it; true as well when the store is damaged there.
   [[nodiscard]] bool has_zone_at_or_below(dns::NameView name) const noexcept;
-  /// `zone`, which was viewed when this very version was pinned before.
-  [[nodiscard]] ZoneView view_again(ZoneView zone) const noexcept {
-    zone.window_ = window_;
-    zone.root_ = root_;
-    return zone;
-  }
-  /// What a bookmark stands for, which was made when this very version was pinned before.
+  /// The zone of a bookmark that was made when this very version was pinned before.
   [[nodiscard]] ZoneView zone_at(const Bookmark& bookmark) const noexcept;
-  [[nodiscard]] RecordView record_at(const Bookmark& bookmark) const noexcept;
   /// Calls `visit(ZoneView)` for all zones in canonical order.
   template <class Visit>
   void for_each_zone(Visit&& visit) const;

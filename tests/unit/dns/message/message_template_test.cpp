@@ -67,6 +67,18 @@ class MessageTemplateTest : public ::testing::Test {
   Bytes message_, result_;
 };
 
+TEST(PointersInRecords, AreLeftOutBehindTheEnd) {
+  const std::uint16_t places[] = {0, 7, 20};
+  const std::uint16_t values[] = {1, 2, 3};
+  const PointersInRecords all{places, values};
+  for (const auto& [octets, count] :
+       {std::pair(0, 0), {1, 1}, {7, 1}, {8, 2}, {20, 2}, {21, 3}, {99, 3}})
+    EXPECT_EQ(all.within(static_cast<std::size_t>(octets)).places.size(),
+              static_cast<std::size_t>(count))
+        << octets;
+  EXPECT_TRUE(PointersInRecords{}.within(9).places.empty());
+}
+
 TEST_F(MessageTemplateTest, StandsBehindLongerQuestions) {
   const auto referral = MessageTemplate::make(message_, ends_, 2);
   ASSERT_TRUE(referral);

@@ -268,13 +268,14 @@ TEST_F(KeptBatch, LeavesOutWhatIsTooLong) {
 TEST_F(KeptBatch, LargestDatagramsLeaveEachOtherAlone) {
   constexpr std::size_t kLargest = 65507;  // of UDP over IPv4
   const auto batch = next_process();
-  for (std::uint8_t first = 0; first < 16; first += 2) {
+  for (const int first : {0, 1, 14, 15, 16}) {  // the start in a page falls back behind 15
     send_queries(first);
     send_to(client_.socket, server_.endpoint, Bytes(kLargest, 1));
     send_to(client_.socket, server_.endpoint, Bytes(kLargest, 2));
-    ASSERT_EQ(batch->receive(server_.source()), first + 2U);
-    EXPECT_EQ(octets(*batch, first), Bytes(kLargest, 1));
-    EXPECT_EQ(octets(*batch, first + 1U), Bytes(kLargest, 2));
+    const auto at = static_cast<std::size_t>(first);
+    ASSERT_EQ(batch->receive(server_.source()), at + 2);
+    EXPECT_EQ(octets(*batch, at), Bytes(kLargest, 1));
+    EXPECT_EQ(octets(*batch, at + 1), Bytes(kLargest, 2));
   }
 }
 

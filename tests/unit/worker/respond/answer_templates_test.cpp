@@ -154,6 +154,10 @@ TEST_F(AnswerTemplatesTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
     for (std::uint64_t depth = random() % 4; depth > 0; --depth)
       query.qname =
           std::string(1 + random() % 20, static_cast<char>('e' + depth)) + "." + query.qname;
+    // Below a server, whose name is shorter in this message than in the template.
+    if (random() % 3 == 0)
+      query.qname = "x.ns" + std::to_string(random() % 14) + ".c" +
+                    std::to_string(random() % kCuts) + ".example.";
     query.qtype = random() % 2 == 0 ? RRType::kA : RRType::kMX;
     query.edns = random() % 4 != 0;
     query.dnssec_ok = query.edns && random() % 2 == 0;

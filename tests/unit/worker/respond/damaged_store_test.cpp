@@ -150,5 +150,54 @@ TEST_F(DamagedStore, ATransferThatLacksARecordDoesNotEndAsIfItWereWhole) {
   EXPECT_EQ(transfer(), ZoneStream::Step::kDamaged);
 }
 
+/// A worker that reads requests together, whose store changes between two batches of one version.
+class DamagedBetweenBatches : public DamagedStore {
+ protected:
+  DamagedBetweenBatches() {
+    responder_.read_ahead_above(0);
+    for (int i = 0; i < 4; ++i) ask_together(kBelow);
+  }
+  Response ask_together(const char* qname, RRType type = RRType::kA) {
+    const Bytes request = Query{.qname = qname, .qtype = type, .edns = true}.octets();
+    const Bytes other = Query{.qname = "nowhere."}.octets();
+    const std::vector<Arrival> arrivals = {{request, {}}, {other, {}}};
+    responder_.begin(store_.view(), 1'700'000'000, true);
+    responder_.read(arrivals);
+    const auto outcome = responder_.answer(0, space_);
+    const Foreseen* const foreseen = responder_.last().foreseen;
+    recalled_ = foreseen != nullptr && foreseen->is_recalled;
+    return pando::testing::read_response({space_.data(), outcome.size});
+  }
+
+  static constexpr const char* kBelow = "x.absent.example.com.";
+  Responder responder_{*counters_,
+                       [this](std::uint32_t index) { return store_.store().side(index); }};
+  bool recalled_ = false;
+};
+
+TEST_F(DamagedBetweenBatches, AZoneWhoseApexIsNoNameIsNotServed) {
+  EXPECT_EQ(ask_together(kBelow).rcode, number(Rcode::kNXDomain));
+  EXPECT_TRUE(recalled_);
+  change("\7example\3com\0"sv, "\7example\100com\0"sv);
+  EXPECT_EQ(ask_together(kBelow).rcode, number(Rcode::kRefused));
+}
+
+TEST_F(DamagedBetweenBatches, AZoneWhoseApexIsTooLongIsNotServed) {
+  EXPECT_EQ(ask_together(kBelow).rcode, number(Rcode::kNXDomain));
+  EXPECT_TRUE(recalled_);
+  constexpr std::size_t kNameOctets = 1, kEntryOctets = 120;  // zone/trie/zone_layout.h
+  const zone::ZoneView zone = store_.view().zone_at(name("example.com."));
+  const_cast<std::uint8_t*>(zone.apex().data())[-std::ptrdiff_t(kEntryOctets) + kNameOctets] = 255;
+  EXPECT_EQ(ask_together(kBelow).rcode, number(Rcode::kRefused));
+  EXPECT_EQ(ask_together("*.absent.example.com.", RRType::kMX).rcode, number(Rcode::kRefused));
+}
+
+TEST_F(DamagedBetweenBatches, AKeptAnswerOfADamagedZoneIsNotRepeated) {
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(ask_together("target.example.com.").rcode, number(Rcode::kNoError));
+  change("\7example\3com\0"sv, "\7example\100com\0"sv);
+  EXPECT_EQ(ask_together("target.example.com.").rcode, number(Rcode::kRefused));
+}
+
 }  // namespace damaged_store_test
 }  // namespace pando::worker

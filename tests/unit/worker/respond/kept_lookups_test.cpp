@@ -67,8 +67,8 @@ TEST(KeptLookups, ANameThatDoesNotExistIsKeptWhenItIsMissedTwice) {
 
 TEST(KeptLookups, LongNamesAreNotKept) {
   KeptLookups table;
-  const dns::Name longest = name(std::string(26, 'a') + ".");  // 28 octets
-  const dns::Name longer = name(std::string(27, 'a') + ".");
+  const dns::Name longest = name(std::string(34, 'a') + ".");  // 36 octets
+  const dns::Name longer = name(std::string(35, 'a') + ".");
   EXPECT_TRUE(keep(table, {longest, false, false}, 5));
   EXPECT_EQ(part_at(table, {longest, false, false}), 5);
   EXPECT_FALSE(keep(table, {longer, false, false}, 6));
@@ -82,14 +82,14 @@ TEST(KeptLookups, ARoundWithFewOfThemIsFollowedByAPause) {
   const auto round = [&](int found) {
     for (int i = 0; i < found; ++i) part_at(table, {cut, false, false});
     for (int names = 0; names < 256; names += 16)
-      if (!table.is_worth_it(16)) return false;
+      if (!table.begin(16)) return false;
     return true;
   };
   EXPECT_TRUE(round(32));
   EXPECT_TRUE(round(256));
   EXPECT_TRUE(round(31));
   int paused = 0;
-  while (!table.is_worth_it(16)) paused += 16;
+  while (!table.begin(16)) paused += 16;
   EXPECT_EQ(paused, 4096);
 }
 
@@ -102,6 +102,12 @@ ns.cut A 192.0.2.2
 shared NS ns.cut
 moved DNAME ns
 deep.er A 192.0.2.3
+)";
+
+constexpr const char* kWild = R"($TTL 300
+@ SOA ns admin 1 3600 600 86400 60
+@ NS ns
+* A 192.0.2.7
 )";
 
 constexpr const char* kBelow = R"($TTL 300
@@ -150,8 +156,27 @@ class RecalledLookups : public ::testing::Test {
     ASSERT_TRUE(store_.store().publish(std::move(transaction), root, 0));
   }
 
-  pando::testing::ZoneStore store_{
-      std::vector<TestZone>{{"example.", kZone}, {"below.shared.example.", kBelow}}};
+  static TestZone with(const char* apex, const zone::ZoneSettings& settings) {
+    TestZone zone{apex, kZone};
+    zone.settings = settings;
+    return zone;
+  }
+  static zone::ZoneSettings nobody() {
+    zone::ZoneSettings settings;
+    settings.allow_query.clear();
+    return settings;
+  }
+  static zone::ZoneSettings secondary() {
+    zone::ZoneSettings settings = TestZone{}.settings;
+    settings.is_secondary = true;
+    return settings;
+  }
+
+  pando::testing::ZoneStore store_{std::vector<TestZone>{{"example.", kZone},
+                                                         {"below.shared.example.", kBelow},
+                                                         with("closed.", nobody()),
+                                                         with("secondary.", secondary()),
+                                                         {"wild.", kWild}}};
   std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();
   Responder responder_{*counters_,
                        [this](std::uint32_t index) { return store_.store().side(index); }};
@@ -200,6 +225,30 @@ TEST_F(RecalledLookups, NotWhenAZoneIsBelow) {
   ask_often("x.shared.example.");
   EXPECT_FALSE(is_recalled("x.shared.example."));
   EXPECT_FALSE(is_recalled("www.below.shared.example."));
+  EXPECT_EQ(response().answer.size(), 1U);
+}
+
+TEST_F(RecalledLookups, ObeyTheRulesOfTheirZone) {
+  is_recalled("www.cut.closed.");
+  EXPECT_TRUE(is_recalled("www.cut.closed."));
+  EXPECT_EQ(response().rcode, 5);
+}
+
+TEST_F(RecalledLookups, ObeyTheExpiryOfTheirZone) {
+  const zone::ZoneView zone = store_.view().zone_at(name("secondary."));
+  auto& expires_at = store_.store().side(zone.side_index())->expires_at;
+  expires_at.store(kNow + 1);
+  is_recalled("www.cut.secondary.");
+  EXPECT_TRUE(is_recalled("www.cut.secondary."));
+  EXPECT_EQ(response().rcode, 0);
+  expires_at.store(kNow);
+  EXPECT_TRUE(is_recalled("www.cut.secondary."));
+  EXPECT_EQ(response().rcode, 2);
+}
+
+TEST_F(RecalledLookups, NotOfNamesWhoseAnswersHaveNoTemplate) {
+  ask_often("a.absent.wild.");
+  EXPECT_FALSE(is_recalled("b.absent.wild."));
   EXPECT_EQ(response().answer.size(), 1U);
 }
 

@@ -42,12 +42,18 @@ TEST_F(SnapshotTest, KnowsWhetherAZoneIsAtOrBelowAName) {
 
 TEST_F(SnapshotTest, ABookmarkStandsForAZoneAndARecord) {
   const Bookmark bookmark(zone_, zone_.lookup(name("www.example.")).exact);
+  EXPECT_TRUE(bookmark.has_record());
   const StoreView again = view();
-  EXPECT_TRUE(again.zone_at(bookmark).is_same(again.zone_at(name("example."))));
-  const RecordView record = again.record_at(bookmark);
+  const ZoneView zone = again.zone_at(bookmark);
+  EXPECT_TRUE(zone.is_same(again.zone_at(name("example."))));
+  const RecordView record = zone.record_at(bookmark);
   EXPECT_EQ(zone_.owner_of(record), name("www.example."));
   EXPECT_EQ(record.find(dns::RRType::kA).count(), 2);
-  EXPECT_FALSE(again.record_at(Bookmark(zone_, {})));
+  zone.fetch(bookmark, 2);
+
+  EXPECT_FALSE(Bookmark(zone_).has_record());
+  EXPECT_FALSE(zone_.record_at(Bookmark(zone_)));
+  EXPECT_FALSE(again.zone_at(Bookmark()));
 }
 
 TEST_F(SnapshotTest, TheRootZoneTakesWhatNoOtherZoneHas) {
