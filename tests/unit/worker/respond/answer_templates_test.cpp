@@ -167,6 +167,20 @@ TEST_F(AnswerTemplatesTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
   }
 }
 
+/// Such a server's name is shorter in the message than in the template, so all may fit.
+TEST_F(AnswerTemplatesTest, ReferralsOfNamesBelowAServerFitWhereTheyWouldFitAnew) {
+  std::string text = "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n";
+  const std::string label(50, 'x');
+  for (int i = 0; i < 9; ++i) {
+    const std::string server = label + std::to_string(i) + ".cut";
+    text += "cut NS " + server + "\n" + server + " A 192.0.2.7\n";
+  }
+  serve(text);
+  for (int i = 0; i < 3; ++i) ask({.qname = "www.cut.example.", .edns = true, .payload = 1232});
+  for (std::uint16_t payload = 512; payload < 1100; ++payload)
+    expect_same({.qname = "y." + label + "3.cut.example.", .edns = true, .payload = payload});
+}
+
 /// A zone whose delegations share four sets of servers: elsewhere, in the zone with addresses below
 /// one of the cuts, in the zone above all cuts, and a mixture. Cut c1 has the servers of its own
 /// names. Signed as a registry's zone; `owners` is the number of cuts.
