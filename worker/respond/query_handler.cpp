@@ -221,7 +221,7 @@ std::optional<Outcome> QueryHandler::answer_recalled(RequestContext& context) {
   foreseen_ = context.foreseen;
   const bool is_cut = foreseen_->part_kind == AnswerTemplates::Kind::kReferral;
   const zone::ZoneView& zone = foreseen_->zone;
-  const zone::RecordView record = zone.record_at(foreseen_->record);
+  const zone::RecordView record = foreseen_->record.record_in(zone);
   if (record ? is_cut && !record.has_ns() : foreseen_->record.has_record()) return std::nullopt;
   const DecodedZoneSettings* const rules = rules_of(context, zone);
   if (!admits(rules, context)) return refuse(rules, context);
@@ -267,7 +267,7 @@ bool QueryHandler::recall(const RequestContext& context, const KeptLookups::Soug
   out.part = found->part;
   out.part_name = is_cut ? child : child.parent();
   templates_.fetch(out.part);
-  zone.fetch(found->record, is_cut ? 1 : zone::RecordView::kFetchedLines);
+  found->record.fetch_record(zone, is_cut ? 1 : zone::RecordView::kFetchedLines);
   return true;
 }
 

@@ -269,14 +269,12 @@ Bookmark::Bookmark(const ZoneView& zone, const RecordView& record) noexcept {
   if (record) record_ = reference(record.block_);
 }
 
-RecordView ZoneView::record_at(const Bookmark& bookmark) const noexcept {
-  return record(bookmark.record_);
-}
+RecordView Bookmark::record_in(const ZoneView& zone) const noexcept { return zone.record(record_); }
 
-void ZoneView::fetch(const Bookmark& bookmark, std::size_t lines) const noexcept {
+void Bookmark::fetch_record(const ZoneView& zone, std::size_t lines) const noexcept {
   constexpr std::size_t kLine = 64;
-  if (!bookmark.has_record()) return;
-  const std::byte* const block = window_.base() + shm::Ref<>{bookmark.record_}.offset();
+  if (!has_record()) return;
+  const std::byte* const block = zone.window_.base() + shm::Ref<>{record_}.offset();
   for (std::size_t line = 0; line < lines; ++line) zone::fetch(block + line * kLine);
 }
 

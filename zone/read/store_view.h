@@ -204,11 +204,6 @@ class ZoneView {
   [[nodiscard]] Match lookup(dns::NameView name, Wanted wanted = Wanted::kMatch) const noexcept;
   /// lookup() of the name whose key the caller has.
   [[nodiscard]] Match lookup(const NameKey& key, Wanted wanted = Wanted::kMatch) const noexcept;
-  /// The record of a bookmark that was made of this zone in this very version.
-  [[nodiscard]] RecordView record_at(const Bookmark& bookmark) const noexcept;
-  /// Asks for the memory of that record, so many lines of the processor's caches, before
-  /// record_at().
-  void fetch(const Bookmark& bookmark, std::size_t lines) const noexcept;
   /// Exact record at `name`, no other.
   [[nodiscard]] RecordView record_at(dns::NameView name) const noexcept;
   /// The record at "*." + encloser, if any (RFC 4592 §3.3.1: source of synthesis).
@@ -284,10 +279,14 @@ class Bookmark {
   Bookmark(const ZoneView& zone, const RecordView& record) noexcept;
   explicit Bookmark(const ZoneView& zone) noexcept : Bookmark(zone, RecordView()) {}
   [[nodiscard]] bool has_record() const noexcept { return record_ != 0; }
+  /// The record; `zone` is StoreView::zone_at() for this bookmark.
+  [[nodiscard]] RecordView record_in(const ZoneView& zone) const noexcept;
+  /// Asks for the memory of the record, so many lines of the processor's caches, before
+  /// record_in().
+  void fetch_record(const ZoneView& zone, std::size_t lines) const noexcept;
 
  private:
   friend class StoreView;
-  friend class ZoneView;
   std::uint32_t zone_ = 0;
   std::uint32_t record_ = 0;
 };

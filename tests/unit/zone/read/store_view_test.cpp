@@ -46,13 +46,13 @@ TEST_F(SnapshotTest, ABookmarkStandsForAZoneAndARecord) {
   const StoreView again = view();
   const ZoneView zone = again.zone_at(bookmark);
   EXPECT_TRUE(zone.is_same(again.zone_at(name("example."))));
-  const RecordView record = zone.record_at(bookmark);
+  const RecordView record = bookmark.record_in(zone);
   EXPECT_EQ(zone_.owner_of(record), name("www.example."));
   EXPECT_EQ(record.find(dns::RRType::kA).count(), 2);
-  zone.fetch(bookmark, 2);
+  bookmark.fetch_record(zone, 2);
 
   EXPECT_FALSE(Bookmark(zone_).has_record());
-  EXPECT_FALSE(zone_.record_at(Bookmark(zone_)));
+  EXPECT_FALSE(Bookmark(zone_).record_in(zone_));
   EXPECT_FALSE(again.zone_at(Bookmark()));
 }
 
