@@ -64,6 +64,7 @@ class Knot(servers.Server):
     name = "knot"
 
     def __init__(self, folder, wire, by_xdp, program):
+        folder.mkdir()
         super().__init__(folder, port=53)
         self.wire, self.program = wire, program
         (folder / "zone").write_text(zone_text())
@@ -142,7 +143,6 @@ def main():
             wire = hosts.Wire()
             stack.callback(wire.close)
             path = folder / kind
-            path.mkdir()
             by_xdp = kind.endswith("-xdp")
             server = Knot(path, wire, by_xdp, programs / "knotd") if "knot" in kind else Pando(path, wire, by_xdp)
             stack.callback(server.clean)
