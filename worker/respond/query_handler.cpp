@@ -254,8 +254,9 @@ bool QueryHandler::recall(const RequestContext& context, const KeptLookups::Soug
   const KeptLookups::Result* const found = lookups_.find(sought, view.version());
   if (found == nullptr) return false;
   const zone::ZoneView zone = view.zone_at(found->record);
-  if (!zone || !zone.loaded()) return false;  // the store was damaged since
   const dns::NameView child = sought.key.name;
+  // Otherwise the store was damaged since.
+  if (!zone || !zone.loaded() || zone.apex() != child.parent()) return false;
   const bool is_cut = found->kind == AnswerTemplates::Kind::kReferral;
   out.kept = {};
   out.zone = zone;

@@ -78,6 +78,15 @@ class ZoneStore {
     const auto root = draft.root();
     EXPECT_TRUE(store_->publish(std::move(transaction), root, 0));
   }
+  /// Publishes a version in which `changes` were made.
+  void apply(const zone::Changeset& changes) {
+    auto transaction = store_->begin();
+    const auto before = store_->current();
+    zone::Draft draft(transaction, before.root, before.number + 1);
+    ASSERT_TRUE(draft.apply(changes, {}));
+    const auto root = draft.root();
+    ASSERT_TRUE(store_->publish(std::move(transaction), root, 0));
+  }
   [[nodiscard]] shm::Store& store() { return *store_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 

@@ -126,15 +126,7 @@ class AnswerTemplatesTest : public ::testing::Test {
     responder_.begin(store_->view(), kNow, true);
     return responder_.handle(query.octets(), client_, space_).size;
   }
-  /// Publishes a version in which `changes` were made.
-  void update(const zone::Changeset& changes) {
-    auto transaction = store_->store().begin();
-    const auto current = store_->store().current();
-    zone::Draft draft(transaction, current.root, current.number + 1);
-    ASSERT_TRUE(draft.apply(changes, {}));
-    const auto root = draft.root();
-    ASSERT_TRUE(store_->store().publish(std::move(transaction), root, 0));
-  }
+  void update(const zone::Changeset& changes) { store_->apply(changes); }
 
   std::unique_ptr<pando::testing::ZoneStore> store_;
   std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();

@@ -192,6 +192,14 @@ TEST_F(DamagedBetweenBatches, AZoneWhoseApexIsTooLongIsNotServed) {
   EXPECT_EQ(ask_together("*.absent.example.com.", RRType::kMX).rcode, number(Rcode::kRefused));
 }
 
+TEST_F(DamagedBetweenBatches, ALookupOfAZoneWhoseApexIsAnotherNameIsNotRecalled) {
+  EXPECT_EQ(ask_together("y.absent.example.com.").rcode, number(Rcode::kNXDomain));
+  EXPECT_TRUE(recalled_);
+  change("\7example\3com\0"sv, "\7exampls\3com\0"sv);
+  EXPECT_EQ(ask_together("z.absent.example.com.").rcode, number(Rcode::kRefused));
+  EXPECT_FALSE(recalled_);
+}
+
 TEST_F(DamagedBetweenBatches, AKeptAnswerOfADamagedZoneIsNotRepeated) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(ask_together("target.example.com.").rcode, number(Rcode::kNoError));

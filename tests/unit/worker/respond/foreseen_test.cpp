@@ -126,12 +126,7 @@ class ReadTogether : public ::testing::Test {
     zone::Changeset changes;
     changes.zone = name(zone);
     changes.added = {record};
-    auto transaction = store_.store().begin();
-    const auto current = store_.store().current();
-    zone::Draft draft(transaction, current.root, current.number + 1);
-    ASSERT_TRUE(draft.apply(changes, {}));
-    const auto root = draft.root();
-    ASSERT_TRUE(store_.store().publish(std::move(transaction), root, 0));
+    store_.apply(changes);
   }
 
   pando::testing::ZoneStore store_{std::vector<TestZone>{{"example.", kParent},

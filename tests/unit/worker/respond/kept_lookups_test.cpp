@@ -148,12 +148,7 @@ class RecalledLookups : public ::testing::Test {
     changes.zone = name("below.shared.example.");
     changes.added = {
         {name("new.below.shared.example."), RRType::kA, dns::Ttl{300}, {192, 0, 2, 9}}};
-    auto transaction = store_.store().begin();
-    const auto current = store_.store().current();
-    zone::Draft draft(transaction, current.root, current.number + 1);
-    ASSERT_TRUE(draft.apply(changes, {}));
-    const auto root = draft.root();
-    ASSERT_TRUE(store_.store().publish(std::move(transaction), root, 0));
+    store_.apply(changes);
   }
 
   static TestZone with(const char* apex, const zone::ZoneSettings& settings) {
