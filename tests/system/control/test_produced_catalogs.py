@@ -355,9 +355,7 @@ def test_copies_of_many_members_are_whole_whatever_ends_the_consumer(producer, p
         return {zone for zone in members if (copies / f"{zone}.zone").exists()}
     # The catalog has the first copy and a member alone the second one; all others may be written together.
     consumer.crash_at = "zone-copy-written:3"
-    consumer.start()
-    servers.wait_until("the manager has died", lambda: consumer.process.poll() is not None, 90)
-    assert consumer.process.returncode == -signal.SIGKILL
+    consumer.start_until_killed()
     for zone in copied():
         assert members[zone] in (copies / f"{zone}.zone").read_text(), "a copy has its last record"
     consumer.crash_at = None
