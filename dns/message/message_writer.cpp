@@ -75,10 +75,6 @@ MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) n
     : space_(space),
       limit_(static_cast<std::ptrdiff_t>(std::min({limit, space.size(), kMaxMessageOctets}))) {}
 
-void MessageWriter::put_header(const Header& header) noexcept {
-  write_header(header, space_.data());
-}
-
 bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) noexcept {
   const Mark start = mark();
   const bool first = size_ == kHeaderOctets;
