@@ -29,19 +29,22 @@ bool take_options(Edns& edns) noexcept {
 }  // namespace
 
 Result<Edns> read_opt(ByteView message, const RecordFields& record) {
+  Result<Edns> edns(tl::in_place);
+  if (!read_opt(message, record, *edns)) return fail(Errc::kInvalid, "not a sound OPT record");
+  return edns;
+}
+
+bool read_opt(ByteView message, const RecordFields& record, Edns& edns) noexcept {
   // RFC 6891 §6.1.2: the owner is the root, CLASS the payload size, TTL the other fields.
-  if (record.type != RRType::kOPT) return fail(Errc::kInvalid, "not an OPT record");
-  if (!record.owner_is_root) return fail(Errc::kInvalid, "OPT owner is not the root");
-  Edns edns;
+  if (record.type != RRType::kOPT || !record.owner_is_root) return false;
   // RFC 6891 §6.2.3: values below 512 are treated as 512.
   edns.udp_payload = std::max<std::uint16_t>(static_cast<std::uint16_t>(record.rr_class), 512);
   edns.extended_rcode = static_cast<std::uint8_t>(record.ttl >> 24);
   edns.version = static_cast<std::uint8_t>(record.ttl >> 16);
   edns.dnssec_ok = (record.ttl & 0x8000) != 0;  // RFC 3225 §3
-  if (edns.version != 0) return edns;           // answered with BADVERS: its options stay unread
+  if (edns.version != 0) return true;           // answered with BADVERS: its options stay unread
   edns.options = message.subspan(record.rdata_offset, record.rdata_length);
-  if (!take_options(edns)) return fail(Errc::kInvalid, "EDNS option runs over OPT");
-  return edns;
+  return take_options(edns);
 }
 
 std::optional<ByteView> find_option(ByteView options, std::uint16_t code) noexcept {

@@ -35,6 +35,8 @@ struct Edns {
 /// root or options overrun. A version above 0 is returned, not refused: its options may have any
 /// form and are not read.
 Result<Edns> read_opt(ByteView message, const RecordFields& record);
+/// read_opt() into an object that the caller has, and has not filled; false in place of an error.
+[[nodiscard]] bool read_opt(ByteView message, const RecordFields& record, Edns& edns) noexcept;
 
 /// Finds the first option `code` in checked options; nullopt when absent. For codes unknown to
 /// has(), and for tests.

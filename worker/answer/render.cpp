@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 
 namespace pando::worker {
@@ -14,8 +15,9 @@ using dns::RRClass;
 using dns::RRType;
 using dns::Section;
 
-/// Places of the NS targets in the message: glue has these names as owners.
-using NsTargets = std::array<dns::NamePlace, kMaxNsTargets + 1>;  // the last stays unset
+/// Places of a referral's NS targets in the message: glue has these names as owners. Other answers
+/// have none, and pay nothing for them.
+using NsTargets = std::optional<std::array<dns::NamePlace, kMaxNsTargets>>;
 
 /// Destination of one section of one message.
 struct Target {
@@ -36,6 +38,12 @@ NameView in_message(NameView name, const Target& target) noexcept {
   return {target.writer.question_name().data() + offset, name.size()};
 }
 
+/// The place of the entry's owner, if the message has it as an NS target.
+dns::NamePlace place_of(const Entry& entry, const NsTargets& targets) noexcept {
+  if (!targets || entry.ns_target == kNoNsTarget) return {};
+  return (*targets)[entry.ns_target];
+}
+
 bool is_referral(const Entry& entry, const Target& target) noexcept {
   return target.section == Section::kAuthority && entry.rrset.type() == RRType::kNS;
 }
@@ -45,9 +53,9 @@ bool put_data(const Entry& entry, NameView owner, const Target& target) noexcept
     return target.writer.put_record(target.section, owner, RRType::kCNAME, RRClass::kIN, entry.ttl,
                                     entry.cname_target.bytes());
   dns::RRsetHead head{.owner = owner, .type = entry.rrset.type(), .ttl = dns::Ttl{entry.ttl}};
-  head.owner_place = target.ns_targets[entry.ns_target];
+  head.owner_place = place_of(entry, target.ns_targets);
   std::span<dns::NamePlace> targets;
-  if (is_referral(entry, target)) targets = std::span(target.ns_targets).first(kMaxNsTargets);
+  if (is_referral(entry, target)) targets = target.ns_targets.emplace();
   return target.writer.put_rrset(
       target.section, head, [&](auto&& visit) { entry.rrset.for_each_rdata(visit); }, targets);
 }
@@ -70,7 +78,7 @@ bool put_entry(const Entry& entry, const Target& target) noexcept {
   dns::Name scratch;
   NameView owner;
   // A known place in the message replaces the owner name, except for signatures.
-  if (!target.ns_targets[entry.ns_target] || entry.rrset.signature_count() > 0)
+  if (!place_of(entry, target.ns_targets) || entry.rrset.signature_count() > 0)
     owner = in_message(entry.owner.name(scratch), target);
   const bool fits = (!has_part(entry, Parts::kData) || put_data(entry, owner, target)) &&
                     (!has_part(entry, Parts::kSignatures) || put_signatures(entry, owner, target));

@@ -71,10 +71,10 @@ class RecordWalk {
   bool take_additional(const dns::RecordFields& record) {
     if (record.type != RRType::kOPT) return take_other(record);
     if (request_.edns) return false;  // RFC 6891 §6.1.1: more than one OPT is a FORMERR
-    auto edns = dns::read_opt(reader_.message(), record);
-    if (!edns) return false;
-    request_.edns = *edns;
-    return true;
+    request_.edns.emplace();
+    if (dns::read_opt(reader_.message(), record, *request_.edns)) return true;
+    request_.edns.reset();
+    return false;
   }
 
   ParseOutcome take_tsig() {
