@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -98,6 +97,7 @@ Status UdpBatch::keep_in(int file, off_t offset, std::size_t octets) {
     if (!map_over(page_of(i), kPage, file, page)) return fail_errno("mmap of the batch's messages");
   }
   inherited_ = left;
+  counted_ = kMessages;  // of the previous worker
   if (inherited_ && record_->counted.load(std::memory_order_relaxed) != 1) measure();
   record_->magic = kMagic;
   if (!inherited_) {
@@ -114,7 +114,6 @@ bool UdpBatch::inherited(const Endpoint& local) const noexcept {
 bool UdpBatch::inherit(std::size_t i) noexcept {
   queued_ = octets_queued_ = 0;
   if (!inherited_ || i >= kMessages) return false;
-  counted_ = std::max(counted_, i + 1);
   lengths_[i] = std::exchange(record_->lengths[i], 0);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   msghdr& header = in_[i].msg_hdr;

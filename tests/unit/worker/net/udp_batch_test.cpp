@@ -138,6 +138,47 @@ TEST_F(UdpBatchTest, AWildcardSocketOfIpv6DoesSoToo) {
   EXPECT_EQ(receive_at(client.socket).second, asked);
 }
 
+/// The kernel changes the headers that it is given. The next socket's datagrams need them whole.
+TEST_F(UdpBatchTest, SocketsOfAllKindsTakeTurns) {
+  struct Kind {
+    Bound server;
+    Bound client;
+    IpAddress asked;
+    bool wildcard;
+  };
+  const auto kind = [](const char* local, const char* from, const char* asked, bool wildcard) {
+    return Kind{bind_udp(local, wildcard), bind_udp(from), IpAddress::from_text(asked).value(),
+                wildcard};
+  };
+  const Kind kinds[] = {kind("127.0.0.1", "127.0.0.1", "127.0.0.1", false),
+                        kind("::", "::1", "::1", true), kind("::1", "::1", "::1", false),
+                        kind("0.0.0.0", "127.0.0.1", "127.0.0.77", true)};
+  std::size_t turn = 0;
+  for (const std::size_t count : {64, 1, 64, 3, 1, 64, 2, 64, 5, 1, 1, 64, 64, 7, 1}) {
+    const Kind& now = kinds[turn++ % std::size(kinds)];
+    const Endpoint asked{now.asked, now.server.endpoint.port};
+    for (std::size_t i = 0; i < count; ++i)
+      send_to(now.client.socket, asked, Bytes{static_cast<std::uint8_t>(i)});
+    ASSERT_EQ(batch_->receive({-1, {}, !now.wildcard}), 0U);  // an error changes nothing
+    ASSERT_EQ(batch_->receive(now.server.source(now.wildcard)), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(batch_->message(i).size(), 1U);
+      EXPECT_EQ(batch_->message(i)[0], i);
+      EXPECT_EQ(Endpoint::from_sockaddr(batch_->sender(i)), now.client.endpoint);
+      EXPECT_EQ(batch_->destination(i), now.wildcard ? std::optional(now.asked) : std::nullopt);
+      batch_->space(i)[0] = batch_->message(i)[0];
+      batch_->respond(i, 1);
+    }
+    ASSERT_EQ(batch_->send(now.server.socket.get(), now.wildcard), 0U);
+    batch_->done();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto [octets, from] = receive_at(now.client.socket);
+      EXPECT_EQ(octets, Bytes{static_cast<std::uint8_t>(i)});
+      EXPECT_EQ(from, asked);
+    }
+  }
+}
+
 TEST_F(UdpBatchTest, OneResponseThatCannotBeSentDoesNotKeepTheOthersBack) {
   const Bound server = bind_udp("127.0.0.1");
   const Bound client = bind_udp("127.0.0.1");
@@ -165,6 +206,15 @@ class KeptBatch : public ::testing::Test {
   /// A process's batch; its end without done() is what a kill is.
   std::unique_ptr<UdpBatch> next_process() const {
     auto batch = std::make_unique<UdpBatch>();
+    EXPECT_TRUE(batch->keep_in(file_.get(), kOffset, UdpBatch::kKeptOctets));
+    return batch;
+  }
+  /// The batch of a process that served before, from another store.
+  std::unique_ptr<UdpBatch> moved_process() const {
+    auto batch = std::make_unique<UdpBatch>();
+    send_queries(1);
+    EXPECT_EQ(batch->receive(server_.source()), 1U);
+    batch->done();
     EXPECT_TRUE(batch->keep_in(file_.get(), kOffset, UdpBatch::kKeptOctets));
     return batch;
   }
@@ -206,6 +256,26 @@ TEST_F(KeptBatch, IsAnsweredByTheSuccessor) {
   EXPECT_FALSE(batch->inherit(3));
 }
 
+/// inherit() leaves shorter headers behind: an IPv4 sender's, and without room for the destination.
+TEST_F(KeptBatch, LeavesRoomForTheNextOne) {
+  send_queries(UdpBatch::kMessages);
+  ASSERT_EQ(next_process()->receive(server_.source()), UdpBatch::kMessages);
+  const auto batch = moved_process();
+  ASSERT_EQ(inherited(*batch).size(), UdpBatch::kMessages);
+  batch->done();
+  const Bound server = bind_udp("::", true);
+  const Bound client = bind_udp("::1");
+  const Endpoint asked{client.endpoint.address, server.endpoint.port};
+  for (std::size_t i = 0; i < UdpBatch::kMessages; ++i) send_to(client.socket, asked, Bytes{1});
+  ASSERT_EQ(batch->receive(server.source(true)), UdpBatch::kMessages);
+  for (std::size_t i = 0; i < UdpBatch::kMessages; ++i) {
+    EXPECT_EQ(Endpoint::from_sockaddr(batch->sender(i)), client.endpoint);
+    EXPECT_EQ(batch->destination(i), asked.address);
+    batch->respond(i, 1);
+  }
+  EXPECT_EQ(batch->send(server.socket.get(), true), 0U);
+}
+
 TEST_F(KeptBatch, IsNobodysWhenItWasAnswered) {
   send_queries(3);
   {
@@ -221,6 +291,16 @@ TEST_F(KeptBatch, HoldsNothingOfEarlierOnes) {
   send_queries(5);
   ASSERT_EQ(batch->receive(server_.source()), 5U);
   batch->done();
+  send_queries(1);
+  ASSERT_EQ(batch->receive(server_.source()), 1U);
+  EXPECT_EQ(inherited(*next_process()), std::vector<int>{0});
+}
+
+TEST_F(KeptBatch, HoldsNothingThatWasThereBeforeItMoved) {
+  send_queries(5);
+  ASSERT_EQ(next_process()->receive(server_.source()), 5U);
+  const auto batch = moved_process();
+  ASSERT_TRUE(batch->inherited(server_.endpoint));  // but its socket is not here
   send_queries(1);
   ASSERT_EQ(batch->receive(server_.source()), 1U);
   EXPECT_EQ(inherited(*next_process()), std::vector<int>{0});
