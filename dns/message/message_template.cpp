@@ -19,10 +19,10 @@ void append(Bytes& block, std::span<const std::byte> octets) {
 
 constexpr std::size_t kSoaNumbers = 20;  // five numbers behind two names (RFC 1035 §3.3.13)
 
-/// Number of the last end within `room` octets; 0 if none is. The ends ascend.
-std::size_t last_within(std::span<const RRsetEnd> ends, std::size_t room) noexcept {
-  if (ends.back().size <= room) return ends.size() - 1;
-  const auto behind = std::ranges::upper_bound(ends, room, {}, &RRsetEnd::size);
+/// Number of the last end that the writer has room for; 0 if there is none. The ends ascend.
+std::size_t last_within(std::span<const RRsetEnd> ends, MessageWriter& writer) noexcept {
+  if (writer.fits(ends.back().size)) return ends.size() - 1;
+  const auto behind = std::ranges::upper_bound(ends, writer.room(), {}, &RRsetEnd::size);
   return behind == ends.begin() ? 0 : static_cast<std::size_t>(behind - ends.begin()) - 1;
 }
 
@@ -125,7 +125,7 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
   const PointersInRecords pointers{places, places.data() + places.size()};
   const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.values + places.size());
   const std::size_t longer = writer.question_name().size() - head.question_name_octets;
-  const std::size_t last = last_within(ends, writer.room());
+  const std::size_t last = last_within(ends, writer);
   const RRsetEnd& end = ends[last];
   if (!writer.put_sections({body, end.size}, pointers, longer, head.authority_records, end.records))
     return Put::kNothing;
@@ -197,7 +197,7 @@ bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const n
 }
 
 void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
-  const RRsetEnd& end = ends_[last_within(ends_, writer.room())];
+  const RRsetEnd& end = ends_[last_within(ends_, writer)];
   static_cast<void>(writer.put_sections(ByteView(addresses_).first(end.size),
                                         address_pointers_.view(), longer(writer), 0, end.records));
 }

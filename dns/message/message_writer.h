@@ -180,6 +180,13 @@ class MessageWriter {
   }
   /// True once something did not fit: with more room the message might have become another one.
   [[nodiscard]] bool is_crowded() const noexcept { return crowded_; }
+  /// Whether so many octets fit, as if they were put: is_crowded() is true once they do not.
+  [[nodiscard]] bool fits(std::size_t octets) noexcept {
+    // The limit may become negative by reserve().
+    if (static_cast<std::ptrdiff_t>(size_ + octets) <= limit_) return true;
+    crowded_ = true;
+    return false;
+  }
   [[nodiscard]] std::uint16_t count(Section section) const noexcept {
     return counts_[1 + static_cast<std::size_t>(section)];
   }
@@ -205,12 +212,6 @@ class MessageWriter {
     std::size_t rest_octets = 1;
   };
 
-  [[nodiscard]] bool fits(std::size_t octets) noexcept {
-    // The limit may become negative by reserve().
-    if (static_cast<std::ptrdiff_t>(size_ + octets) <= limit_) return true;
-    crowded_ = true;
-    return false;
-  }
   Record begin_record(Section section, const RRsetHead& head) noexcept;
   bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
     return record.place && record.names.names == 0 ? append_plain_record(record, rdata, prefix)

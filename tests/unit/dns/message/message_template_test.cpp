@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dns/message/message_reader.h"
 
 namespace pando::dns {
@@ -41,6 +43,7 @@ class MessageTemplateTest : public ::testing::Test {
     writer.put_header({});
     EXPECT_TRUE(writer.put_question(name(qname), RRType::kA, RRClass::kIN));
     const auto done = MessageTemplate(block.data()).put(writer);
+    is_crowded_ = writer.is_crowded();
     const ByteView message = writer.finish();
     result_.assign(message.begin(), message.end());
     return done;
@@ -65,6 +68,7 @@ class MessageTemplateTest : public ::testing::Test {
   std::uint8_t space_[512];
   std::vector<RRsetEnd> ends_;
   Bytes message_, result_;
+  bool is_crowded_ = false;
 };
 
 TEST(PointersInRecords, AreLeftOutBehindTheEnd) {
@@ -87,6 +91,23 @@ TEST_F(MessageTemplateTest, StandsBehindLongerQuestions) {
     EXPECT_EQ(owners(),
               (std::vector<std::string>{"sub.example.", "ns.sub.example.", "ns.sub.example."}));
   }
+}
+
+/// Answers are kept for other rooms only if nothing was left out.
+TEST_F(MessageTemplateTest, TellsTheWriterThatSomethingWasLeftOut) {
+  const auto referral = MessageTemplate::make(message_, ends_, 0);
+  ASSERT_TRUE(referral);
+  const std::size_t whole = ends_.back().size;
+  for (std::size_t limit = ends_.front().size; limit <= whole; ++limit) {
+    EXPECT_EQ(put(*referral, "sub.example.", limit), MessageTemplate::Put::kComplete) << limit;
+    EXPECT_EQ(is_crowded_, limit < whole) << limit;
+    const auto fitting =
+        std::ranges::count_if(ends_, [&](const RRsetEnd& end) { return end.size <= limit; });
+    EXPECT_EQ(std::ssize(owners()), fitting) << limit;
+  }
+  EXPECT_EQ(put(*referral, "sub.example.", ends_.front().size - 1U),
+            MessageTemplate::Put::kNothing);
+  EXPECT_TRUE(is_crowded_);
 }
 
 /// The NS RRset of a zone's apex and its servers' addresses, as shared by the zone's cuts.
