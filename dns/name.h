@@ -93,7 +93,7 @@ class Name {
   Name(const Name& other) noexcept : size_(other.size_) {
     copy_octets(bytes_.data(), other.bytes_.data(), size_);
   }
-  /// `view` is of other octets than this name's.
+  /// `view` may be an ancestor of this name, in its own octets.
   Name& operator=(NameView view) noexcept {
     size_ = static_cast<std::uint8_t>(view.size());
     copy_octets(bytes_.data(), view.data(), view.size());

@@ -7,8 +7,8 @@
 
 namespace pando::dns {
 
-/// Rule for pointers to earlier names: equal names (RFC 4343 §3) or, where the reader needs the
-/// spelling, identically spelt names (RFC 5936 §3.4).
+/// Whether names that differ in case alone are the same: they are (RFC 4343 §3), but not for a
+/// pointer to an earlier name whose reader needs the spelling (RFC 5936 §3.4).
 enum class NameCase : bool { kIgnored, kKept };
 
 // Stretches of names, eight octets at a time. They are inline: a comparison is some ten
@@ -71,19 +71,23 @@ template <NameCase kCase>
 }
 
 /// Copies a stretch of a name, which is short: a call of memcpy, or the instruction that compilers
-/// put in its place, costs more than the octets. The stretches do not overlap.
+/// put in its place, costs more than the octets. The stretches may overlap if `out` is the lower
+/// one: a name may become its own ancestor.
 inline void copy_octets(std::uint8_t* out, const std::uint8_t* in, std::size_t octets) noexcept {
-  const auto copy_ends = [&]<class Word>(Word first) {
-    const Word last = words::load<Word>(in + octets - sizeof(Word));
-    std::memcpy(out, &first, sizeof first);
-    std::memcpy(out + octets - sizeof last, &last, sizeof last);
-  };
   if (octets >= 8) {
-    for (std::size_t i = 8; i + 8 < octets; i += 8)
-      std::memcpy(out + i, in + i, sizeof(std::uint64_t));
-    copy_ends(words::load<std::uint64_t>(in));
+    const auto first = words::load<std::uint64_t>(in);
+    const auto last = words::load<std::uint64_t>(in + octets - 8);  // before it is overwritten
+    std::memcpy(out, &first, sizeof first);
+    for (std::size_t i = 8; i + 8 < octets; i += 8) {
+      const auto word = words::load<std::uint64_t>(in + i);
+      std::memcpy(out + i, &word, sizeof word);
+    }
+    std::memcpy(out + octets - 8, &last, sizeof last);
   } else if (octets >= 4) {
-    copy_ends(words::load<std::uint32_t>(in));
+    const auto first = words::load<std::uint32_t>(in);
+    const auto last = words::load<std::uint32_t>(in + octets - 4);
+    std::memcpy(out, &first, sizeof first);
+    std::memcpy(out + octets - 4, &last, sizeof last);
   } else {
     for (std::size_t i = 0; i < octets; ++i) out[i] = in[i];
   }

@@ -94,7 +94,7 @@ dns::NameView ZoneTable::name_of(const Entry& entry) const noexcept {
 
 ZoneTable::Place ZoneTable::place_of(dns::NameView name) const noexcept {
   const std::size_t mask = index_.size() - 1;
-  // FNV's low bits depend only on the low bits of the octets; the fold mixes the high bits in.
+  // An octet of a short name may change the upper bits alone; the fold mixes them in.
   const std::uint64_t hash = dns::hash_name(name);
   Place place{(hash ^ (hash >> 29)) & mask, static_cast<std::uint32_t>(hash >> 32) & ~kNumber};
   const auto is_here = [&](std::uint32_t found) {

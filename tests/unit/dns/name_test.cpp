@@ -147,6 +147,20 @@ TEST(NameEquality, ComparesEachOctetOfEachLength) {
   }
 }
 
+TEST(Name, MayBecomeItsOwnAncestor) {
+  for (const char* label : {"a.", "bc.", "def.", "longer-label.", "a-label-of-twenty-five.x."}) {
+    for (const char* rest : {".", "b.", "de.", "com.", "example.", "www.example.com.",
+                             "a.name.of.many.labels.that.is.copied.in.several.words.example."}) {
+      Name changed = name((std::string(label) + (rest[0] == '.' ? "" : rest)).c_str());
+      const Name expected(changed.view().parent());
+      changed = changed.view().parent();
+      EXPECT_EQ(to_text(changed), to_text(expected));
+      changed = changed.view();
+      EXPECT_EQ(to_text(changed), to_text(expected));
+    }
+  }
+}
+
 TEST(NameEquality, IsThatOfFoldedKeys) {
   EXPECT_EQ(folded_key(name("A.\\197b.")), folded_key(name("a.\\197B.")));
   EXPECT_NE(folded_key(name("\\193.")), folded_key(name("\\225.")));
