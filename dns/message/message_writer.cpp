@@ -18,20 +18,23 @@ std::uint16_t pointer_to(std::size_t offset) noexcept {
   return offset > kMaxPointerOffset ? 0 : static_cast<std::uint16_t>(kPointerBits | offset);
 }
 
-/// memcpy with the commonest RDATA sizes inline.
+/// memcpy with short runs inline: addresses, labels, most names.
 void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
-  switch (octets.size()) {
-    case 0:
-      return;
-    case 4:  // A
-      std::memcpy(out, octets.data(), 4);
-      return;
-    case 16:  // AAAA
-      std::memcpy(out, octets.data(), 16);
-      return;
-    default:
-      std::memcpy(out, octets.data(), octets.size());
-  }
+  const std::size_t count = octets.size();
+  const auto copy_ends = [&]<class Word>(Word) {  // the two words overlap
+    const Word first = compression::load<Word>(octets.data());
+    const Word last = compression::load<Word>(octets.data() + count - sizeof(Word));
+    std::memcpy(out, &first, sizeof first);
+    std::memcpy(out + count - sizeof last, &last, sizeof last);
+  };
+  if (count > 2 * sizeof(std::uint64_t))
+    std::memcpy(out, octets.data(), count);
+  else if (count >= sizeof(std::uint64_t))
+    copy_ends(std::uint64_t{});
+  else if (count >= sizeof(std::uint32_t))
+    copy_ends(std::uint32_t{});
+  else
+    for (std::size_t i = 0; i < count; ++i) out[i] = octets[i];
 }
 
 /// Writes the pointers of the records at `start`, each plus `shift`.
@@ -108,8 +111,10 @@ void MessageWriter::roll_back(const Mark& mark) noexcept {
 bool MessageWriter::put_record(Section section, NameView owner, RRType type, RRClass rr_class,
                                std::uint32_t ttl, ByteView rdata, ByteView prefix) noexcept {
   const Mark start = mark();
-  Record record = begin_record(section, RRsetHead{.owner = owner, .type = type, .rr_class = rr_class, .ttl = Ttl{ttl}});
-  if (append_record(record, rdata, prefix)) return true;
+  const RRsetHead head{
+      .owner = owner, .type = type, .rr_class = rr_class, .ttl = Ttl{ttl}, .prefix = prefix};
+  Record record = begin_record(section, head);
+  if (append_record(record, rdata)) return true;
   roll_back(start);
   return false;
 }
@@ -169,20 +174,17 @@ MessageWriter::Record MessageWriter::begin_record(Section section, const RRsetHe
   store_be32(octets + 4, head.ttl.seconds);
   std::uint64_t fixed;
   std::memcpy(&fixed, octets, sizeof fixed);
-  return {head.owner,
+  return {head,
           &counts_[1 + static_cast<std::size_t>(section)],
           fixed,
           head.prefix.empty() ? detail::compressible_names(head.type) : kNoNames,
           head.owner_place || !head.labels.empty() ? head.owner_place
-                                                   : place_in_question(head.owner),
-          {},
-          head.labels,
-          head.rest,
-          head.rest_octets};
+                                                   : place_in_question(head.owner)};
 }
 
 /// The commonest case: a pointer, and RDATA without change.
-bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
+bool MessageWriter::append_plain_record(Record& record, ByteView rdata) noexcept {
+  const ByteView prefix = record.head.prefix;
   const std::size_t length = prefix.size() + rdata.size();
   if (!fits(2 + kFixedOctets + length) || *record.count == 0xFFFF) return false;
   std::uint8_t* out = space_.data() + size_;
@@ -196,8 +198,7 @@ bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView
   return true;
 }
 
-bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
-                                           ByteView prefix) noexcept {
+bool MessageWriter::append_searched_record(Record& record, ByteView rdata) noexcept {
   const bool owner_fitted =
       record.place ? put_pointer(record.place.pointer_) : put_new_owner(record);
   if (!owner_fitted || !fits(kFixedOctets) || *record.count == 0xFFFF) return false;
@@ -205,7 +206,7 @@ bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
   std::memcpy(fixed, &record.fixed, sizeof record.fixed);
   size_ += kFixedOctets;
   const std::size_t rdata_at = size_;
-  const bool rdata_fitted = record.names.names == 0 ? put_octets(prefix) && put_octets(rdata)
+  const bool rdata_fitted = record.names.names == 0 ? put_octets(record.head.prefix) && put_octets(rdata)
                                                     : put_rdata_names(record, rdata);
   if (!rdata_fitted) return false;
   store_be16(fixed + 8, static_cast<std::uint16_t>(size_ - rdata_at));
@@ -247,13 +248,13 @@ bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
 
 /// Writes an owner that has no place yet.
 bool MessageWriter::put_new_owner(Record& record) noexcept {
-  if (record.labels.empty())
-    return put_name(record.owner, record.place, record.rest, record.rest_octets);
-  const std::uint16_t rest = place_in_question(record.owner).pointer_;  // 0 = the root
-  if (!fits(record.labels.size() + 2)) return false;
+  const RRsetHead& head = record.head;
+  if (head.labels.empty()) return put_name(head.owner, record.place, head.rest, head.rest_octets);
+  const std::uint16_t rest = place_in_question(head.owner).pointer_;  // 0 = the root
+  if (!fits(head.labels.size() + 2)) return false;
   record.place.pointer_ = pointer_to(size_);
-  copy_octets(space_.data() + size_, record.labels);
-  size_ += record.labels.size();
+  copy_octets(space_.data() + size_, head.labels);
+  size_ += head.labels.size();
   if (rest != 0) return put_pointer(rest);
   space_[size_++] = 0;
   return true;
@@ -311,13 +312,17 @@ bool MessageWriter::put_name(NameView name, NamePlace& place, NamePlace rest,
     place.pointer_ = pointer_to(search.rest.offset);
     return put_pointer(place.pointer_);
   }
-  if (!fits(search.literal + (search.rest.offset == 0 ? 1 : 2))) return false;
+  const std::size_t octets = search.literal + (search.rest.offset == 0 ? 1 : 2);
+  if (!fits(octets)) return false;
   enter_names(search);
   place.pointer_ = pointer_to(size_);
-  copy_octets(space_.data() + size_, {name.data(), search.literal});
-  size_ += search.literal;
-  if (search.rest.offset != 0) return put_pointer(pointer_to(search.rest.offset));
-  space_[size_++] = 0;
+  std::uint8_t* const out = space_.data() + size_;
+  copy_octets(out, {name.data(), search.literal});
+  if (search.rest.offset == 0)
+    out[search.literal] = 0;
+  else
+    store_be16(out + search.literal, pointer_to(search.rest.offset));
+  size_ += octets;
   return true;
 }
 

@@ -123,7 +123,7 @@ class MessageWriter {
     bool fitted = true;
     std::size_t i = 0;
     std::forward<EachRdata>(each_rdata)([&](ByteView rdata) {
-      fitted = fitted && append_record(record, rdata, head.prefix);
+      fitted = fitted && append_record(record, rdata);
       if (i < targets.size()) targets[i++] = record.target;
     });
     if (fitted)
@@ -193,15 +193,12 @@ class MessageWriter {
  private:
   /// State of writing one RRset's records.
   struct Record {
-    NameView owner;
+    const RRsetHead& head;
     std::uint16_t* count;  // of the section
     std::uint64_t fixed;   // TYPE, CLASS, TTL in wire order
     detail::CompressibleNames names;
     NamePlace place{};   // of the owner
     NamePlace target{};  // of the name that ended the last RDATA
-    ByteView labels{};   // this and the rest: see RRsetHead
-    NamePlace rest{};
-    std::size_t rest_octets = 1;
   };
 
   [[nodiscard]] bool fits(std::size_t octets) noexcept {
@@ -211,12 +208,12 @@ class MessageWriter {
     return false;
   }
   Record begin_record(Section section, const RRsetHead& head) noexcept;
-  bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
-    return record.place && record.names.names == 0 ? append_plain_record(record, rdata, prefix)
-                                                   : append_searched_record(record, rdata, prefix);
+  bool append_record(Record& record, ByteView rdata) noexcept {
+    return record.place && record.names.names == 0 ? append_plain_record(record, rdata)
+                                                   : append_searched_record(record, rdata);
   }
-  bool append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
-  bool append_searched_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
+  bool append_plain_record(Record& record, ByteView rdata) noexcept;
+  bool append_searched_record(Record& record, ByteView rdata) noexcept;
   bool put_new_owner(Record& record) noexcept;
   bool put_rdata_names(Record& record, ByteView rdata) noexcept;
   bool put_name(NameView name, NamePlace& place, NamePlace rest = {},
