@@ -98,7 +98,7 @@ bool ZoneStream::take_owner() noexcept {
   const bool fits = labels.size() + apex_octets_ <= names_.size();
   owner_octets_ = apex_octets_ + (fits ? labels.size() : 0);
   std::uint8_t* const owner = names_.data() + names_.size() - owner_octets_;
-  if (fits) std::copy(labels.begin(), labels.end(), owner);
+  if (fits) copy_octets(owner, labels);
   head_.owner = {owner, owner_octets_};
   head_.owner_place = {};
   return true;
