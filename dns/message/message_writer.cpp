@@ -220,8 +220,9 @@ bool MessageWriter::append_searched_record(Record& record, ByteView rdata) noexc
   store_be64(fixed, record.fixed);
   size_ += kFixedOctets;
   const std::size_t rdata_at = size_;
-  const bool rdata_fitted = record.names.names == 0 ? put_octets(record.head.prefix) && put_octets(rdata)
-                                                    : put_rdata_names(record, rdata);
+  const bool rdata_fitted = record.names.names == 0
+                                ? put_octets(record.head.prefix) && put_octets(rdata)
+                                : put_rdata_names(record, rdata);
   if (!rdata_fitted) return false;
   store_be16(fixed + 8, static_cast<std::uint16_t>(size_ - rdata_at));
   ++*record.count;

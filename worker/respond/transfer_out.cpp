@@ -136,8 +136,8 @@ bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set
   begin_set(writer, set, signatures);
   if (singles_done_ > 0) return put_singly(writer, set, signatures);
   const std::uint16_t before = writer.count(Section::kAnswer);
-  const bool whole = !signatures && set.is_shared() ? put_shared(writer, set)
-                                                    : put_whole(writer, set, signatures);
+  const bool whole =
+      !signatures && set.is_shared() ? put_shared(writer, set) : put_whole(writer, set, signatures);
   // Fewer than the set's count when the RRset is damaged.
   records_ += std::size_t{writer.count(Section::kAnswer)} - before;
   return whole || (is_fresh() && put_singly(writer, set, signatures));
@@ -175,9 +175,10 @@ bool ZoneStream::put_shared(dns::MessageWriter& writer, const zone::RRsetView& s
   if (!put_whole(writer, set, false, known.servers)) return false;
   known.set = set.identity();
   known.count = std::uint32_t{writer.count(Section::kAnswer)} - before;
-  const bool all = known.count > 0 && known.count <= known.servers.size() &&
-                   std::all_of(known.servers.begin(), known.servers.begin() + known.count,
-                               [](const dns::NamePlace& place) { return static_cast<bool>(place); });
+  const bool all =
+      known.count > 0 && known.count <= known.servers.size() &&
+      std::all_of(known.servers.begin(), known.servers.begin() + known.count,
+                  [](const dns::NamePlace& place) { return static_cast<bool>(place); });
   if (all) known.message = message_;
   return true;
 }
