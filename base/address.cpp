@@ -24,17 +24,17 @@ bool IpAddress::is_v4() const noexcept {
   return std::memcmp(octets.data(), kMappedPrefix.data(), kMappedPrefix.size()) == 0;
 }
 
-IpAddress IpAddress::from_sockaddr(const sockaddr* address) noexcept {
-  IpAddress result;
+void IpAddress::take(const sockaddr* address) noexcept {
   if (address->sa_family == AF_INET6) {
     const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
-    std::memcpy(result.octets.data(), &v6->sin6_addr, 16);
+    std::memcpy(octets.data(), &v6->sin6_addr, 16);
   } else if (address->sa_family == AF_INET) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
-    std::memcpy(result.octets.data(), kMappedPrefix.data(), kMappedPrefix.size());
-    std::memcpy(result.octets.data() + 12, &v4->sin_addr, 4);
+    std::memcpy(octets.data(), kMappedPrefix.data(), kMappedPrefix.size());
+    std::memcpy(octets.data() + 12, &v4->sin_addr, 4);
+  } else {
+    octets = {};
   }
-  return result;
 }
 
 Result<IpAddress> IpAddress::from_text(std::string_view text) {
@@ -138,11 +138,10 @@ socklen_t Endpoint::to_sockaddr(sockaddr_storage& out) const noexcept {
   return sizeof(sockaddr_in6);
 }
 
-Endpoint Endpoint::from_sockaddr(const sockaddr* address) noexcept {
-  Endpoint endpoint{IpAddress::from_sockaddr(address), 0};
+void Endpoint::take(const sockaddr* from) noexcept {
+  address.take(from);
   // sin_port and sin6_port stand at the same place.
-  endpoint.port = ntohs(reinterpret_cast<const sockaddr_in*>(address)->sin_port);
-  return endpoint;
+  port = ntohs(reinterpret_cast<const sockaddr_in*>(from)->sin_port);
 }
 
 std::string to_text(const Endpoint& endpoint) {

@@ -19,7 +19,13 @@ struct IpAddress {
   std::array<std::uint8_t, 16> octets{};
 
   [[nodiscard]] bool is_v4() const noexcept;
-  static IpAddress from_sockaddr(const sockaddr* address) noexcept;
+  static IpAddress from_sockaddr(const sockaddr* address) noexcept {
+    IpAddress result;
+    result.take(address);
+    return result;
+  }
+  /// Becomes that address; all zeros for other families.
+  void take(const sockaddr* address) noexcept;
   static Result<IpAddress> from_text(std::string_view text);
   auto operator<=>(const IpAddress&) const noexcept = default;
 };
@@ -44,7 +50,13 @@ struct Endpoint {
   static Result<Endpoint> from_text(std::string_view text);  ///< port 53 when left out
   /// Fills a sockaddr; returns its length.
   socklen_t to_sockaddr(sockaddr_storage& out) const noexcept;
-  static Endpoint from_sockaddr(const sockaddr* address) noexcept;
+  static Endpoint from_sockaddr(const sockaddr* address) noexcept {
+    Endpoint result;
+    result.take(address);
+    return result;
+  }
+  /// from_sockaddr() in place: a copy right behind small writes waits for them.
+  void take(const sockaddr* from) noexcept;
   auto operator<=>(const Endpoint&) const noexcept = default;
 };
 std::string to_text(const Endpoint& endpoint);

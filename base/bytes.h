@@ -55,26 +55,6 @@ inline void append(Bytes& out, ByteView bytes) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// memcpy with short runs inline: addresses, labels, most names. The two do not overlap.
-inline void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
-  const std::size_t count = octets.size();
-  const auto copy_ends = [&]<class Word>(Word first) {  // the words overlap
-    Word last;
-    std::memcpy(&first, octets.data(), sizeof first);
-    std::memcpy(&last, octets.data() + count - sizeof last, sizeof last);
-    std::memcpy(out, &first, sizeof first);
-    std::memcpy(out + count - sizeof last, &last, sizeof last);
-  };
-  if (count > 2 * sizeof(std::uint64_t))
-    std::memcpy(out, octets.data(), count);
-  else if (count >= sizeof(std::uint64_t))
-    copy_ends(std::uint64_t{});
-  else if (count >= sizeof(std::uint32_t))
-    copy_ends(std::uint32_t{});
-  else
-    for (std::size_t i = 0; i < count; ++i) out[i] = octets[i];
-}
-
 [[nodiscard]] inline ByteView bytes_of_text(std::string_view text) noexcept {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }

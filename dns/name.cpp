@@ -54,12 +54,6 @@ Status end_label(std::string_view text, std::uint8_t* out, std::size_t length_at
 
 const std::array<std::uint8_t, 256> kFoldCase = make_fold_table();
 
-NameView NameView::ancestor(std::size_t labels) const noexcept {
-  NameView name = *this;
-  while (labels-- > 0 && !name.is_root()) name = name.parent();
-  return name;
-}
-
 bool NameView::is_at_or_below(NameView other) const noexcept {
   if (size_ < other.size()) return false;
   const std::size_t start = size_ - other.size();
@@ -69,11 +63,7 @@ bool NameView::is_at_or_below(NameView other) const noexcept {
 }
 
 bool operator==(NameView a, NameView b) noexcept {
-  if (a.size() != b.size()) return false;
-  // Length octets are ≤ 63, below 'A', so folding them with the rest changes nothing.
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (kFoldCase[a.data()[i]] != kFoldCase[b.data()[i]]) return false;
-  return true;
+  return a.size() == b.size() && same_octets<NameCase::kIgnored>(a.data(), b.data(), a.size());
 }
 
 int compare_canonical(NameView a, NameView b) noexcept {
@@ -88,14 +78,7 @@ int compare_canonical(NameView a, NameView b) noexcept {
   return static_cast<int>(labels_a.count) - static_cast<int>(labels_b.count);
 }
 
-std::uint64_t hash_name(NameView name) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const std::uint8_t octet : name.bytes()) {
-    hash ^= kFoldCase[octet];
-    hash *= 0x100000001b3U;
-  }
-  return hash;
-}
+std::uint64_t hash_name(NameView name) noexcept { return hash_octets(name.data(), name.size()); }
 
 std::string to_text(NameView name) {
   std::string text;

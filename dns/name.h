@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dns/octet_words.h"
 
 namespace pando::dns {
 
@@ -25,7 +26,7 @@ class NameView {
   constexpr NameView() noexcept : data_(kRootWire), size_(1) {}
   /// The caller guarantees that the octets are a valid name.
   constexpr NameView(const std::uint8_t* data, std::size_t size) noexcept
-      : data_(data), size_(static_cast<std::uint16_t>(size)) {}
+      : data_(data), size_(size) {}
 
   [[nodiscard]] const std::uint8_t* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -45,14 +46,18 @@ class NameView {
     return is_root() ? *this : NameView(data_ + data_[0] + 1, size_ - data_[0] - 1U);
   }
   /// Name without its first `labels` labels; the root when the name has no more labels than that.
-  [[nodiscard]] NameView ancestor(std::size_t labels) const noexcept;
+  [[nodiscard]] NameView ancestor(std::size_t labels) const noexcept {
+    std::size_t at = 0;
+    while (labels-- > 0 && data_[at] != 0) at += data_[at] + 1U;
+    return {data_ + at, size_ - at};
+  }
   /// True when this name equals `other` or is below it.
   [[nodiscard]] bool is_at_or_below(NameView other) const noexcept;
 
  private:
   static constexpr std::uint8_t kRootWire[1] = {0};
   const std::uint8_t* data_;
-  std::uint16_t size_;
+  std::size_t size_;
 };
 
 /// Case-insensitive equality (RFC 4343 §3).
@@ -66,7 +71,7 @@ struct CanonicalLess {
   bool operator()(NameView a, NameView b) const noexcept { return compare_canonical(a, b) < 0; }
 };
 
-/// Case-insensitive hash (FNV-like, not for untrusted unbounded tables).
+/// Case-insensitive hash, not for untrusted unbounded tables: see hash_octets().
 [[nodiscard]] std::uint64_t hash_name(NameView name) noexcept;
 
 /// Presentation format with a final dot (RFC 1035 §5.1): escapes ". \\ \" ; ( ) @ $" and octets
@@ -83,10 +88,16 @@ class Name {
  public:
   Name() noexcept : size_(1) { bytes_[0] = 0; }
   explicit Name(NameView view) noexcept : size_(static_cast<std::uint8_t>(view.size())) {
-    std::memcpy(bytes_.data(), view.data(), view.size());
+    copy_octets(bytes_.data(), view.data(), view.size());
   }
   Name(const Name& other) noexcept : size_(other.size_) {
-    std::memcpy(bytes_.data(), other.bytes_.data(), size_);
+    copy_octets(bytes_.data(), other.bytes_.data(), size_);
+  }
+  /// `view` is of other octets than this name's.
+  Name& operator=(NameView view) noexcept {
+    size_ = static_cast<std::uint8_t>(view.size());
+    copy_octets(bytes_.data(), view.data(), view.size());
+    return *this;
   }
   Name& operator=(const Name& other) noexcept {
     size_ = other.size_;

@@ -24,9 +24,9 @@ struct Header {
   std::uint16_t qdcount = 0, ancount = 0, nscount = 0, arcount = 0;
 };
 
-/// Decodes the twelve octets at `octets`.
-[[nodiscard]] inline Header decode_header(const std::uint8_t* octets) noexcept {
-  Header header;
+/// Decodes the twelve octets at `octets`. In place: a copy right behind small writes waits for
+/// them.
+inline void decode_header(const std::uint8_t* octets, Header& header) noexcept {
   header.id = load_be16(octets);
   header.qr = (octets[2] & 0x80) != 0;
   header.opcode = static_cast<Opcode>((octets[2] >> 3) & 0x0F);
@@ -41,14 +41,25 @@ struct Header {
   header.ancount = load_be16(octets + 6);
   header.nscount = load_be16(octets + 8);
   header.arcount = load_be16(octets + 10);
-  return header;
 }
 
 /// Decodes the header at the start of `message`; kTruncated for a message shorter than 12 octets.
 Result<Header> read_header(ByteView message);
 
-/// Encodes `header` to the first twelve octets at `out`, counts included.
-void write_header(const Header& header, std::uint8_t* out) noexcept;
+/// Encodes `header` to the first twelve octets at `out`, counts included. Inline: most fields of a
+/// response are the same in all.
+inline void write_header(const Header& header, std::uint8_t* out) noexcept {
+  store_be16(out, header.id);
+  out[2] = static_cast<std::uint8_t>((header.qr << 7) |
+                                     ((static_cast<unsigned>(header.opcode) & 0x0F) << 3) |
+                                     (header.aa << 2) | (header.tc << 1) | (header.rd << 0));
+  out[3] = static_cast<std::uint8_t>((header.ra << 7) | (header.ad << 5) | (header.cd << 4) |
+                                     (header.rcode & 0x0F));
+  store_be16(out + 4, header.qdcount);
+  store_be16(out + 6, header.ancount);
+  store_be16(out + 8, header.nscount);
+  store_be16(out + 10, header.arcount);
+}
 
 struct Question {
   Name name;

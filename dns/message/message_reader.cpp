@@ -27,6 +27,15 @@ Result<Question> MessageReader::question() {
   return result;
 }
 
+/// Most names are not compressed, and are then copied once.
+inline Status MessageReader::read_name(std::size_t& at, Name& name) const {
+  const std::size_t size = wire_name_length(message_.subspan(at));
+  if (size == 0) return read_compressed_name(at, name);
+  name = NameView(message_.data() + at, size);
+  at += size;
+  return {};
+}
+
 Status MessageReader::question(Question& question) {
   std::size_t at = at_;
   if (auto read = read_name(at, question.name); !read) return pass(read);
@@ -77,19 +86,13 @@ inline Status MessageReader::read_fields(std::size_t at, RecordFields& record) {
   return {};
 }
 
-Status MessageReader::read_name(std::size_t& at, Name& name) const {
-  // Most names are not compressed, and are then copied once.
-  if (const std::size_t size = wire_name_length(message_.subspan(at)); size != 0) {
-    name = Name(NameView(message_.data() + at, size));
-    at += size;
-    return {};
-  }
+Status MessageReader::read_compressed_name(std::size_t& at, Name& name) const {
   std::uint8_t octets[kMaxNameOctets];
   std::size_t size = 0;
   auto behind = expand_name(message_, at, octets, size);
   if (!behind) return pass(behind);
   at = *behind;
-  name = Name(NameView(octets, size));
+  name = NameView(octets, size);
   return {};
 }
 

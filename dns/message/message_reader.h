@@ -49,6 +49,7 @@ class MessageReader {
 
  private:
   Status read_name(std::size_t& at, Name& name) const;
+  Status read_compressed_name(std::size_t& at, Name& name) const;
   Status read_fields(std::size_t at, RecordFields& record);
 
   ByteView message_;

@@ -19,11 +19,11 @@ void append(Bytes& block, std::span<const std::byte> octets) {
 
 constexpr std::size_t kSoaNumbers = 20;  // five numbers behind two names (RFC 1035 §3.3.13)
 
-/// Number of the last end within `room` octets; 0 if none is.
+/// Number of the last end within `room` octets; 0 if none is. The ends ascend.
 std::size_t last_within(std::span<const RRsetEnd> ends, std::size_t room) noexcept {
-  std::size_t last = ends.size() - 1;
-  while (last > 0 && ends[last].size > room) --last;
-  return last;
+  if (ends.back().size <= room) return ends.size() - 1;
+  const auto behind = std::ranges::upper_bound(ends, room, {}, &RRsetEnd::size);
+  return behind == ends.begin() ? 0 : static_cast<std::size_t>(behind - ends.begin()) - 1;
 }
 
 /// Walks the names and records of a message made by MessageWriter and collects the places of its
@@ -125,15 +125,10 @@ MessageTemplate::Put MessageTemplate::put(MessageWriter& writer) const noexcept 
   const PointersInRecords pointers{places, places.data() + places.size()};
   const auto* const body = reinterpret_cast<const std::uint8_t*>(pointers.values + places.size());
   const std::size_t longer = writer.question_name().size() - head.question_name_octets;
-  const auto put_until = [&](const RRsetEnd& end) {
-    return writer.put_sections({body, end.size}, pointers, longer, head.authority_records,
-                               end.records);
-  };
-  std::size_t last = ends.size() - 1;
-  if (!put_until(ends[last])) {
-    last = last_within(ends, writer.room());
-    if (ends[last].size > writer.room() || !put_until(ends[last])) return Put::kNothing;
-  }
+  const std::size_t last = last_within(ends, writer.room());
+  const RRsetEnd& end = ends[last];
+  if (!writer.put_sections({body, end.size}, pointers, longer, head.authority_records, end.records))
+    return Put::kNothing;
   return last >= head.required ? Put::kComplete : Put::kTruncated;
 }
 
@@ -202,12 +197,9 @@ bool ServerSetTemplate::put_servers(MessageWriter& writer, NameView cut) const n
 }
 
 void ServerSetTemplate::put_addresses(MessageWriter& writer) const noexcept {
-  const auto put_until = [&](const RRsetEnd& end) {
-    return writer.put_sections(ByteView(addresses_).first(end.size), address_pointers_.view(),
-                               longer(writer), 0, end.records);
-  };
-  if (!put_until(ends_.back()))
-    static_cast<void>(put_until(ends_[last_within(ends_, writer.room())]));
+  const RRsetEnd& end = ends_[last_within(ends_, writer.room())];
+  static_cast<void>(writer.put_sections(ByteView(addresses_).first(end.size),
+                                        address_pointers_.view(), longer(writer), 0, end.records));
 }
 
 }  // namespace pando::dns

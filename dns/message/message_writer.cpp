@@ -18,6 +18,15 @@ std::uint16_t pointer_to(std::size_t offset) noexcept {
   return offset > kMaxPointerOffset ? 0 : static_cast<std::uint16_t>(kPointerBits | offset);
 }
 
+/// dns::copy_octets() for RDATA as well, which may be long.
+void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
+  constexpr std::size_t kLong = 32;
+  if (octets.size() > kLong)
+    std::memcpy(out, octets.data(), octets.size());
+  else
+    dns::copy_octets(out, octets.data(), octets.size());
+}
+
 /// Writes the pointers of the records at `start`, each plus `shift`.
 void put_pointers(std::uint8_t* start, const PointersInRecords& pointers,
                   std::uint16_t shift) noexcept {
@@ -88,10 +97,6 @@ inline void enter_names(CompressionTable& table, std::size_t offset,
 MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
     : space_(space),
       limit_(static_cast<std::ptrdiff_t>(std::min({limit, space.size(), kMaxMessageOctets}))) {}
-
-void MessageWriter::put_header(const Header& header) noexcept {
-  write_header(header, space_.data());
-}
 
 bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) noexcept {
   const Mark start = mark();

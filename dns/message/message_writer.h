@@ -83,7 +83,8 @@ class MessageWriter {
   /// reserve() may lower the limit for the OPT and TSIG records to come.
   MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept;
 
-  void put_header(const Header& header) noexcept;  ///< first call; counts come from finish()
+  /// The first call; counts come from finish().
+  void put_header(const Header& header) noexcept { write_header(header, space_.data()); }
   /// Compresses later names only against names of the same spelling (RFC 5936 §3.4).
   void keep_case() noexcept { name_case_ = NameCase::kKept; }
   [[nodiscard]] bool put_question(NameView name, RRType type, RRClass rr_class) noexcept;

@@ -61,6 +61,18 @@ def test_programs_are_hardened(name):
 
 
 @pytest.mark.skipif(not BUILDS, reason="no optimised build")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_manager_and_worker_are_linked_as_a_whole(name):
+    """Without a word, GCC links without it when an option for another program is in the way (decision 083)."""
+    for folder, value in BUILDS:
+        if "clang" in value.get("CMAKE_CXX_COMPILER", ""):
+            continue
+        whole = value.get("PANDO_LTO") == "ON" and name in PROGRAMS[:2]
+        # The names of functions that the linker's compiler made local.
+        assert (".lto_priv" in readelf("-s", folder / name)) == whole, folder / name
+
+
+@pytest.mark.skipif(not BUILDS, reason="no optimised build")
 @pytest.mark.parametrize("name", PROGRAMS[:2])
 def test_crash_points_are_in_builds_with_tests_alone(name):
     for folder, value in BUILDS:

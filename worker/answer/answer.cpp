@@ -19,7 +19,9 @@ void Answer::clear() noexcept {
   overflow = false;
   ede.reset();
   absent = false;
-  cut = first = covering = {};
+  cut = {};
+  first = {};
+  covering = {};
   answer.clear();
   authority.clear();
   additional.clear();

@@ -74,12 +74,15 @@ std::uint8_t* UdpBatch::page_of(std::size_t i) const noexcept {
   return receive_memory_ + i * kReceiveStride;
 }
 
+/// Makes a header ready for recvmmsg.
 void UdpBatch::point(std::size_t i) noexcept {
   msghdr& header = in_[i].msg_hdr;
   header.msg_name = &record_->senders[i];
+  header.msg_namelen = sizeof(sockaddr_storage);
   header.msg_iov = &in_parts_[i];
   header.msg_iovlen = 1;
   header.msg_control = record_->controls[i].octets.data();
+  header.msg_controllen = sizeof(SourceControl);
   header.msg_flags = 0;
 }
 
@@ -111,6 +114,7 @@ bool UdpBatch::inherited(const Endpoint& local) const noexcept {
 bool UdpBatch::inherit(std::size_t i) noexcept {
   queued_ = octets_queued_ = 0;
   if (!inherited_ || i >= kMessages) return false;
+  counted_ = std::max(counted_, i + 1);
   lengths_[i] = std::exchange(record_->lengths[i], 0);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   msghdr& header = in_[i].msg_hdr;
@@ -123,11 +127,7 @@ bool UdpBatch::inherit(std::size_t i) noexcept {
 std::size_t UdpBatch::receive(const Source& source) noexcept {
   queued_ = octets_queued_ = 0;
   inherited_ = false;
-  for (std::size_t i = 0; i < kMessages; ++i) {
-    msghdr& header = in_[i].msg_hdr;
-    header.msg_namelen = sizeof(sockaddr_storage);
-    header.msg_controllen = source.wildcard ? sizeof(SourceControl) : 0;
-  }
+  for (std::size_t i = 0; i < counted_; ++i) point(i);  // the kernel has changed them
   record_->local = source.local;
   record_->wildcard = source.wildcard;
   record_->counted.store(0, std::memory_order_relaxed);
@@ -167,10 +167,6 @@ void UdpBatch::done() noexcept {
 
 ByteView UdpBatch::message(std::size_t i) const noexcept {
   return {page_of(i) + start_of(i), lengths_[i]};
-}
-
-Endpoint UdpBatch::sender(std::size_t i) const noexcept {
-  return Endpoint::from_sockaddr(reinterpret_cast<const sockaddr*>(&record_->senders[i]));
 }
 
 std::optional<IpAddress> UdpBatch::destination(std::size_t i) const noexcept {

@@ -60,7 +60,9 @@ class UdpBatch {
   /// Receives the waiting datagrams, at most kMessages; returns their number, 0 when none waits.
   std::size_t receive(const Source& source) noexcept;
   [[nodiscard]] ByteView message(std::size_t i) const noexcept;
-  [[nodiscard]] Endpoint sender(std::size_t i) const noexcept;
+  [[nodiscard]] const sockaddr* sender(std::size_t i) const noexcept {
+    return reinterpret_cast<const sockaddr*>(&record_->senders[i]);
+  }
   /// Destination address of a datagram to a wildcard socket.
   [[nodiscard]] std::optional<IpAddress> destination(std::size_t i) const noexcept;
 
@@ -114,7 +116,7 @@ class UdpBatch {
   std::array<SourceControl, kMessages> out_control_{};
   std::array<std::uint8_t, kMessages> answers_{};  // index of the message each response is to
   std::array<std::uint32_t, kMessages> lengths_{};
-  std::size_t counted_ = kMessages;  ///< messages whose places in the record may be set
+  std::size_t counted_ = kMessages;  ///< messages whose headers and places may have been used
   std::size_t queued_ = 0;
   std::size_t octets_queued_ = 0;
 };

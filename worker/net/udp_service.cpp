@@ -196,7 +196,7 @@ int UdpService::sender_for(const std::shared_ptr<Socket>& socket) const {
 bool UdpService::unwrap(std::size_t i, const Socket& socket, Arrival& arrival) const {
   auto& [message, client] = arrival;
   message = batch_->message(i);
-  client.remote = batch_->sender(i);
+  client.remote.take(batch_->sender(i));
   client.local = socket.description.local;
   if (!core_.any_proxy() || !core_.is_proxy(client.remote.address)) return true;
   const ProxyHeader header = read_proxy_header(message);
@@ -216,7 +216,7 @@ bool UdpService::unwrap(std::size_t i, const Socket& socket, Arrival& arrival) c
 void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i,
                          const Arrival& arrival, const Outcome& outcome) {
   const auto& [message, client] = arrival;
-  ReplyPath path{batch_->sender(i), std::nullopt, false};
+  ReplyPath path{Endpoint::from_sockaddr(batch_->sender(i)), std::nullopt, false};
   if (socket->wildcard) path.source = batch_->destination(i);
   // The manager tells no tap of a response, so the worker sends responses of a sample itself.
   auto held = tapped_.held(message);

@@ -33,9 +33,9 @@ class RecordWalk {
 
   ParseOutcome run() {
     const dns::Header& header = request_.header;
-    if (!skip(header.ancount, &RecordWalk::take_other) ||
-        !skip(header.nscount, &RecordWalk::take_authority) ||
-        !skip(header.arcount, &RecordWalk::take_additional) || !reader_.at_end())
+    if (!skip<&RecordWalk::take_other>(header.ancount) ||
+        !skip<&RecordWalk::take_authority>(header.nscount) ||
+        !skip<&RecordWalk::take_additional>(header.arcount) || !reader_.at_end())
       return kFormErr;
     if (request_.edns && request_.edns->version != 0)
       return {ParseOutcome::Kind::kError, Rcode::kBadVers};
@@ -43,13 +43,12 @@ class RecordWalk {
   }
 
  private:
-  using Take = bool (RecordWalk::*)(const dns::RecordFields&);
-
   /// The counts are hostile, but each record takes at least 11 octets of the message.
-  bool skip(std::uint16_t count, Take take) {
+  template <auto kTake>
+  bool skip(std::uint16_t count) {
     for (std::uint16_t i = 0; i < count; ++i) {
       dns::RecordFields record;
-      if (!reader_.record(record) || !(this->*take)(record)) return false;
+      if (!reader_.record(record) || !(this->*kTake)(record)) return false;
     }
     return true;
   }
@@ -116,7 +115,8 @@ ParseOutcome parse_request(ByteView message, Request& request) {
   request.tsig.reset();
   request.client_serial.reset();
   if (message.size() < dns::kHeaderOctets) return kDrop;
-  const dns::Header& header = request.header = dns::decode_header(message.data());
+  const dns::Header& header = request.header;
+  dns::decode_header(message.data(), request.header);
   if (header.qr) return kDrop;
   dns::MessageReader reader(message);
   reader.skip_header();

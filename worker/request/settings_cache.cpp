@@ -37,9 +37,9 @@ const zone::ServerSettings& SettingsCache::server(const zone::StoreView& view) {
   return server_;
 }
 
-const DecodedZoneSettings* SettingsCache::zone(const zone::ZoneView& zone) {
+/// zone() for another zone's rules than the last ones.
+const DecodedZoneSettings* SettingsCache::other_zone(const zone::ZoneView& zone) {
   const std::uint64_t tag = zone.settings_tag();
-  if (last_ != nullptr && tag == last_tag_) return last_;
   auto found = zones_.find(tag);
   if (found == zones_.end()) {
     auto decoded = zone::decode_zone_settings(zone.settings_bytes());

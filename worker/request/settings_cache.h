@@ -22,9 +22,14 @@ class SettingsCache {
   /// Settings of a version's server part; the previous ones when these cannot be read.
   const zone::ServerSettings& server(const zone::StoreView& view);
   /// Null when the stored form is damaged. Valid until the next call.
-  const DecodedZoneSettings* zone(const zone::ZoneView& zone);
+  const DecodedZoneSettings* zone(const zone::ZoneView& zone) {
+    const bool is_last = last_ != nullptr && zone.settings_tag() == last_tag_;
+    return is_last ? last_ : other_zone(zone);
+  }
 
  private:
+  const DecodedZoneSettings* other_zone(const zone::ZoneView& zone);
+
   /// Distinct rule sets are few (templates), and clients cannot add any. Forgetting all of them is
   /// cheap.
   static constexpr std::size_t kMaxEntries = 4096;

@@ -24,9 +24,8 @@ std::string_view reason_of(const dns::TsigVerdict& verdict) {
 
 }  // namespace
 
-std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) {
+std::optional<Outcome> check_present_tsig(RequestContext& context, VerifiedBy verifier) {
   const Request& request = context.request;
-  if (!request.tsig) return std::nullopt;
   const KeySet& keys = *context.batch.keys;
   const bool verify_here = verifier == VerifiedBy::kWorker;
   context.has_managers_key = keys.is_managers_key(request.tsig->key_name);

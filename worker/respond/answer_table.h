@@ -87,6 +87,7 @@ class AnswerTable {
     each_way(place, [&](std::size_t way) {
       const Set& set = sets_[place.set];
       const Line* line = set.blocks[way].get();
+#pragma GCC unroll 4
       for (std::size_t left = set.lines[way]; left > 0; --left) zone::fetch(line++);
       return false;
     });
@@ -142,17 +143,17 @@ class AnswerTable {
     std::array<std::uint16_t, kWays> of{};  // 0 = empty
     std::uint16_t missed = 0;               // tag of the last miss
 
-    /// For each of the eight tags 16 bits, all set where it equals `tag`; four tags a word, the
-    /// first one lowest.
-    [[nodiscard]] std::array<std::uint64_t, 2> same(std::uint16_t tag) const noexcept {
+    /// For each way an octet, all bits set where its tag equals `tag`; the first one is lowest.
+    [[nodiscard]] std::uint64_t same(std::uint16_t tag) const noexcept {
       static_assert(std::endian::native == std::endian::little, "the first tag is the lowest");
       using Eight = std::uint16_t __attribute__((vector_size(16)));
+      using EightOctets = std::uint8_t __attribute__((vector_size(8)));
       Eight all;
       std::memcpy(&all, this, sizeof all);
-      const auto are_same = Eight(all == tag);
-      std::array<std::uint64_t, 2> halves;
-      std::memcpy(halves.data(), &are_same, sizeof are_same);
-      return halves;
+      const auto are_same = __builtin_convertvector(Eight(all == tag), EightOctets);
+      std::uint64_t octets;
+      std::memcpy(&octets, &are_same, sizeof are_same);
+      return octets & (~std::uint64_t{0} >> (64 - 8 * kWays));  // without that of the last miss
     }
   };
   struct alignas(64) Set {
@@ -164,15 +165,10 @@ class AnswerTable {
   template <class Visit>
   void each_way(AnswerPlace place, Visit visit) const noexcept {
     if (tags_.empty()) return;
-    const auto same = tags_[place.set].same(place.tag);
-    for (std::size_t half = 0; half < same.size(); ++half) {
-      for (std::uint64_t left = same[half]; left != 0;) {
-        const auto at = static_cast<std::size_t>(std::countr_zero(left)) / 16;
-        left &= ~(std::uint64_t{0xFFFF} << (16 * at));
-        const std::size_t way = 4 * half + at;
-        if (way == kWays) break;  // the last miss
-        if (!visit(way)) return;
-      }
+    for (std::uint64_t left = tags_[place.set].same(place.tag); left != 0;) {
+      const auto way = static_cast<std::size_t>(std::countr_zero(left)) / 8;
+      left &= ~(std::uint64_t{0xFF} << (8 * way));
+      if (!visit(way)) return;
     }
   }
   static Head* head_of(const Block& block) noexcept { return reinterpret_cast<Head*>(block.get()); }

@@ -44,12 +44,13 @@ std::optional<AnswerTemplates::Kept> AnswerTemplates::find(const Key& key,
            head.data_version == key.data_version &&
            dns::NameView(Table::behind(head), head.name_octets) == key.name;
   });
-  if (found == nullptr) return std::nullopt;
+  std::optional<Kept> kept;  // filled in place: a copy right behind small writes waits for them
+  if (found == nullptr) return kept;
   const std::uint8_t* const octets = Table::behind(*found) + found->template_at();
-  Kept kept;
-  if (found->template_octets > 0) kept.records.emplace(octets);
-  kept.proof_owner = {octets + found->template_octets, found->proof_octets};
-  kept.server_labels = found->server_labels;
+  kept.emplace();
+  if (found->template_octets > 0) kept->records.emplace(octets);
+  kept->proof_owner = {octets + found->template_octets, found->proof_octets};
+  kept->server_labels = found->server_labels;
   return kept;
 }
 

@@ -24,14 +24,6 @@ bool KeptLookups::begin(std::size_t names) noexcept {
   return true;
 }
 
-KeptLookups::Sought KeptLookups::sought(const Key& key) noexcept {
-  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
-  const std::uint64_t kind = (key.is_whole ? 1U : 0U) | (key.dnssec_ok ? 2U : 0U);
-  const std::uint64_t hash = (dns::hash_name(key.name) + kind) * kOdd;
-  return {key, static_cast<std::uint32_t>(hash >> 48 & (kPlaces - 1)),
-          static_cast<std::uint16_t>(hash >> 32 | 1U)};
-}
-
 void KeptLookups::fetch(const Sought& sought) const noexcept {
   if (!entries_.empty()) zone::fetch(&entries_[sought.place]);
 }

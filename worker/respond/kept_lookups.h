@@ -34,9 +34,16 @@ class KeptLookups {
   };
   /// A key, and where its result may be.
   struct Sought {
+    explicit Sought(const Key& of) noexcept : key(of) {
+      constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
+      const std::uint64_t kind = (key.is_whole ? 1U : 0U) | (key.dnssec_ok ? 2U : 0U);
+      const std::uint64_t hash = (dns::hash_name(key.name) + kind) * kOdd;
+      place = static_cast<std::uint32_t>(hash >> 48 & (kPlaces - 1));
+      tag = static_cast<std::uint16_t>(hash >> 32 | 1U);
+    }
     Key key;
-    std::uint32_t place = 0;
-    std::uint16_t tag = 0;
+    std::uint32_t place;
+    std::uint16_t tag;
   };
 
   /// Number of labels of the name that was kept last, without the root; 0: none was kept.
@@ -44,7 +51,6 @@ class KeptLookups {
   /// Begins to seek `names` more names. False: they are to be looked up without seeking.
   [[nodiscard]] bool begin(std::size_t names) noexcept;
 
-  [[nodiscard]] static Sought sought(const Key& key) noexcept;
   /// Asks for the memory that find() reads.
   void fetch(const Sought& sought) const noexcept;
   /// The result in this version of the store, or null; valid until the next keep().
@@ -56,7 +62,7 @@ class KeptLookups {
   void keep(const Sought& sought, std::uint64_t version, const Result& result) noexcept;
 
  private:
-  static constexpr std::size_t kPlaces = 2048;
+  static constexpr std::size_t kPlaces = 4096;
   static constexpr std::size_t kMaxOctets = 36;  // of a child's name; few are longer
 
   /// One line of the processor's caches.

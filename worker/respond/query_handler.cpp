@@ -1,7 +1,6 @@
 #include "worker/respond/query_handler.h"
 
 #include <algorithm>
-#include <array>
 
 #include "worker/answer/render.h"
 #include "worker/request/response_builder.h"
@@ -115,22 +114,25 @@ AnswerTemplates::Key part_key(const RequestContext& context, const Foreseen& for
 }
 
 /// Where KeptLookups may have a result for the question at a name of so many labels.
-std::optional<KeptLookups::Sought> sought_at(const RequestContext& context,
-                                             std::size_t labels) noexcept {
+void sought_at(const RequestContext& context, std::size_t labels,
+               std::optional<KeptLookups::Sought>& out) noexcept {
+  out.reset();
   const dns::Question& question = context.request.question;
-  if (question.rr_class != RRClass::kIN) return std::nullopt;
+  if (question.rr_class != RRClass::kIN) return;
   const dns::NameView name = question.name;
-  std::array<std::uint8_t, dns::kMaxLabels> starts;
-  std::size_t count = 0;
-  for (std::size_t at = 0; name.data()[at] != 0; at += name.data()[at] + 1U)
-    starts[count++] = static_cast<std::uint8_t>(at);
-  if (labels == 0 || count < labels) return std::nullopt;
+  const std::size_t count = name.label_count();
+  if (labels == 0 || count < labels) return;
   const bool is_whole = count == labels;
   // The zone itself answers a question for DS at a cut.
-  if (is_whole && question.type == RRType::kDS) return std::nullopt;
-  const std::size_t start = starts[count - labels];
-  return KeptLookups::sought({dns::NameView(name.data() + start, name.size() - start), is_whole,
-                              wants_proofs(context.request)});
+  if (is_whole && question.type == RRType::kDS) return;
+  out.emplace(
+      KeptLookups::Key{name.ancestor(count - labels), is_whole, wants_proofs(context.request)});
+}
+
+/// False if the record of a recalled lookup was damaged since.
+bool is_sound(const Foreseen& recalled, const zone::RecordView& record) noexcept {
+  if (!record) return !recalled.record.has_record();
+  return recalled.part_kind != AnswerTemplates::Kind::kReferral || record.has_ns();
 }
 
 /// Whether the answer is a referral, which is not kept whole.
@@ -147,8 +149,10 @@ Outcome QueryHandler::answer(RequestContext& context) {
   const dns::Question& question = context.request.question;
   if (const auto refused = refuse_type(question.type))
     return respond_error(context, refused->rcode, refused->detail);
-  if (context.foreseen != nullptr && context.foreseen->is_recalled)
-    if (const auto outcome = answer_recalled(context)) return *outcome;
+  if (const Foreseen* const foreseen = context.foreseen; foreseen && foreseen->is_recalled) {
+    const zone::RecordView record = foreseen->record.record_in(foreseen->zone);
+    if (is_sound(*foreseen, record)) return answer_recalled(context, record);
+  }
   Asked asked = look_for(context);
   if (asked.kept != nullptr && asked.kept->version == context.batch.view.version()) {
     const zone::ZoneView zone = context.batch.view.zone_at(asked.kept->bookmark);
@@ -216,13 +220,11 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::ZoneView&
   return answer_anew(context, zone, rules, options, asked.may_be_kept ? &asked : nullptr);
 }
 
-/// answer_from() for a question whose lookup is recalled; nullopt if its record was damaged since.
-std::optional<Outcome> QueryHandler::answer_recalled(RequestContext& context) {
+/// answer_from() for a question whose lookup is recalled: it led to this record, or to none.
+Outcome QueryHandler::answer_recalled(RequestContext& context, const zone::RecordView& record) {
   foreseen_ = context.foreseen;
   const bool is_cut = foreseen_->part_kind == AnswerTemplates::Kind::kReferral;
   const zone::ZoneView& zone = foreseen_->zone;
-  const zone::RecordView record = foreseen_->record.record_in(zone);
-  if (record ? is_cut && !record.has_ns() : foreseen_->record.has_record()) return std::nullopt;
   const DecodedZoneSettings* const rules = rules_of(context, zone);
   if (!admits(rules, context)) return refuse(rules, context);
   ResolveOptions options = options_for(context);
@@ -241,11 +243,10 @@ std::optional<Outcome> QueryHandler::answer_recalled(RequestContext& context) {
   return respond(context, zone, rules, options, nullptr);
 }
 
-std::optional<KeptLookups::Sought> QueryHandler::seek_lookup(
-    const RequestContext& context) const noexcept {
-  const auto sought = sought_at(context, lookups_.labels());
-  if (sought) lookups_.fetch(*sought);
-  return sought;
+void QueryHandler::seek_lookup(const RequestContext& context,
+                               std::optional<KeptLookups::Sought>& out) const noexcept {
+  sought_at(context, lookups_.labels(), out);
+  if (out) lookups_.fetch(*out);
 }
 
 bool QueryHandler::recall(const RequestContext& context, const KeptLookups::Sought& sought,
@@ -283,7 +284,8 @@ void QueryHandler::keep_lookup(const RequestContext& context, const Foreseen& fo
   if (match.barrier ? match.barrier_labels != labels
                     : match.encloser_labels + (is_absent ? 1U : 0U) != labels)
     return;
-  const auto sought = sought_at(context, labels);
+  std::optional<KeptLookups::Sought> sought;
+  sought_at(context, labels, sought);
   if (!sought || !lookups_.wants(*sought, foreseen.part_kind)) return;
   // Answers of the other names that do not exist are kept whole (NSEC3, a wildcard): see
   // look_for().

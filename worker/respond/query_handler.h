@@ -37,8 +37,8 @@ class QueryHandler {
   }
   /// The place where the request's lookup may be kept, if it may be. The place's memory is asked
   /// for.
-  [[nodiscard]] std::optional<KeptLookups::Sought> seek_lookup(
-      const RequestContext& context) const noexcept;
+  void seek_lookup(const RequestContext& context,
+                   std::optional<KeptLookups::Sought>& out) const noexcept;
   /// In place of a lookup and foresee(): whether the result is kept.
   [[nodiscard]] bool recall(const RequestContext& context, const KeptLookups::Sought& sought,
                             Foreseen& out) noexcept;
@@ -91,7 +91,7 @@ class QueryHandler {
                     const ResolveOptions& options, dns::MessageWriter& writer);
   std::optional<Outcome> repeat(RequestContext& context, const zone::ZoneView& zone,
                                 const DecodedZoneSettings* rules, const KeptAnswers::Entry& kept);
-  std::optional<Outcome> answer_recalled(RequestContext& context);
+  Outcome answer_recalled(RequestContext& context, const zone::RecordView& record);
   Outcome answer_anew(RequestContext& context, const zone::ZoneView& zone,
                       const DecodedZoneSettings* rules, const ResolveOptions& options,
                       const Asked* asked);

@@ -106,7 +106,7 @@ void Responder::read_ahead() {
 
 /// Gives the requests in these places the results of lookups that are kept.
 void Responder::recall(std::span<const std::uint8_t> places) noexcept {
-  for (const std::uint8_t i : places) read_[i].lookup = queries_.seek_lookup(read_[i].context);
+  for (const std::uint8_t i : places) queries_.seek_lookup(read_[i].context, read_[i].lookup);
   for (const std::uint8_t i : places) {
     Read& read = read_[i];
     if (read.lookup && queries_.recall(read.context, *read.lookup, read.foreseen))

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "dns/octet_words.h"
+
 namespace pando::worker {
 
 namespace {
@@ -98,7 +100,7 @@ bool ZoneStream::take_owner() noexcept {
   const bool fits = labels.size() + apex_octets_ <= names_.size();
   owner_octets_ = apex_octets_ + (fits ? labels.size() : 0);
   std::uint8_t* const owner = names_.data() + names_.size() - owner_octets_;
-  if (fits) copy_octets(owner, labels);
+  if (fits) dns::copy_octets(owner, labels.data(), labels.size());
   head_.owner = {owner, owner_octets_};
   head_.owner_place = {};
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dns/octet_words.h"
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
@@ -204,10 +205,10 @@ LeafBlock Trie::find(KeyView key, ByteView labels) const noexcept {
   }
   if (!leaf) return {};
   const ByteView found = labels_of(leaf);
+  using dns::NameCase;
   const bool same = found.size() == labels.size() && leaf.data[1] == labels.size() &&
-                    std::equal(found.begin(), found.end(), labels.begin(), [](auto a, auto b) {
-                      return dns::kFoldCase[a] == dns::kFoldCase[b];
-                    });
+                    (labels.empty() || dns::same_octets<NameCase::kIgnored>(
+                                           found.data(), labels.data(), labels.size()));
   return same ? leaf : LeafBlock{};
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "dns/folded_key.h"
 
@@ -122,6 +123,28 @@ TEST(NameEquality, FoldsAsciiCaseOnly) {
   EXPECT_EQ(hash_name(name("A.b.")), hash_name(name("a.B.")));
   EXPECT_NE(hash_name(name("a.b.")), hash_name(name("ab.")));
   EXPECT_EQ(to_text(name("A.\\197b.").folded()), "a.\\197b.");
+}
+
+/// Names are compared and hashed eight octets at a time, so each place of a word counts.
+TEST(NameEquality, ComparesEachOctetOfEachLength) {
+  for (std::size_t length = 1; length <= 20; ++length) {
+    for (std::size_t at = 1; at <= length; ++at) {
+      for (unsigned pair = 0; pair < 0x10000; pair += at == length ? 1 : 251) {
+        const auto a = static_cast<std::uint8_t>(pair >> 8);
+        const auto b = static_cast<std::uint8_t>(pair);
+        std::array<std::uint8_t, 22> one{};
+        one[0] = static_cast<std::uint8_t>(length);
+        std::array<std::uint8_t, 22> other = one;
+        one[at] = a;
+        other[at] = b;
+        const NameView first(one.data(), length + 2);
+        const NameView second(other.data(), length + 2);
+        const bool same = kFoldCase[a] == kFoldCase[b];
+        ASSERT_EQ(first == second, same) << length << " " << at << " " << +a << " " << +b;
+        ASSERT_TRUE(!same || hash_name(first) == hash_name(second)) << length << " " << at;
+      }
+    }
+  }
 }
 
 TEST(NameEquality, IsThatOfFoldedKeys) {

@@ -82,7 +82,7 @@ TEST_F(UdpBatchTest, ResponsesGoToThoseWhoAskedAlsoWhenSomeGetNone) {
   }
   ASSERT_EQ(batch_->receive(server.source()), 10U);
   for (std::size_t i = 0; i < 10; i += 3) {
-    EXPECT_EQ(batch_->sender(i), clients[i].endpoint);
+    EXPECT_EQ(Endpoint::from_sockaddr(batch_->sender(i)), clients[i].endpoint);
     batch_->space(i)[0] = static_cast<std::uint8_t>(batch_->message(i)[0] + 100);
     batch_->respond(i, 1);
   }
@@ -197,7 +197,7 @@ TEST_F(KeptBatch, IsAnsweredByTheSuccessor) {
   for (std::size_t i = 0; i < 3; ++i) {
     ASSERT_TRUE(batch->inherit(i));
     EXPECT_EQ(octets(*batch, i), (Bytes{static_cast<std::uint8_t>(i)}));
-    EXPECT_EQ(batch->sender(i), client_.endpoint);
+    EXPECT_EQ(Endpoint::from_sockaddr(batch->sender(i)), client_.endpoint);
     batch->space(i)[0] = static_cast<std::uint8_t>(i + 100);
     batch->respond(i, 1);
     EXPECT_EQ(batch->send(server_.socket.get(), false), 0U);
@@ -290,7 +290,7 @@ TEST_F(KeptBatch, NothingInTheFileLeadsTheKernelAnywhere) {
     send_queries(2);
     ASSERT_EQ(batch->receive(server_.source()), 2U) << octet;
     EXPECT_EQ(octets(*batch, 1), Bytes{1});
-    EXPECT_EQ(batch->sender(1), client_.endpoint);
+    EXPECT_EQ(Endpoint::from_sockaddr(batch->sender(1)), client_.endpoint);
     std::memset(shared, octet, UdpBatch::kKeptOctets - UdpBatch::kMessages * UdpBatch::kPage);
     batch->space(0)[0] = 7;
     batch->respond(0, 1);
@@ -349,7 +349,7 @@ TEST_F(KeptBatch, IsTheSuccessorsAlsoWhenTheKernelHadJustReceivedIt) {
   EXPECT_EQ(octets(*batch, 0), update);
   ASSERT_TRUE(batch->inherit(1));
   EXPECT_EQ(octets(*batch, 1), query);
-  EXPECT_EQ(batch->sender(1), client_.endpoint);
+  EXPECT_EQ(Endpoint::from_sockaddr(batch->sender(1)), client_.endpoint);
   EXPECT_FALSE(batch->inherit(2));
 }
 

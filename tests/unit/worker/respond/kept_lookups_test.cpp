@@ -22,12 +22,12 @@ constexpr std::uint64_t kVersion = 7;
 
 /// The tag of the part that is kept for the name; 0: nothing is kept.
 int part_at(KeptLookups& table, const KeptLookups::Key& key, std::uint64_t version = kVersion) {
-  const KeptLookups::Result* const found = table.find(KeptLookups::sought(key), version);
+  const KeptLookups::Result* const found = table.find(KeptLookups::Sought(key), version);
   return found == nullptr ? 0 : found->part.tag;
 }
 
 bool keep(KeptLookups& table, const KeptLookups::Key& key, int part, Kind kind = Kind::kReferral) {
-  const KeptLookups::Sought sought = KeptLookups::sought(key);
+  const KeptLookups::Sought sought(key);
   if (!table.wants(sought, kind)) return false;
   table.keep(sought, kVersion, {{}, {1, static_cast<std::uint16_t>(part)}, kind});
   return true;
