@@ -69,7 +69,8 @@ class CompressionTable {
       return place & ((1U << kOffsetBits) - 1U);
     }
   };
-  /// The slot of a name; when it is absent, a free slot, or one of another name behind too many.
+  /// The slot of a name, and its place in `found`; when it is absent, a free slot, or a taken one
+  /// behind too many.
   template <NameCase kCase>
   [[nodiscard]] std::size_t probe(ByteView message, std::uint16_t hash, NameView name,
                                   Place& found) const noexcept;
@@ -92,9 +93,10 @@ inline std::uint16_t compression_hash(NameView name) noexcept {
   return static_cast<std::uint16_t>(hash_octets(name.data(), name.size()) >> 16);
 }
 
-// A call of its own: the search around it, which mostly finds no equal hash, has more registers then.
+// A call of its own, so that the search around it has more registers: most find no equal hash.
 template <NameCase kCase>
-[[gnu::noinline, gnu::flatten]] bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
+[[gnu::noinline, gnu::flatten]] bool is_name_at(ByteView message, std::size_t offset,
+                                                NameView name) noexcept {
   while (true) {
     const std::uint8_t* theirs = message.data() + offset;
     // The rest of the name is mostly contiguous: in the question, or behind the one pointer. It
