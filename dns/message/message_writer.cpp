@@ -106,11 +106,15 @@ bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) n
     roll_back(start);
     return false;
   }
-  if (first) question_size_ = static_cast<std::uint16_t>(name.size());
+  if (first) {
+    question_size_ = static_cast<std::uint16_t>(name.size());
+    counts_ = {1};  // all at once: mark() is mostly next, and reads all of them
+  } else {
+    ++counts_[0];
+  }
   store_be16(space_.data() + size_, static_cast<std::uint16_t>(type));
   store_be16(space_.data() + size_ + 2, static_cast<std::uint16_t>(rr_class));
   size_ += 4;
-  ++counts_[0];
   return true;
 }
 
