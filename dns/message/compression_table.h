@@ -43,6 +43,10 @@ class CompressionTable {
   /// Enters a name known to be absent; `pointers` is at most kMaxChainedPointers. No effect when
   /// the table is full enough, or when `offset` exceeds a pointer's 14 bits (RFC 1035 §4.1.4).
   void enter(std::uint16_t hash, std::size_t offset, unsigned pointers) noexcept;
+  /// find(), and enter() when the name is absent.
+  template <NameCase kCase>
+  Place find_or_enter(ByteView message, std::uint16_t hash, NameView name, std::size_t offset,
+                      unsigned pointers) noexcept;
   /// Removes every name at `offset` or behind it.
   void forget_from(std::size_t offset) noexcept;
 
@@ -65,6 +69,12 @@ class CompressionTable {
       return place & ((1U << kOffsetBits) - 1U);
     }
   };
+  /// The slot of a name, and its place in `found`; when it is absent, a free slot, or a taken one
+  /// behind too many.
+  template <NameCase kCase>
+  [[nodiscard]] std::size_t probe(ByteView message, std::uint16_t hash, NameView name,
+                                  Place& found) const noexcept;
+  void fill(std::size_t slot, std::uint16_t hash, std::size_t offset, unsigned pointers) noexcept;
   [[nodiscard]] bool occupied(std::size_t slot) const noexcept {
     return (occupied_[slot / 64] >> (slot % 64) & 1) != 0;
   }
@@ -83,12 +93,15 @@ inline std::uint16_t compression_hash(NameView name) noexcept {
   return static_cast<std::uint16_t>(hash_octets(name.data(), name.size()) >> 16);
 }
 
+// A call of its own, so that the search around it has more registers: most find no equal hash.
 template <NameCase kCase>
-bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
+[[gnu::noinline, gnu::flatten]] bool is_name_at(ByteView message, std::size_t offset,
+                                                NameView name) noexcept {
   while (true) {
     const std::uint8_t* theirs = message.data() + offset;
-    // The rest of the name is mostly contiguous: in the question, or behind the one pointer.
-    if (offset + name.size() <= message.size() &&
+    // The rest of the name is mostly contiguous: in the question, or behind the one pointer. It
+    // ends with the root's octet then.
+    if (offset + name.size() <= message.size() && theirs[name.size() - 1] == 0 &&
         same_octets<kCase>(theirs, name.data(), name.size()))
       return true;
     const std::size_t label = name.data()[0] + 1U;
@@ -102,26 +115,51 @@ bool is_name_at(ByteView message, std::size_t offset, NameView name) noexcept {
 }
 
 template <NameCase kCase>
-inline CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
-                                                      NameView name) const noexcept {
+inline std::size_t CompressionTable::probe(ByteView message, std::uint16_t hash, NameView name,
+                                           Place& found) const noexcept {
   std::size_t slot = hash & mask_;
   for (unsigned probe = 0; probe < kMaxProbes && occupied(slot); ++probe) {
     const Entry entry = entries_[slot];
-    if (entry.hash == hash && is_name_at<kCase>(message, entry.offset(), name))
-      return {entry.offset(), static_cast<unsigned>(entry.place >> kOffsetBits)};
+    if (entry.hash == hash && is_name_at<kCase>(message, entry.offset(), name)) {
+      found = {entry.offset(), static_cast<unsigned>(entry.place >> kOffsetBits)};
+      break;
+    }
     slot = (slot + 1) & mask_;
   }
-  return {};
+  return slot;
+}
+
+template <NameCase kCase>
+inline CompressionTable::Place CompressionTable::find(ByteView message, std::uint16_t hash,
+                                                      NameView name) const noexcept {
+  Place found;
+  static_cast<void>(probe<kCase>(message, hash, name, found));
+  return found;
+}
+
+template <NameCase kCase>
+inline CompressionTable::Place CompressionTable::find_or_enter(ByteView message, std::uint16_t hash,
+                                                               NameView name, std::size_t offset,
+                                                               unsigned pointers) noexcept {
+  Place found;
+  const std::size_t slot = probe<kCase>(message, hash, name, found);
+  if (!occupied(slot)) fill(slot, hash, offset, pointers);
+  return found;
 }
 
 inline void CompressionTable::enter(std::uint16_t hash, std::size_t offset,
                                     unsigned pointers) noexcept {
-  if (used_ >= load_limit_ || offset >> kOffsetBits != 0) return;
   std::size_t slot = hash & mask_;
   for (unsigned probe = 0; occupied(slot); ++probe) {
     if (probe == kMaxProbes) return;
     slot = (slot + 1) & mask_;
   }
+  fill(slot, hash, offset, pointers);
+}
+
+inline void CompressionTable::fill(std::size_t slot, std::uint16_t hash, std::size_t offset,
+                                   unsigned pointers) noexcept {
+  if (used_ >= load_limit_ || offset >> kOffsetBits != 0) return;
   entries_[slot] = {hash, static_cast<std::uint16_t>(pointers << kOffsetBits | offset)};
   occupied_[slot / 64] |= std::uint64_t{1} << (slot % 64);
   ++used_;

@@ -18,20 +18,13 @@ std::uint16_t pointer_to(std::size_t offset) noexcept {
   return offset > kMaxPointerOffset ? 0 : static_cast<std::uint16_t>(kPointerBits | offset);
 }
 
-/// memcpy with the commonest RDATA sizes inline.
+/// dns::copy_octets() for RDATA as well, which may be long.
 void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
-  switch (octets.size()) {
-    case 0:
-      return;
-    case 4:  // A
-      std::memcpy(out, octets.data(), 4);
-      return;
-    case 16:  // AAAA
-      std::memcpy(out, octets.data(), 16);
-      return;
-    default:
-      std::memcpy(out, octets.data(), octets.size());
-  }
+  constexpr std::size_t kLong = 32;
+  if (octets.size() > kLong)
+    std::memcpy(out, octets.data(), octets.size());
+  else
+    dns::copy_octets(out, octets.data(), octets.size());
 }
 
 /// Writes the pointers of the records at `start`, each plus `shift`.
@@ -57,10 +50,8 @@ void put_pointers(std::uint8_t* start, const PointersInRecords& pointers,
     store_be16(start + places[i], static_cast<std::uint16_t>(pointers.values[i] + shift));
 }
 
-}  // namespace
-
 /// Result of searching a name in the message.
-struct MessageWriter::Search {
+struct NameSearch {
   struct NewName {
     std::uint16_t hash;
     std::uint8_t at;  // in the name searched
@@ -70,6 +61,38 @@ struct MessageWriter::Search {
   std::size_t literal = 0;       // octets of labels that have to be written
   CompressionTable::Place rest;  // place of the remaining name; offset 0 = the root
 };
+
+/// Searches the name, then each ancestor, until one is found or the rest is reached. Labels are
+/// never put in front of a name that already ends with the most pointers allowed.
+template <NameCase kCase>
+inline void search_name(const CompressionTable& table, ByteView message, NameView name,
+                        std::size_t rest_octets, NameSearch& search) noexcept {
+  const std::uint8_t* p = name.data();
+  const std::uint8_t* const end = p + name.size();
+  const std::uint8_t* const rest = end - rest_octets;
+  for (; p < rest; p += *p + 1U) {
+    const NameView suffix(p, static_cast<std::size_t>(end - p));
+    const std::uint16_t hash = compression_hash(suffix);
+    const CompressionTable::Place found = table.find<kCase>(message, hash, suffix);
+    if (found.offset == 0) {
+      search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
+    } else if (p == name.data() || found.pointers < kMaxChainedPointers) {
+      search.rest = found;
+      break;
+    }
+  }
+  search.literal = static_cast<std::size_t>(p - name.data());
+}
+
+/// Enters the names that a search missed; the caller writes them at `offset` next.
+inline void enter_names(CompressionTable& table, std::size_t offset,
+                        const NameSearch& search) noexcept {
+  const unsigned pointers = search.rest.offset == 0 ? 0 : search.rest.pointers + 1;
+  for (std::size_t i = 0; i < search.fresh_count; ++i)
+    table.enter(search.fresh[i].hash, offset + search.fresh[i].at, pointers);
+}
+
+}  // namespace
 
 MessageWriter::MessageWriter(std::span<std::uint8_t> space, std::size_t limit) noexcept
     : space_(space),
@@ -83,11 +106,15 @@ bool MessageWriter::put_question(NameView name, RRType type, RRClass rr_class) n
     roll_back(start);
     return false;
   }
-  if (first) question_size_ = static_cast<std::uint16_t>(name.size());
+  if (first) {
+    question_size_ = static_cast<std::uint16_t>(name.size());
+    counts_ = {1};  // all at once: mark() is mostly next, and reads all of them
+  } else {
+    ++counts_[0];
+  }
   store_be16(space_.data() + size_, static_cast<std::uint16_t>(type));
   store_be16(space_.data() + size_ + 2, static_cast<std::uint16_t>(rr_class));
   size_ += 4;
-  ++counts_[0];
   return true;
 }
 
@@ -104,8 +131,10 @@ void MessageWriter::roll_back(const Mark& mark) noexcept {
 bool MessageWriter::put_record(Section section, NameView owner, RRType type, RRClass rr_class,
                                std::uint32_t ttl, ByteView rdata, ByteView prefix) noexcept {
   const Mark start = mark();
-  Record record = begin_record(section, RRsetHead{.owner = owner, .type = type, .rr_class = rr_class, .ttl = Ttl{ttl}});
-  if (append_record(record, rdata, prefix)) return true;
+  const RRsetHead head{
+      .owner = owner, .type = type, .rr_class = rr_class, .ttl = Ttl{ttl}, .prefix = prefix};
+  Record record(*this, section, head);
+  if (append_record(record, rdata)) return true;
   roll_back(start);
   return false;
 }
@@ -158,32 +187,34 @@ ByteView MessageWriter::finish() noexcept {
   return space_.first(size_);
 }
 
-MessageWriter::Record MessageWriter::begin_record(Section section, const RRsetHead& head) noexcept {
-  std::uint8_t octets[8];
-  store_be16(octets, static_cast<std::uint16_t>(head.type));
-  store_be16(octets + 2, static_cast<std::uint16_t>(head.rr_class));
-  store_be32(octets + 4, head.ttl.seconds);
-  std::uint64_t fixed;
-  std::memcpy(&fixed, octets, sizeof fixed);
-  return {head.owner,
-          &counts_[1 + static_cast<std::size_t>(section)],
-          fixed,
-          head.prefix.empty() ? detail::compressible_names(head.type) : kNoNames,
-          head.owner_place || !head.labels.empty() ? head.owner_place
-                                                   : place_in_question(head.owner),
-          {},
-          head.labels,
-          head.rest,
-          head.rest_octets};
+/// Place of `name` when it is part of the question's name in the message. Addresses are compared as
+/// numbers, since the two names are mostly unrelated objects.
+inline NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
+  NamePlace place;
+  const auto distance = reinterpret_cast<std::uintptr_t>(name.data()) -
+                        reinterpret_cast<std::uintptr_t>(space_.data() + kHeaderOctets);
+  if (distance < question_size_ && !name.is_root())
+    place.pointer_ = pointer_to(kHeaderOctets + distance);
+  return place;
 }
 
+MessageWriter::Record::Record(MessageWriter& writer, Section section, const RRsetHead& of) noexcept
+    : head(of),
+      count(&writer.counts_[1 + static_cast<std::size_t>(section)]),
+      fixed(std::uint64_t{static_cast<std::uint16_t>(of.type)} << 48 |
+            std::uint64_t{static_cast<std::uint16_t>(of.rr_class)} << 32 | of.ttl.seconds),
+      names(of.prefix.empty() ? detail::compressible_names(of.type) : kNoNames),
+      place(of.owner_place || !of.labels.empty() ? of.owner_place
+                                                 : writer.place_in_question(of.owner)) {}
+
 /// The commonest case: a pointer, and RDATA without change.
-bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
+bool MessageWriter::append_plain_record(Record& record, ByteView rdata) noexcept {
+  const ByteView prefix = record.head.prefix;
   const std::size_t length = prefix.size() + rdata.size();
   if (!fits(2 + kFixedOctets + length) || *record.count == 0xFFFF) return false;
   std::uint8_t* out = space_.data() + size_;
   store_be16(out, record.place.pointer_);
-  std::memcpy(out + 2, &record.fixed, sizeof record.fixed);
+  store_be64(out + 2, record.fixed);
   store_be16(out + 10, static_cast<std::uint16_t>(length));
   if (!prefix.empty()) std::memcpy(out + 12, prefix.data(), prefix.size());
   copy_octets(out + 12 + prefix.size(), rdata);
@@ -192,17 +223,15 @@ bool MessageWriter::append_plain_record(Record& record, ByteView rdata, ByteView
   return true;
 }
 
-bool MessageWriter::append_searched_record(Record& record, ByteView rdata,
-                                           ByteView prefix) noexcept {
-  const bool owner_fitted =
-      record.place ? put_pointer(record.place.pointer_) : put_new_owner(record);
-  if (!owner_fitted || !fits(kFixedOctets) || *record.count == 0xFFFF) return false;
+bool MessageWriter::append_searched_record(Record& record, ByteView rdata) noexcept {
+  if (!put_owner(record) || !fits(kFixedOctets) || *record.count == 0xFFFF) return false;
   std::uint8_t* fixed = space_.data() + size_;
-  std::memcpy(fixed, &record.fixed, sizeof record.fixed);
+  store_be64(fixed, record.fixed);
   size_ += kFixedOctets;
   const std::size_t rdata_at = size_;
-  const bool rdata_fitted = record.names.names == 0 ? put_octets(prefix) && put_octets(rdata)
-                                                    : put_rdata_names(record, rdata);
+  const bool rdata_fitted = record.names.names == 0
+                                ? put_octets(record.head.prefix) && put_octets(rdata)
+                                : put_rdata_names(record, rdata);
   if (!rdata_fitted) return false;
   store_be16(fixed + 8, static_cast<std::uint16_t>(size_ - rdata_at));
   ++*record.count;
@@ -213,11 +242,10 @@ bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
                                        std::span<const NamePlace> targets) noexcept {
   constexpr std::size_t kOctets = 2 + kFixedOctets + 2;  // of a record that is pointers alone
   const Mark start = mark();
-  Record record = begin_record(section, head);
+  Record record(*this, section, head);
   if (targets.empty()) return true;
   // The first owner may be more than a pointer.
-  const bool owner_fitted =
-      record.place ? put_pointer(record.place.pointer_) : put_new_owner(record);
+  const bool owner_fitted = put_owner(record);
   const bool has_place = record.place || targets.size() == 1;  // none behind a pointer's reach
   if (!owner_fitted || !has_place || *record.count + targets.size() > 0xFFFF ||
       !fits(kOctets * targets.size() - 2)) {
@@ -230,7 +258,7 @@ bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
       store_be16(out, record.place.pointer_);
       out += 2;
     }
-    std::memcpy(out, &record.fixed, sizeof record.fixed);
+    store_be64(out, record.fixed);
     store_be16(out + 8, 2);
     store_be16(out + kFixedOctets, target.pointer_);
     out += kFixedOctets + 2;
@@ -241,15 +269,16 @@ bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
   return true;
 }
 
-/// Writes an owner that has no place yet.
-bool MessageWriter::put_new_owner(Record& record) noexcept {
-  if (record.labels.empty())
-    return put_name(record.owner, record.place, record.rest, record.rest_octets);
-  const std::uint16_t rest = place_in_question(record.owner).pointer_;  // 0 = the root
-  if (!fits(record.labels.size() + 2)) return false;
+/// Writes the owner, which then has a place.
+bool MessageWriter::put_owner(Record& record) noexcept {
+  if (record.place) return put_pointer(record.place.pointer_);
+  const RRsetHead& head = record.head;
+  if (head.labels.empty()) return put_name(head.owner, record.place, head.rest, head.rest_octets);
+  const std::uint16_t rest = place_in_question(head.owner).pointer_;  // 0 = the root
+  if (!fits(head.labels.size() + 2)) return false;
   record.place.pointer_ = pointer_to(size_);
-  copy_octets(space_.data() + size_, record.labels);
-  size_ += record.labels.size();
+  copy_octets(space_.data() + size_, head.labels);
+  size_ += head.labels.size();
   if (rest != 0) return put_pointer(rest);
   space_[size_++] = 0;
   return true;
@@ -257,6 +286,9 @@ bool MessageWriter::put_new_owner(Record& record) noexcept {
 
 /// Writes RDATA with names that may be compressed.
 bool MessageWriter::put_rdata_names(Record& record, ByteView rdata) noexcept {
+  record.target = NamePlace();
+  if (record.names.prefix == 0 && is_wire_name(rdata))  // NS, CNAME, PTR: nothing but a name
+    return put_name(NameView(rdata.data(), rdata.size()), record.target);
   bool fitted = true;
   for_each_compressible_field(record.names, rdata, [&](ByteView field, bool is_name) {
     record.target = NamePlace();
@@ -280,40 +312,59 @@ bool MessageWriter::put_pointer(std::uint16_t pointer) noexcept {
   return true;
 }
 
-/// Place of `name` when it is part of the question's name in the message. Addresses are compared as
-/// numbers, since the two names are mostly unrelated objects.
-NamePlace MessageWriter::place_in_question(NameView name) const noexcept {
-  NamePlace place;
-  const auto distance = reinterpret_cast<std::uintptr_t>(name.data()) -
-                        reinterpret_cast<std::uintptr_t>(space_.data() + kHeaderOctets);
-  if (distance < question_size_ && !name.is_root())
-    place.pointer_ = pointer_to(kHeaderOctets + distance);
-  return place;
-}
-
 /// Writes a name and stores its place in `place`. The search ends at the last `rest_octets` octets,
 /// which are at `rest` (the root, when unset).
 bool MessageWriter::put_name(NameView name, NamePlace& place, NamePlace rest,
                              std::size_t rest_octets) noexcept {
   if (name.is_root()) return put_octets(name.bytes());
   if (!table_ready_) prepare_table();
-  Search search;
+  const bool ignored = name_case_ == NameCase::kIgnored;
+  const std::size_t label = name.data()[0] + 1U;
+  if (rest && label + rest_octets == name.size() && label + 2 <= room())
+    return ignored ? put_label<NameCase::kIgnored>(name, place, rest)
+                   : put_label<NameCase::kKept>(name, place, rest);
+  return ignored ? put_searched_name<NameCase::kIgnored>(name, place, rest, rest_octets)
+                 : put_searched_name<NameCase::kKept>(name, place, rest, rest_octets);
+}
+
+/// put_name() of any name. Not inline: its search takes much of the stack.
+template <NameCase kCase>
+[[gnu::noinline]] bool MessageWriter::put_searched_name(NameView name, NamePlace& place,
+                                                        NamePlace rest,
+                                                        std::size_t rest_octets) noexcept {
+  NameSearch search;
   search.rest = {static_cast<std::uint16_t>(rest.pointer_ & kMaxPointerOffset), rest.pointers_};
-  if (name_case_ == NameCase::kIgnored)
-    search_name<NameCase::kIgnored>(name, rest_octets, search);
-  else
-    search_name<NameCase::kKept>(name, rest_octets, search);
+  search_name<kCase>(table_, space_.first(size_), name, rest_octets, search);
   if (search.literal == 0) {
     place.pointer_ = pointer_to(search.rest.offset);
     return put_pointer(place.pointer_);
   }
-  if (!fits(search.literal + (search.rest.offset == 0 ? 1 : 2))) return false;
-  enter_names(search);
+  const std::size_t octets = search.literal + (search.rest.offset == 0 ? 1 : 2);
+  if (!fits(octets)) return false;
+  enter_names(table_, size_, search);
   place.pointer_ = pointer_to(size_);
-  copy_octets(space_.data() + size_, {name.data(), search.literal});
-  size_ += search.literal;
-  if (search.rest.offset != 0) return put_pointer(pointer_to(search.rest.offset));
-  space_[size_++] = 0;
+  std::uint8_t* const out = space_.data() + size_;
+  copy_octets(out, {name.data(), search.literal});
+  if (search.rest.offset == 0)
+    out[search.literal] = 0;
+  else
+    store_be16(out + search.literal, pointer_to(search.rest.offset));
+  size_ += octets;
+  return true;
+}
+
+/// put_name() of a label in front of `rest`, for which there is room.
+template <NameCase kCase>
+inline bool MessageWriter::put_label(NameView name, NamePlace& place, NamePlace rest) noexcept {
+  const CompressionTable::Place found = table_.find_or_enter<kCase>(
+      space_.first(size_), compression_hash(name), name, size_, rest.pointers_ + 1U);
+  place.pointer_ = pointer_to(found.offset != 0 ? found.offset : size_);
+  if (found.offset != 0) return put_pointer(place.pointer_);
+  const std::size_t label = name.data()[0] + 1U;
+  std::uint8_t* const out = space_.data() + size_;
+  copy_octets(out, {name.data(), label});
+  store_be16(out + label, rest.pointer_);
+  size_ += label + 2;
   return true;
 }
 
@@ -339,36 +390,6 @@ void MessageWriter::prepare_table() noexcept {
   table_ready_ = true;
   for (NameView name = question_name(); !name.is_root(); name = name.parent())
     table_.enter(compression_hash(name), static_cast<std::size_t>(name.data() - space_.data()), 0);
-}
-
-/// Searches the name, then each ancestor, until one is found or the rest is reached. Labels are
-/// never put in front of a name that already ends with the most pointers allowed.
-template <NameCase kCase>
-inline void MessageWriter::search_name(NameView name, std::size_t rest_octets,
-                                       Search& search) const noexcept {
-  const ByteView message = space_.first(size_);
-  const std::uint8_t* p = name.data();
-  const std::uint8_t* const end = p + name.size();
-  const std::uint8_t* const rest = end - rest_octets;
-  for (; p < rest; p += *p + 1U) {
-    const NameView suffix(p, static_cast<std::size_t>(end - p));
-    const std::uint16_t hash = compression_hash(suffix);
-    const CompressionTable::Place found = table_.find<kCase>(message, hash, suffix);
-    if (found.offset == 0) {
-      search.fresh[search.fresh_count++] = {hash, static_cast<std::uint8_t>(p - name.data())};
-    } else if (p == name.data() || found.pointers < kMaxChainedPointers) {
-      search.rest = found;
-      break;
-    }
-  }
-  search.literal = static_cast<std::size_t>(p - name.data());
-}
-
-/// Enters the names that a search missed; the caller writes them at size_ next.
-inline void MessageWriter::enter_names(const Search& search) noexcept {
-  const unsigned pointers = search.rest.offset == 0 ? 0 : search.rest.pointers + 1;
-  for (std::size_t i = 0; i < search.fresh_count; ++i)
-    table_.enter(search.fresh[i].hash, size_ + search.fresh[i].at, pointers);
 }
 
 }  // namespace pando::dns

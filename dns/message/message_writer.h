@@ -120,11 +120,11 @@ class MessageWriter {
   [[nodiscard]] bool put_rrset(Section section, RRsetHead& head, EachRdata&& each_rdata,
                                std::span<NamePlace> targets = {}) noexcept {
     const Mark start = mark();
-    Record record = begin_record(section, head);
+    Record record(*this, section, head);
     bool fitted = true;
     std::size_t i = 0;
     std::forward<EachRdata>(each_rdata)([&](ByteView rdata) {
-      fitted = fitted && append_record(record, rdata, head.prefix);
+      fitted = fitted && append_record(record, rdata);
       if (i < targets.size()) targets[i++] = record.target;
     });
     if (fitted)
@@ -201,36 +201,34 @@ class MessageWriter {
  private:
   /// State of writing one RRset's records.
   struct Record {
-    NameView owner;
+    Record(MessageWriter& writer, Section section, const RRsetHead& of) noexcept;
+    const RRsetHead& head;
     std::uint16_t* count;  // of the section
-    std::uint64_t fixed;   // TYPE, CLASS, TTL in wire order
+    std::uint64_t fixed;   // TYPE, CLASS, TTL
     detail::CompressibleNames names;
-    NamePlace place{};   // of the owner
-    NamePlace target{};  // of the name that ended the last RDATA
-    ByteView labels{};   // this and the rest: see RRsetHead
-    NamePlace rest{};
-    std::size_t rest_octets = 1;
+    NamePlace place;   // of the owner
+    NamePlace target;  // of the name that ended the last RDATA
   };
 
-  Record begin_record(Section section, const RRsetHead& head) noexcept;
-  bool append_record(Record& record, ByteView rdata, ByteView prefix) noexcept {
-    return record.place && record.names.names == 0 ? append_plain_record(record, rdata, prefix)
-                                                   : append_searched_record(record, rdata, prefix);
+  bool append_record(Record& record, ByteView rdata) noexcept {
+    return record.place && record.names.names == 0 ? append_plain_record(record, rdata)
+                                                   : append_searched_record(record, rdata);
   }
-  bool append_plain_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
-  bool append_searched_record(Record& record, ByteView rdata, ByteView prefix) noexcept;
-  bool put_new_owner(Record& record) noexcept;
+  bool append_plain_record(Record& record, ByteView rdata) noexcept;
+  bool append_searched_record(Record& record, ByteView rdata) noexcept;
+  bool put_owner(Record& record) noexcept;
   bool put_rdata_names(Record& record, ByteView rdata) noexcept;
   bool put_name(NameView name, NamePlace& place, NamePlace rest = {},
                 std::size_t rest_octets = 1) noexcept;
+  template <NameCase kCase>
+  bool put_label(NameView name, NamePlace& place, NamePlace rest) noexcept;
+  template <NameCase kCase>
+  bool put_searched_name(NameView name, NamePlace& place, NamePlace rest,
+                         std::size_t rest_octets) noexcept;
   bool put_octets(ByteView octets) noexcept;
   bool put_pointer(std::uint16_t pointer) noexcept;
   [[nodiscard]] NamePlace place_in_question(NameView name) const noexcept;
   void prepare_table() noexcept;
-  struct Search;
-  template <NameCase kCase>
-  void search_name(NameView name, std::size_t rest_octets, Search& search) const noexcept;
-  void enter_names(const Search& search) noexcept;
 
   std::span<std::uint8_t> space_;
   std::ptrdiff_t limit_;

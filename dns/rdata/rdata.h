@@ -27,16 +27,11 @@ inline constexpr std::size_t kMaxRecordOctets = 65535 - kBesideRecordOctets;
 /// kInvalid for a record that no zone can have, because some message could not hold the record.
 Status check_record_size(NameView owner, RRType type, ByteView rdata);
 
-/// RDATA length in octets for types whose RDATA always has one length (A 4, AAAA 16, EUI48 6 ...),
-/// else 0. The store leaves out lengths for these types.
-[[nodiscard]] constexpr std::size_t fixed_rdata_length(RRType type) noexcept {
-  if (type == RRType::kA) return 4;  // what the query path meets, without a search
-  if (type > RRType::kAAAA && type < RRType::kNID) return 0;
+namespace detail {
+
+/// fixed_rdata_length() of the types that are not seen every day.
+constexpr std::size_t rare_rdata_length(RRType type) noexcept {
   switch (type) {
-    case RRType::kA:
-      return 4;  // RFC 1035 §3.4.1
-    case RRType::kAAAA:
-      return 16;  // RFC 3596 §2.2
     case RRType::kNID:
       return 10;  // RFC 6742 §2.1
     case RRType::kL32:
@@ -52,6 +47,18 @@ Status check_record_size(NameView owner, RRType type, ByteView rdata);
     default:
       return 0;
   }
+}
+
+}  // namespace detail
+
+/// RDATA length in octets for types whose RDATA always has one length (A 4, AAAA 16, EUI48 6 ...),
+/// else 0. The store leaves out lengths for these types. Inline, because walks and answers ask for
+/// each RRset.
+[[nodiscard]] [[gnu::always_inline]] constexpr std::size_t fixed_rdata_length(
+    RRType type) noexcept {
+  if (type == RRType::kA) return 4;      // RFC 1035 §3.4.1
+  if (type == RRType::kAAAA) return 16;  // RFC 3596 §2.2
+  return type < RRType::kNID ? 0 : detail::rare_rdata_length(type);
 }
 
 /// Checks *uncompressed* wire RDATA of `type` completely: field sizes, names, bitmaps, SVCB

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "dns/octet_words.h"
+
 namespace pando::worker {
 
 namespace {
@@ -17,12 +19,6 @@ using dns::Section;
 constexpr std::size_t kSignatureRoom = 255 + 10 + 26 + 16 + 64 + 6;
 static_assert(dns::kBesideRecordOctets >= dns::kHeaderOctets + 255 + 4 + kSignatureRoom,
               "a signed message with a question holds the largest record of a zone");
-
-std::array<std::uint8_t, 2> covered_type(RRType type) {
-  std::array<std::uint8_t, 2> octets;
-  store_be16(octets.data(), static_cast<std::uint16_t>(type));
-  return octets;
-}
 
 /// Writes the SOA record that opens and closes a transfer.
 bool write_soa(dns::MessageWriter& writer, const zone::ZoneView& zone) {
@@ -67,43 +63,47 @@ ZoneStream::ZoneStream(const zone::ZoneView& zone)
   std::copy_n(zone.apex().data(), apex_octets_, names_.end() - std::ptrdiff_t(apex_octets_));
 }
 
-ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
-  bool fresh = true;
+/// Forgets the places in the message before. The owner's view is made anew, since the stream may
+/// have been moved.
+void ZoneStream::begin_message() noexcept {
   ++message_;
-  apex_place_ = owner_place_ = {};
+  records_before_ = records_;
+  head_ = {.owner = {names_.data() + names_.size() - owner_octets_, owner_octets_}};
+}
+
+ZoneStream::Step ZoneStream::fill(dns::MessageWriter& writer) {
+  begin_message();
   if (!begun_) {
     if (!put_soa(writer)) return Step::kStuck;
     begun_ = true;
-    fresh = false;
   }
   while (!at_end_) {
-    if (!current_) {
-      current_ = cursor_.next();
-      parts_done_ = 0;
-      at_end_ = !current_;
-      if (at_end_) break;
-      take_owner();
-    }
-    const std::uint64_t before = records_;
-    const bool whole = put_record(writer, fresh);
-    fresh = fresh && records_ == before;
-    if (!whole) return fresh ? Step::kStuck : Step::kMore;
+    if (!current_ && !take_owner()) break;
+    if (!put_record(writer)) return is_fresh() ? Step::kStuck : Step::kMore;
     current_ = {};
   }
   // In a damaged store the walk ends early. An incomplete zone must not look complete to the
   // client.
   if (records_ != zone_.record_count()) return Step::kDamaged;
   if (put_soa(writer)) return Step::kDone;
-  return fresh ? Step::kStuck : Step::kMore;
+  return is_fresh() ? Step::kStuck : Step::kMore;
 }
 
-/// Like ZoneView::owner_of(), but the apex is there already.
-void ZoneStream::take_owner() noexcept {
+/// Goes to the next owner; false at the end. Like ZoneView::owner_of(), but the apex is there
+/// already.
+bool ZoneStream::take_owner() noexcept {
+  current_ = cursor_.next();
+  parts_done_ = 0;
+  at_end_ = !current_;
+  if (at_end_) return false;
   const ByteView labels = current_.relative_owner();
   const bool fits = labels.size() + apex_octets_ <= names_.size();
   owner_octets_ = apex_octets_ + (fits ? labels.size() : 0);
-  if (fits) std::copy(labels.begin(), labels.end(), names_.end() - std::ptrdiff_t(owner_octets_));
-  owner_place_ = {};
+  std::uint8_t* const owner = names_.data() + names_.size() - owner_octets_;
+  if (fits) dns::copy_octets(owner, labels.data(), labels.size());
+  head_.owner = {owner, owner_octets_};
+  head_.owner_place = {};
+  return true;
 }
 
 bool ZoneStream::put_soa(dns::MessageWriter& writer) {
@@ -113,105 +113,86 @@ bool ZoneStream::put_soa(dns::MessageWriter& writer) {
 }
 
 /// Writes the current owner's remaining records; returns false when the message is full.
-bool ZoneStream::put_record(dns::MessageWriter& writer, bool fresh) {
+bool ZoneStream::put_record(dns::MessageWriter& writer) {
   std::size_t part = 0;
   bool fits = true;
+  const auto put_next = [&](const zone::RRsetView& set, bool signatures) {
+    if (!fits || part++ < parts_done_) return;
+    fits = put_part(writer, set, signatures);
+    if (!fits) return;
+    ++parts_done_;
+    singles_done_ = 0;
+  };
   current_.for_each_rrset([&](const zone::RRsetView& set) {
-    for (const bool signatures : {false, true}) {
-      const std::size_t count = signatures ? set.signature_count() : set.count();
-      if (count == 0 || !fits || part++ < parts_done_) continue;
-      const std::uint64_t before = records_;
-      fits = put_part(writer, set, signatures, fresh);
-      fresh = fresh && records_ == before;
-      if (!fits) return;
-      ++parts_done_;
-      singles_done_ = 0;
-    }
+    if (set.count() > 0) put_next(set, false);
+    if (set.signature_count() > 0) put_next(set, true);
   });
   return fits;
 }
 
 /// Writes the data or the signatures of one RRset: as a whole, or record by record when an empty
 /// message is too small for the whole.
-bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
-                          bool fresh) {
+bool ZoneStream::put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures) {
   // The apex' SOA opens and closes the transfer and must not stand between (RFC 5936 §2.2).
   if (!signatures && set.type() == RRType::kSOA && owner_octets_ == apex_octets_) return true;
+  begin_set(writer, set, signatures);
   if (singles_done_ > 0) return put_singly(writer, set, signatures);
-  std::size_t given = 0;  // fewer than `count` when the RRset is damaged
-  const bool whole = !signatures && set.is_shared() ? put_shared(writer, set, given)
-                                                    : put_whole(writer, set, signatures, given);
-  if (whole) records_ += given;
-  return whole || (fresh && put_singly(writer, set, signatures));
+  const std::uint16_t before = writer.count(Section::kAnswer);
+  const bool whole =
+      !signatures && set.is_shared() ? put_shared(writer, set) : put_whole(writer, set, signatures);
+  // Fewer than the set's count when the RRset is damaged.
+  records_ += std::size_t{writer.count(Section::kAnswer)} - before;
+  return whole || (is_fresh() && put_singly(writer, set, signatures));
 }
 
-/// The head of one of the current owner's RRsets. The owner is searched once in a message, and only
-/// its labels in front of the apex.
-dns::RRsetHead ZoneStream::head_of(const zone::RRsetView& set, bool signatures,
-                                   dns::MessageWriter& writer) noexcept {
-  if (!apex_place_) apex_place_ = writer.place_of(zone_.apex());
-  dns::RRsetHead head{
-      .owner = owner(), .type = signatures ? RRType::kRRSIG : set.type(), .ttl = set.ttl()};
-  head.owner_place = owner_place_;
-  if (apex_place_ && owner_octets_ > apex_octets_) {
-    head.rest = apex_place_;
-    head.rest_octets = apex_octets_;
+/// Makes head_ that of an RRset. The owner is searched once in a message, and only its labels in
+/// front of the apex.
+void ZoneStream::begin_set(dns::MessageWriter& writer, const zone::RRsetView& set,
+                           bool signatures) noexcept {
+  if (!head_.rest) {
+    head_.rest = writer.place_of(zone_.apex());
+    head_.rest_octets = head_.rest ? apex_octets_ : 1;
   }
-  return head;
+  head_.type = signatures ? RRType::kRRSIG : set.type();
+  head_.ttl = set.ttl();
+  store_be16(covered_.data(), static_cast<std::uint16_t>(set.type()));
+  head_.prefix = signatures ? ByteView(covered_) : ByteView();
 }
 
 bool ZoneStream::put_whole(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
-                           std::size_t& given, std::span<dns::NamePlace> targets) {
-  const auto covered = covered_type(set.type());
-  dns::RRsetHead head = head_of(set, signatures, writer);
-  if (signatures) head.prefix = covered;
-  const auto each = [&](auto&& visit) {
-    for_each(set, signatures, [&](ByteView rdata) {
-      visit(rdata);
-      ++given;
-    });
-  };
-  const bool whole = writer.put_rrset(Section::kAnswer, head, each, targets);
-  if (whole) owner_place_ = head.owner_place;
-  return whole;
+                           std::span<dns::NamePlace> targets) {
+  const auto each = [&](auto&& visit) { for_each(set, signatures, visit); };
+  return writer.put_rrset(Section::kAnswer, head_, each, targets);
 }
 
 /// Writes an RRset that other names have as well: once as names, then as pointers to these.
-bool ZoneStream::put_shared(dns::MessageWriter& writer, const zone::RRsetView& set,
-                            std::size_t& given) {
+bool ZoneStream::put_shared(dns::MessageWriter& writer, const zone::RRsetView& set) {
   const auto address = reinterpret_cast<std::uintptr_t>(set.identity());
   KnownSet& known = known_[(address >> 3 ^ address >> 11) % kKnownSets];
-  if (known.set == set.identity() && known.message == message_) {
-    dns::RRsetHead head = head_of(set, false, writer);
-    const bool whole = writer.put_pointing_rrset(Section::kAnswer, head,
-                                                 std::span(known.servers).first(known.count));
-    if (!whole) return false;
-    owner_place_ = head.owner_place;
-    given = known.count;
-    return true;
-  }
+  if (known.set == set.identity() && known.message == message_)
+    return writer.put_pointing_rrset(Section::kAnswer, head_,
+                                     std::span(known.servers).first(known.count));
   known.message = 0;
-  if (!put_whole(writer, set, false, given, known.servers)) return false;
+  const std::uint16_t before = writer.count(Section::kAnswer);
+  if (!put_whole(writer, set, false, known.servers)) return false;
   known.set = set.identity();
-  const bool all = given > 0 && given <= known.servers.size() &&
-                   std::all_of(known.servers.begin(), known.servers.begin() + given,
-                               [](const dns::NamePlace& place) { return static_cast<bool>(place); });
-  if (!all) return true;
-  known.count = static_cast<std::uint32_t>(given);
-  known.message = message_;
+  known.count = std::uint32_t{writer.count(Section::kAnswer)} - before;
+  const bool all =
+      known.count > 0 && known.count <= known.servers.size() &&
+      std::all_of(known.servers.begin(), known.servers.begin() + known.count,
+                  [](const dns::NamePlace& place) { return static_cast<bool>(place); });
+  if (all) known.message = message_;
   return true;
 }
 
 bool ZoneStream::put_singly(dns::MessageWriter& writer, const zone::RRsetView& set,
                             bool signatures) {
-  const auto covered = covered_type(set.type());
   std::size_t index = 0;
   bool fits = true;
   for_each(set, signatures, [&](ByteView rdata) {
     if (!fits || index++ < singles_done_) return;
-    fits = writer.put_record(Section::kAnswer, owner(), signatures ? RRType::kRRSIG : set.type(),
-                             RRClass::kIN, set.ttl().seconds, rdata,
-                             signatures ? ByteView(covered) : ByteView());
+    fits = writer.put_record(Section::kAnswer, head_.owner, head_.type, RRClass::kIN,
+                             head_.ttl.seconds, rdata, head_.prefix);
     if (!fits) return;
     ++singles_done_;
     ++records_;

@@ -62,9 +62,8 @@ class ZoneStream {
 
  private:
   bool put_soa(dns::MessageWriter& writer);
-  bool put_record(dns::MessageWriter& writer, bool fresh);
-  bool put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
-                bool fresh);
+  bool put_record(dns::MessageWriter& writer);
+  bool put_part(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures);
   bool put_singly(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures);
 
   /// Places in the message of the servers of a shared NS RRset. Most delegations of a registry have
@@ -78,16 +77,14 @@ class ZoneStream {
   };
   static constexpr std::size_t kKnownSets = 256;
 
-  /// The current owner.
-  [[nodiscard]] dns::NameView owner() const noexcept {
-    return {names_.data() + names_.size() - owner_octets_, owner_octets_};
-  }
-  void take_owner() noexcept;
-  dns::RRsetHead head_of(const zone::RRsetView& set, bool signatures,
-                         dns::MessageWriter& writer) noexcept;
+  /// Whether the message being filled has no record yet.
+  [[nodiscard]] bool is_fresh() const noexcept { return records_ == records_before_; }
+  void begin_message() noexcept;
+  bool take_owner() noexcept;
+  void begin_set(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures) noexcept;
   bool put_whole(dns::MessageWriter& writer, const zone::RRsetView& set, bool signatures,
-                 std::size_t& given, std::span<dns::NamePlace> targets = {});
-  bool put_shared(dns::MessageWriter& writer, const zone::RRsetView& set, std::size_t& given);
+                 std::span<dns::NamePlace> targets = {});
+  bool put_shared(dns::MessageWriter& writer, const zone::RRsetView& set);
 
   zone::ZoneView zone_;
   zone::ZoneView::Cursor cursor_;
@@ -96,13 +93,15 @@ class ZoneStream {
   std::array<std::uint8_t, dns::kMaxNameOctets> names_;
   std::size_t apex_octets_;
   std::size_t owner_octets_ = 0;
-  std::uint32_t message_ = 0;    ///< number of the message being filled, from 1
-  dns::NamePlace apex_place_;    ///< in the message
-  dns::NamePlace owner_place_;   ///< in the message
-  std::vector<KnownSet> known_;  ///< by a hash of the set
+  std::uint32_t message_ = 0;  ///< number of the message being filled, from 1
+  /// Of the RRset being written. What its owner's sets have in common, and the apex' place, stay.
+  dns::RRsetHead head_;
+  std::array<std::uint8_t, 2> covered_;  ///< the head's prefix, for signatures
+  std::vector<KnownSet> known_;          ///< by a hash of the set
   std::size_t parts_done_ = 0;    ///< of the current owner; an RRset has data and signatures
   std::size_t singles_done_ = 0;  ///< records of a part too large for one message
   std::uint64_t records_ = 0;
+  std::uint64_t records_before_ = 0;  ///< the message being filled
   bool begun_ = false;
   bool at_end_ = false;
 };

@@ -78,8 +78,6 @@ RecordView record_view(shm::Window window, std::uint32_t ref, dns::NameView apex
   return RecordView::at(window, ref, apex.data());
 }
 
-const std::uint8_t* RecordView::first() const noexcept { return first_rrset(block_, end()); }
-
 inline RRsetView RecordView::view_of(const RawRRset& raw) const noexcept {
   RRsetView view;
   view.data_ = raw.data;
@@ -101,15 +99,10 @@ const std::uint8_t* RecordView::step(const std::uint8_t* p, RRsetView& out) cons
   return p;
 }
 
-ByteView RecordView::relative_owner() const noexcept {
-  const ByteView labels(block_ + sizeof(RecordHeader), block_[1]);
-  return are_labels(labels) ? labels : ByteView();
-}
 bool RecordView::has_ns() const noexcept { return (block_[0] & RecordHeader::kHasNs) != 0; }
 bool RecordView::has_cname() const noexcept { return (block_[0] & RecordHeader::kHasCname) != 0; }
 bool RecordView::has_nsec() const noexcept { return (block_[0] & RecordHeader::kHasNsec) != 0; }
 bool RecordView::has_dname() const noexcept { return (block_[0] & RecordHeader::kHasDname) != 0; }
-std::size_t RecordView::rrset_count() const noexcept { return block_ == nullptr ? 0 : block_[2]; }
 
 RRsetView RecordView::find(dns::RRType type) const noexcept {
   if (block_ == nullptr) return {};
@@ -449,8 +442,8 @@ ZoneView::Cursor ZoneView::begin() const { return Cursor(*this); }
 ZoneView::Cursor::Cursor(ZoneView zone) : zone_(zone), walk_(nullptr, &delete_walk) {}
 
 RecordView ZoneView::Cursor::next() {
-  if (!zone_ || !zone_.loaded()) return {};
   if (phase_ == Phase::kApex) {
+    if (!zone_ || !zone_.loaded()) return {};
     phase_ = Phase::kNames;
     walk_.reset(new TrieWalk(zone_.names()));
     return zone_.record(zone_.entry_->apex);

@@ -1,9 +1,9 @@
 #pragma once
 
-// Bodies of the templates of zone/read/store_view.h.
+// Bodies of the templates of zone/read/store_view.h, and of what a walk asks of each record.
 
 #include "dns/rdata/rdata.h"
-#include "zone/trie/zone_layout.h"
+#include "zone/read/record_scan.h"
 
 namespace pando::zone {
 
@@ -48,6 +48,17 @@ void RRsetView::for_each_signature(Visit&& visit) const {
     if (i >= count_) visit(ByteView(p, length));
     p += length;
   }
+}
+
+inline ByteView RecordView::relative_owner() const noexcept {
+  const ByteView labels(block_ + sizeof(RecordHeader), block_[1]);
+  return are_labels(labels) ? labels : ByteView();
+}
+
+inline const std::uint8_t* RecordView::first() const noexcept { return first_rrset(block_, end()); }
+
+inline std::size_t RecordView::rrset_count() const noexcept {
+  return block_ == nullptr ? 0 : block_[2];
 }
 
 template <class Visit>

@@ -87,10 +87,10 @@ LeafBlock leaf_of(const Branch* block, const TrieWay& way) noexcept {
   return true;
 }
 
-}  // namespace
-
-const Branch* Trie::branch_at(std::uint32_t ref, LeafBlock& leaf) const noexcept {
-  const auto* block = window_.at(shm::Ref<Branch>{ref});
+/// See Trie::branch_at().
+[[gnu::always_inline]] inline const Branch* branch_in(const shm::Window& window, std::uint32_t ref,
+                                                      LeafBlock& leaf) noexcept {
+  const auto* block = window.at(shm::Ref<Branch>{ref});
   if (block == nullptr) [[unlikely]]
     return nullptr;
   if ((block->header & 1) == 0) {
@@ -98,7 +98,13 @@ const Branch* Trie::branch_at(std::uint32_t ref, LeafBlock& leaf) const noexcept
     return nullptr;
   }
   const std::size_t octets = Branch::octets(block->count());
-  return window_.room_after(block) >= octets && block->count() >= 2 ? block : nullptr;
+  return window.room_after(block) >= octets && block->count() >= 2 ? block : nullptr;
+}
+
+}  // namespace
+
+const Branch* Trie::branch_at(std::uint32_t ref, LeafBlock& leaf) const noexcept {
+  return branch_in(window_, ref, leaf);
 }
 
 ByteView Trie::labels_of(LeafBlock leaf) const noexcept {
@@ -281,31 +287,32 @@ void TrieWalk::seek(const TrieKey& key, bool inclusive) {
   if (order > 0 || (order == 0 && inclusive)) pending_ = ref;
 }
 
-LeafBlock TrieWalk::descend(std::uint32_t ref) {
-  LeafBlock leaf;
-  while (const Branch* branch = trie_.branch_at(ref, leaf)) {
-    if (stack_.size() > kMaxKeySymbols) return {};
-    stack_.push_back({branch->children(), 1, branch->count()});
-    ref = branch->children()[0];
-  }
-  return leaf;
-}
-
-LeafBlock TrieWalk::next() {
-  if (left_ == 0) return {};
-  --left_;
-  if (pending_ != 0) return descend(std::exchange(pending_, 0));
+/// The next child of the branch at the top; 0 at the end.
+inline std::uint32_t TrieWalk::next_child() noexcept {
   while (!stack_.empty()) {
     Frame& top = stack_.back();
     if (top.next_child < top.count) {
       const std::uint32_t child = top.children[top.next_child++];
       // The caller is busy with this child while the next one's memory comes.
       if (top.next_child < top.count) fetch(trie_.window(), top.children[top.next_child]);
-      return descend(child);
+      return child;
     }
     stack_.pop_back();
   }
-  return {};
+  return 0;
+}
+
+LeafBlock TrieWalk::next() {
+  if (left_ == 0) return {};
+  --left_;
+  std::uint32_t ref = pending_ != 0 ? std::exchange(pending_, 0) : next_child();
+  LeafBlock leaf;
+  while (const Branch* branch = branch_in(trie_.window(), ref, leaf)) {
+    if (stack_.size() > kMaxKeySymbols) return {};
+    stack_.push_back({branch->children(), 1, branch->count()});
+    ref = branch->children()[0];
+  }
+  return leaf;
 }
 
 }  // namespace pando::zone

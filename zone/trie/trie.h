@@ -173,7 +173,7 @@ class TrieWalk {
     std::uint32_t next_child;
     std::uint32_t count;
   };
-  LeafBlock descend(std::uint32_t ref);
+  std::uint32_t next_child() noexcept;
   Trie trie_;
   std::uint64_t left_;  // upper bound of the remaining leaves: damage must not lead in circles
   std::vector<Frame> stack_;

@@ -294,13 +294,10 @@ inline std::uint8_t* put_varint(std::uint8_t* out, std::uint32_t value) noexcept
   *out++ = static_cast<std::uint8_t>(value);
   return out;
 }
-/// Reads a varint in [p, end); nullptr when the varint is cut off or longer than three octets.
-[[nodiscard]] inline const std::uint8_t* get_varint(const std::uint8_t* p, const std::uint8_t* end,
-                                                    std::uint32_t& value) noexcept {
-  if (p < end && *p < 0x80) [[likely]] {
-    value = *p;
-    return p + 1;
-  }
+/// get_varint() of more than one octet.
+[[nodiscard]] inline const std::uint8_t* get_long_varint(const std::uint8_t* p,
+                                                         const std::uint8_t* end,
+                                                         std::uint32_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 21 && p < end; shift += 7) {
     const std::uint8_t octet = *p++;
@@ -308,6 +305,19 @@ inline std::uint8_t* put_varint(std::uint8_t* out, std::uint32_t value) noexcept
     if (octet < 0x80) return p;
   }
   return nullptr;
+}
+/// Reads a varint in [p, end); nullptr when the varint is cut off or longer than three octets.
+/// Inline, so that `value` stays in a register.
+[[nodiscard]] [[gnu::always_inline]] inline const std::uint8_t* get_varint(
+    const std::uint8_t* p, const std::uint8_t* end, std::uint32_t& value) noexcept {
+  if (p < end && *p < 0x80) [[likely]] {
+    value = *p;
+    return p + 1;
+  }
+  std::uint32_t longer;
+  p = get_long_varint(p, end, longer);
+  value = longer;
+  return p;
 }
 
 template <class T>

@@ -616,6 +616,75 @@ TEST(NamePlace, ThereIsNoneBeyondTheReachOfPointers) {
   EXPECT_EQ(message.writer.size() - before, 2 * (13U + 10 + 4));
 }
 
+/// Records of owners below an apex, in a message of at most `limit` octets: with the apex' place,
+/// as a transfer has it, or without.
+struct BelowApex {
+  BelowApex(std::size_t limit, bool with_place, NameCase names)
+      : space(limit, 0), writer(space, limit) {
+    writer.put_header({});
+    if (names == NameCase::kKept) writer.keep_case();
+    const std::vector<Bytes> servers = {octets_of(name("ns.b.Example.")), octets_of(name("ns."))};
+    put(apex, RRType::kNS, servers);
+    const NamePlace place = writer.place_of(apex);
+    EXPECT_EQ(static_cast<bool>(place), whole);
+    for (const char* text :
+         {"a.Example.", "b.Example.", "B.Example.", "a-label-of-18-octets.Example.", "x.b.Example.",
+          "a.Example.", "Example.", "a.b.c.Example."}) {
+      if (with_place && place) {
+        rest = place;
+        rest_octets = apex.size();
+      }
+      put(name(text), RRType::kA, {{192, 0, 2, 1}, {192, 0, 2, 2}});
+    }
+  }
+  void put(const Name& owner, RRType type, const std::vector<Bytes>& rdatas) {
+    RRsetHead head = head_of(owner, type);
+    head.rest = rest;
+    head.rest_octets = rest_octets;
+    if (!writer.put_rrset(Section::kAnswer, head, visit_all(rdatas))) whole = false;
+  }
+  Bytes finish() {
+    const ByteView message = writer.finish();
+    return {message.begin(), message.end()};
+  }
+  const Name apex = name("Example.");
+  Bytes space;
+  MessageWriter writer;
+  NamePlace rest;
+  std::size_t rest_octets = 1;
+  bool whole = true;
+};
+
+TEST(NamePlace, OwnersInFrontOfAKnownRestGiveTheSameMessageAsASearch) {
+  for (const NameCase names : {NameCase::kIgnored, NameCase::kKept}) {
+    const std::size_t octets = BelowApex(1024, false, names).finish().size();
+    for (std::size_t limit = 12; limit <= octets; ++limit) {
+      BelowApex placed(limit, true, names), searched(limit, false, names);
+      EXPECT_EQ(placed.whole, limit == octets);
+      ASSERT_EQ(placed.finish(), searched.finish()) << limit;
+      EXPECT_EQ(placed.writer.is_crowded(), searched.writer.is_crowded()) << limit;
+    }
+  }
+}
+
+TEST(NamePlace, ANameInFrontOfAKnownRestIsFoundLater) {
+  Message message;
+  const Name apex = name("example."), owner = name("a.example.");
+  const std::vector<Bytes> address = {{192, 0, 2, 1}};
+  RRsetHead head = head_of(apex, RRType::kA);
+  ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, head, visit_all(address)));
+  head = head_of(owner, RRType::kA);
+  head.rest = message.writer.place_of(apex);
+  head.rest_octets = apex.size();
+  ASSERT_TRUE(head.rest);
+  ASSERT_TRUE(message.writer.put_rrset(Section::kAnswer, head, visit_all(address)));
+  const std::size_t before = message.writer.size();
+  const Name below = name("ns.a.example.");
+  ASSERT_TRUE(
+      message.writer.put_record(Section::kAnswer, below, RRType::kA, RRClass::kIN, 1, address[0]));
+  EXPECT_EQ(message.writer.size() - before, 3U + 2 + 10 + 4) << "a label and a pointer";
+}
+
 TEST(MessageWriter, DamagedRdataIsWrittenAsItIsAndNeverReadBeyond) {
   // A store that was damaged may hold NS RDATA that is no name.
   for (const Bytes& damaged : {Bytes{5, 'a'}, Bytes{0xC0}, Bytes{1, 'a'}, Bytes{63}, Bytes{}}) {

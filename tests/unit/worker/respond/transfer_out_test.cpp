@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "shm/slots.h"
 #include "tests/unit/worker/query_builder.h"
@@ -32,13 +33,14 @@ class Stream {
 
   ZoneStream::Step run() {
     const auto zone = store_.view().zone_at(name("example.com."));
-    ZoneStream stream(zone);
+    auto stream = std::make_unique<ZoneStream>(zone);
     std::vector<std::uint8_t> space(65535);
     for (int guard = 0; guard < 100000; ++guard) {
       dns::MessageWriter writer(space, octets_);
       writer.put_header({});
       writer.keep_case();
-      const auto step = stream.fill(writer);
+      const auto step = stream->fill(writer);
+      stream = std::make_unique<ZoneStream>(std::move(*stream));  // a transfer may be moved, too
       if (step == ZoneStream::Step::kStuck) return step;
       written_ += writer.size();
       const Response response = pando::testing::read_response(writer.finish());
