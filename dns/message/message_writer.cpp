@@ -19,7 +19,7 @@ std::uint16_t pointer_to(std::size_t offset) noexcept {
 }
 
 /// dns::copy_octets() for RDATA as well, which may be long.
-void copy_octets(std::uint8_t* out, ByteView octets) noexcept {
+void copy_data(std::uint8_t* out, ByteView octets) noexcept {
   constexpr std::size_t kLong = 32;
   if (octets.size() > kLong)
     std::memcpy(out, octets.data(), octets.size());
@@ -217,7 +217,7 @@ bool MessageWriter::append_plain_record(Record& record, ByteView rdata) noexcept
   store_be64(out + 2, record.fixed);
   store_be16(out + 10, static_cast<std::uint16_t>(length));
   if (!prefix.empty()) std::memcpy(out + 12, prefix.data(), prefix.size());
-  copy_octets(out + 12 + prefix.size(), rdata);
+  copy_data(out + 12 + prefix.size(), rdata);
   size_ += 2 + kFixedOctets + length;
   ++*record.count;
   return true;
@@ -277,7 +277,7 @@ bool MessageWriter::put_owner(Record& record) noexcept {
   const std::uint16_t rest = place_in_question(head.owner).pointer_;  // 0 = the root
   if (!fits(head.labels.size() + 2)) return false;
   record.place.pointer_ = pointer_to(size_);
-  copy_octets(space_.data() + size_, head.labels);
+  copy_data(space_.data() + size_, head.labels);
   size_ += head.labels.size();
   if (rest != 0) return put_pointer(rest);
   space_[size_++] = 0;
@@ -300,7 +300,7 @@ bool MessageWriter::put_rdata_names(Record& record, ByteView rdata) noexcept {
 
 bool MessageWriter::put_octets(ByteView octets) noexcept {
   if (!fits(octets.size())) return false;
-  copy_octets(space_.data() + size_, octets);
+  copy_data(space_.data() + size_, octets);
   size_ += octets.size();
   return true;
 }
@@ -344,7 +344,7 @@ template <NameCase kCase>
   enter_names(table_, size_, search);
   place.pointer_ = pointer_to(size_);
   std::uint8_t* const out = space_.data() + size_;
-  copy_octets(out, {name.data(), search.literal});
+  copy_data(out, {name.data(), search.literal});
   if (search.rest.offset == 0)
     out[search.literal] = 0;
   else
@@ -362,7 +362,7 @@ inline bool MessageWriter::put_label(NameView name, NamePlace& place, NamePlace 
   if (found.offset != 0) return put_pointer(place.pointer_);
   const std::size_t label = name.data()[0] + 1U;
   std::uint8_t* const out = space_.data() + size_;
-  copy_octets(out, {name.data(), label});
+  copy_data(out, {name.data(), label});
   store_be16(out + label, rest.pointer_);
   size_ += label + 2;
   return true;

@@ -19,6 +19,7 @@ void Answer::clear() noexcept {
   overflow = false;
   ede.reset();
   absent = false;
+  // Each by itself: a chain of assignments would read what it has just written.
   cut = {};
   first = {};
   covering = {};
