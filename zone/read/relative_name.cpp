@@ -1,7 +1,8 @@
 #include "zone/read/relative_name.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "dns/octet_words.h"
 
 namespace pando::zone {
 
@@ -9,22 +10,9 @@ namespace {
 
 std::uint8_t fold(std::uint8_t octet) noexcept { return dns::kFoldCase[octet]; }
 
-template <class T>
-void copy_ends(std::uint8_t* out, const std::uint8_t* in, std::size_t octets) noexcept {
-  std::memcpy(out, in, sizeof(T));
-  std::memcpy(out + octets - sizeof(T), in + octets - sizeof(T), sizeof(T));
-}
-
-/// memcpy with the commonest lengths inline: those of one or two labels.
 std::uint8_t* copy_labels(std::uint8_t* out, ByteView in) noexcept {
-  const std::size_t octets = in.size();
-  if (octets >= 4 && octets <= 8)
-    copy_ends<std::uint32_t>(out, in.data(), octets);
-  else if (octets > 8 && octets <= 16)
-    copy_ends<std::uint64_t>(out, in.data(), octets);
-  else
-    for (std::size_t i = 0; i < octets; ++i) out[i] = in[i];
-  return out + octets;
+  dns::copy_octets(out, in.data(), in.size());
+  return out + in.size();
 }
 
 }  // namespace
