@@ -110,6 +110,7 @@ void Server::leave_damaged_image(const Error& reason) {
 void Server::lists_read(const RuntimePtr& complete) {
   configuration_.runtime = complete;
   configuration_.read_at = unix_seconds();
+  ++configuration_.reads;
   zones_.updates->set_runtime(complete);
   lists_->accept();
   bring_in_line();

@@ -200,6 +200,7 @@ void Reloader::take_new(const ReloadPtr& reload, const Status& status,
     parts_.workers.set_keys(reload->runtime->worker_keys);
   if (!reload->only) {
     configuration.read_at = unix_seconds();
+    ++configuration.reads;
     configuration.list_problem.clear();
     configuration.log_level.reset();
     log::start(log_options(configuration.runtime->settings.server.log));
