@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/unix_time.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
@@ -115,7 +115,7 @@ void ControlServer::accept_some() {
 
 /// A courtesy to people: one packet, and if it does not fit, none.
 void ControlServer::refuse(const Fd& socket, std::uint32_t uid) {
-  if (const auto connections = refused_.one_more(unix_seconds() * 1000))
+  if (const auto connections = refused_.one_more(steady_milliseconds()))
     log::warning("control_refused", "uid", uid, "connections", *connections);
   const Error why{Errc::kDenied,
                   "this user may not give commands (server.control-group), or too many do"};

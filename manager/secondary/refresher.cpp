@@ -5,6 +5,7 @@
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/secondary/transfer_staging.h"
@@ -155,13 +156,14 @@ void Refresher::resume() {
   run_due();
 }
 
-/// Resets the timers after the clock was put back. Times set while the clock was ahead would stay
-/// too late by the same amount.
-void Refresher::mark_timers_untrusted(std::uint64_t before, std::uint64_t now) {
+/// Corrects the timers after the clock was put back: each zone waits as long as before. Otherwise
+/// refreshes and retries would come late by as much as the clock has changed.
+void Refresher::put_timers_back(std::uint64_t before, std::uint64_t now) {
   log::warning("clock_went_back", "seconds", before - now);
   due_.clear();
   for (auto& [name, zone] : zones_) {
-    zone.due = zone.due <= before ? now : timers_.first_look(name, now);
+    zone.due = zone.due <= before ? now : zone.due - (before - now);
+    timers_.clock_went_back(name, zone.due, now);
     if (!zone.cycle.running() && !zone.waiting) due_.emplace(zone.due, name);
   }
 }
@@ -252,7 +254,7 @@ void Refresher::start_waiting() {
 void Refresher::run_due() {
   const std::uint64_t now = unix_seconds();
   const std::uint64_t before = std::exchange(look_.last, now);
-  if (went_back(before, now)) mark_timers_untrusted(before, now);
+  if (went_back(before, now)) put_timers_back(before, now);
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
@@ -562,8 +564,10 @@ void Refresher::refresh_soon(Zones::iterator at, RefreshCycle::Wish wish) {
   Zone& zone = at->second;
   if (zone.cycle.put_off(wish)) return;
   const std::uint64_t now = unix_seconds();
-  const std::uint64_t due = wish.paced ? notify_pace_.next(now) : now;
-  if (wish.paced && due < zone.due) notify_pace_.take(now);
+  // The pace has a steady clock: a host's clock that is put back must not stop NOTIFYs.
+  const std::uint64_t steady = coarse_seconds();
+  const std::uint64_t due = now + (wish.paced ? notify_pace_.next(steady) - steady : 0);
+  if (wish.paced && due < zone.due) notify_pace_.take(steady);
   schedule(at, std::min(zone.due, due));
 }
 

@@ -36,12 +36,12 @@ ipc::ZoneCounter counter_of(Rcode rcode) noexcept {
 }  // namespace
 
 UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify,
-                             Clock clock)
+                             Clock clock, Clock steady)
     : commits_(committer),
       runtime_(std::move(runtime)),
       notify_(std::move(notify)),
       clock_(std::move(clock)),
-      replies_(clock_) {}
+      replies_(clock_, std::move(steady)) {}
 
 UpdateService::Request UpdateService::receive(ipc::Forward&& forward, ForwardReply&& reply) const {
   return std::make_shared<ClientRequest>(std::move(forward), runtime_, std::move(reply));
