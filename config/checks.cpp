@@ -107,6 +107,7 @@ void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs)
   if (consumes) return;
   if (!catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
   if (!catalog.groups.empty()) value.fail("a produced catalog has no 'groups'");
+  if (!catalog.members_below.empty()) value.fail("a produced catalog has no 'members-below'");
   if (catalog.removal_grace != Catalog().removal_grace)
     value.fail("a produced catalog has no 'removal-grace'");
   if (dns::to_text(catalog.zone).size() > kMostCatalogCharacters)

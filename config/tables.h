@@ -203,6 +203,7 @@ inline constexpr Field<Catalog> kCatalogFields[] = {
     field<&Catalog::primaries, read_remote_references>("primaries"),
     field<&Catalog::template_name, read_template_reference>("template"),
     list_of<&Catalog::groups, kCatalogGroupFields, check_new_group>("groups"),
+    field<&Catalog::members_below, read_names>("members-below"),
     field<&Catalog::removal_grace, read_duration_in<0, 365 * 24 * kMsPerHour>>("removal-grace"),
 };
 

@@ -21,7 +21,9 @@ namespace {
 constexpr std::chrono::seconds kInterval{1};
 /// Pause after an error that may pass, such as a full store.
 constexpr std::uint64_t kRetryAfter = 10;  // seconds
-constexpr std::size_t kMostLines = 10;     // of the log, about refused members of one look
+/// Commands that add zones one by one must not cause as many looks at large catalogs.
+constexpr std::uint64_t kAfterCommands = 10;  // seconds
+constexpr std::size_t kMostLines = 10;        // of the log, about refused members of one look
 
 /// The template of the first group that the configuration knows.
 std::string template_of(const config::Catalog& catalog, const CatalogMember& member) {
@@ -57,6 +59,8 @@ using Yields = std::map<std::string, std::set<std::string>>;
 struct CatalogConsumer::State {
   std::uint64_t data_version = 0;   // of the catalog, as it was looked at last
   std::uint64_t configured_at = 0;  // the configuration of then
+  std::uint64_t zone_commands = 0;  // Calls::zone_commands of then
+  std::uint64_t begun_at = 0;       // time of the last look
   config::Catalog settings{};       // and its section
   std::uint64_t retry_at = 0;       // 0: only after a change
   std::uint64_t many_left_at = 0;   // since when members wait for their removal; 0: none do
@@ -91,6 +95,7 @@ void CatalogConsumer::Task::read_members() {
   }
   update->catalog = catalog.zone;
   update->primaries = catalog.primaries;
+  update->members_below = catalog.members_below;
   for (CatalogMember& member : *found) {
     std::string name = dns::folded_key(member.zone);
     update->members.push_back({member.zone, template_of(catalog, member)});
@@ -131,9 +136,11 @@ void CatalogConsumer::look_later() {
 
 bool CatalogConsumer::is_due(const config::Catalog& catalog, const zone::ZoneView& zone,
                              const State& state) const {
+  const std::uint64_t now = calls_.now();
   return state.data_version != zone.data_version() || state.settings != catalog ||
          state.configured_at != parts_.configuration.reads ||
-         (state.retry_at != 0 && calls_.now() >= state.retry_at);
+         (state.retry_at != 0 && now >= state.retry_at) ||
+         (state.zone_commands != calls_.zone_commands() && now >= state.begun_at + kAfterCommands);
 }
 
 void CatalogConsumer::look() {
@@ -162,6 +169,8 @@ CatalogConsumer::TaskPtr CatalogConsumer::begin(const config::Catalog& catalog,
                                                 const zone::ZoneView& zone, State& state) const {
   state.data_version = zone.data_version();
   state.configured_at = parts_.configuration.reads;
+  state.zone_commands = calls_.zone_commands();
+  state.begun_at = calls_.now();
   state.settings = catalog;
   auto task = std::make_shared<Task>();
   task->catalog = catalog;
@@ -291,8 +300,12 @@ void CatalogConsumer::tell(const Task& task, State& state) {
                  update.waiting, "s", left);
   }
   add_problem(state.problem, update.refused, "not taken");
+  add_problem(state.problem, update.retained, "retained");
   for (const auto& member : first_of(update.refused))
     log::warning("catalog_member_not_taken", "catalog", catalog, "zone", to_text(member.zone),
+                 "reason", member.reason);
+  for (const auto& member : first_of(update.retained))
+    log::warning("catalog_member_retained", "catalog", catalog, "zone", to_text(member.zone),
                  "reason", member.reason);
 }
 

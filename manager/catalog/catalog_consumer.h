@@ -46,6 +46,8 @@ class CatalogConsumer {
     /// Seconds of a clock that is never put back: pauses must not change with the host's time.
     std::function<std::uint64_t()> now;
     std::function<std::uint64_t()> host_time;  ///< seconds since 1970, for people
+    /// A number that grows when commands add or remove zones: members may lie below these.
+    std::function<std::uint64_t()> zone_commands = [] { return std::uint64_t{0}; };
   };
 
   /// References outlive the object.

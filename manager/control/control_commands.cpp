@@ -128,6 +128,7 @@ CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones)
   };
   calls.now = coarse_seconds;
   calls.host_time = unix_seconds;
+  calls.zone_commands = [this] { return run_time_zones_.commands(); };
   return calls;
 }
 

@@ -37,6 +37,7 @@ class Consumer : public ::testing::Test {
     };
     calls.reset = [this](const dns::Name& zone) { reset_.push_back(to_text(zone)); };
     calls.now = [this] { return now_; };
+    calls.zone_commands = [this] { return zone_commands_; };
     calls.host_time = [this] { return now_ + kBoot; };
     return calls;
   }
@@ -60,6 +61,7 @@ class Consumer : public ::testing::Test {
 
   testing::Parts parts_;
   std::uint64_t now_ = 10'000;  // since the boot of the host
+  std::uint64_t zone_commands_ = 0;
   Status status_;
   bool hold_ = false;  // updates are answered by answer_held()
   std::vector<CatalogConsumer::Calls::Done> held_;
@@ -180,6 +182,41 @@ TEST_F(Consumer, RefusedMembersAreTold) {
   look();
   EXPECT_EQ(consumer_.problem(name("@")),
             "1 of its members not taken: a.test.: the configuration has it");
+}
+
+TEST_F(Consumer, MembersThatStayBelowAZoneOfOthersAreTold) {
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test.", "b.zones 0 PTR b.test."});
+  answer_ = [](CatalogUpdate& update) {
+    update.refused.push_back({update.members[0].zone, "the configuration has it"});
+    update.retained.push_back({update.members[1].zone, "the configuration has test. above it"});
+  };
+  look();
+  EXPECT_EQ(consumer_.problem(name("@")),
+            "1 of its members not taken: a.test.: the configuration has it; 1 of its members "
+            "retained: b.test.: the configuration has test. above it");
+}
+
+TEST_F(Consumer, ZonesThatCommandsAddAreComparedWithTheMembersEachTenSeconds) {
+  change({}, {"version 0 TXT 2", "a.zones 0 PTR a.test."});
+  look();
+  ++zone_commands_;
+  look();
+  EXPECT_EQ(updates_.size(), 1U);
+  now_ += 10;
+  look();
+  EXPECT_EQ(updates_.size(), 2U);
+  now_ += 10;
+  look();
+  EXPECT_EQ(updates_.size(), 2U);
+}
+
+TEST_F(Consumer, TheBoundsOfTheCatalogGoToTheList) {
+  configuration_.runtime = testing::runtime_from(
+      "remotes: [{name: up, address: [192.0.2.1]}]\n"
+      "catalogs: [{zone: example, role: consumer, primaries: [up], members-below: [a.test]}]\n");
+  change({}, {"version 0 TXT 2"});
+  look();
+  EXPECT_THAT(updates_.back()->members_below, ElementsAre(dns::Name::from_text("a.test.").value()));
 }
 
 TEST_F(Consumer, NothingBeginsAtTheEndOfTheProcess) {
