@@ -107,6 +107,7 @@ class MediaFaults {
 
  private:
   static constexpr std::uint64_t kSector = 512;
+  static constexpr std::uint64_t kDoubt = 3 * 4096;  // bytes behind the last record
   static constexpr std::uint64_t kBeginning = 100;  // bytes of a zone's first record, about
   /// A place that cannot be read.
   struct Bad {
@@ -189,6 +190,7 @@ class MediaFaults {
   void add() {
     const std::vector<std::string> paths = disk_.paths();
     if (paths.empty()) return;
+    if (add_to_reserve()) return;
     const std::string path = paths[random_() % paths.size()];
     const std::uint64_t bytes = disk_.contents(path).size();
     if (bytes == 0) return;
@@ -227,6 +229,18 @@ class MediaFaults {
     }
   }
 
+  /// Chosen often enough, where the last segment has a reserve of some size.
+  bool add_to_reserve() {
+    if (segments_.empty() || segments_.back().records.empty()) return false;
+    const Segment& last = segments_.back();
+    const std::uint64_t begin = last.records.back().end + kDoubt;
+    const std::uint64_t end = disk_.contents(last.path).size();
+    if (begin + kSector >= end || random_() % 3 != 0) return false;
+    const std::uint64_t at = (begin + random_() % (end - begin)) / kSector * kSector;
+    be_bad({last.path, false, at, at + kSector}, "sector unreadable for good");
+    return true;
+  }
+
   /// Most of a segment may be its empty end.
   std::uint64_t place_in(const std::string& path, std::uint64_t bytes) {
     for (const Segment& segment : segments_)
@@ -244,7 +258,6 @@ class MediaFaults {
     shm::test::must((*file)->sync());
   }
   void be_bad(Bad&& bad, const std::string& what) {
-    constexpr std::uint64_t kDoubt = 3 * 4096;  // behind the last record
     const Segment* const last = segments_.empty() ? nullptr : &segments_.back();
     bad.is_reserve = last != nullptr && last->path == bad.path && !last->is_torn && !bad.is_file &&
                      !last->records.empty() && bad.from >= last->records.back().end + kDoubt;
