@@ -263,7 +263,7 @@ def test_an_import_that_is_refused_leaves_no_file(tmp_path):
     assert names_below(folder) == ["pando.yaml", "transfer.key", "zones", "zones/one.test.zone", "zones/two.test.zone"]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts are root's")
+@servers.needs_root("mounts")
 def test_a_full_disk_leaves_nothing_of_an_import(tmp_path):
     """One page more for each attempt, until the disk suffices."""
     dump, small = tmp_path / "dump.txt", tmp_path / "small"
