@@ -67,13 +67,21 @@ void start_log(const config::Log& wanted) {
   log::start({level, json ? "json" : "text", "pando-http"});
 }
 
+/// Whoever collects JSON must be able to parse every line; a person reads the others.
+void report_errors(const config::LoadResult& loaded) {
+  for (const std::string& error : loaded.errors)
+    if (loaded.settings.server.log.format == config::LogFormat::kJson)
+      log::error("configuration", "reason", error);
+    else
+      std::fprintf(stderr, "%s\n", error.c_str());
+}
+
 int give_up(const Error& error) {
   log::error("start_failed", "reason", error.text);
   return error.code == Errc::kInvalid ? kBadConfiguration : 1;
 }
 
 int run(const config::Settings& settings, http::ApiRoutes::Known known) {
-  start_log(settings.server.log);
   http::Collector collector(collector_options(settings));
   const http::Routes routes(
       http::Access(settings.http->keys, settings.http->hosts), collector,
@@ -112,9 +120,11 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   config::LoadResult loaded = config::load(path, {.read_zone_lists = false, .read_key_files = false});
-  for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  start_log(loaded.settings.server.log);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("configuration", "text", warning);
   if (!loaded.ok()) {
-    std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
+    report_errors(loaded);
     return kBadConfiguration;
   }
   if (!loaded.settings.http) {
