@@ -44,14 +44,19 @@ bool RefreshCycle::put_off(Wish wish) {
   return true;
 }
 
-std::optional<RefreshCycle::Wish> RefreshCycle::on_notify(const NotifyRequest& request) {
-  const auto speaker = std::find_if(primaries_.begin(), primaries_.end(), [&](const Primary& one) {
+const Primary* RefreshCycle::sender(const NotifyRequest& request) const {
+  const auto found = std::find_if(primaries_.begin(), primaries_.end(), [&](const Primary& one) {
     return one.endpoint.address == request.client.address;
   });
-  if (speaker == primaries_.end()) return Wish{true};
+  return found == primaries_.end() ? nullptr : &*found;
+}
+
+std::optional<RefreshCycle::Wish> RefreshCycle::on_notify(const NotifyRequest& request) {
+  const Primary* speaker = sender(request);
+  if (speaker == nullptr) return Wish{true};
   const bool is_signed = speaker->key && request.key && *speaker->key == *request.key;
   // The notifying primary is asked first, since that primary has the new version.
-  const auto place = static_cast<std::size_t>(speaker - primaries_.begin());
+  const auto place = static_cast<std::size_t>(speaker - primaries_.data());
   if (!under_way()) first_ = place;
   // The serial of a NOTIFY without the primary's signature is no reason for a connection: the SOA
   // record is asked for first.

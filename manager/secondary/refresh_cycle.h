@@ -71,6 +71,8 @@ class RefreshCycle {
   void replace_next() noexcept { replace_ = true; }
   /// This cycle takes any serial, or the next one.
   [[nodiscard]] bool is_replacing() const noexcept { return replace_ || replacing_; }
+  /// The primary that a NOTIFY comes from; null: none of this zone.
+  [[nodiscard]] const Primary* sender(const NotifyRequest& request) const;
   /// A NOTIFY with a newer serial, or without one. Nullopt: the cycle under way will deal with it.
   std::optional<Wish> on_notify(const NotifyRequest& request);
 

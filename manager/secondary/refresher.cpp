@@ -485,14 +485,16 @@ void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial
     const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
     ++counters_.failures;
     hooks_.count(attempt->zone, ipc::ZoneCounter::kRefreshesFailed);
-    at->second.problem =
-        fmt::format("{}: serial {} is {} ours, {}", to_text(attempt->primary.endpoint),
-                    serial.value, where, view.serial().value);
-    log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
-                 to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
-                 view.serial().value);
+    at->second.problem = fmt::format(
+        "primary {} has serial {}, {} ours ({}): `zone retransfer` takes it",
+        to_text(attempt->primary.endpoint), serial.value, where, view.serial().value);
+    if (at->second.behind.insert(attempt->primary.endpoint).second)
+      log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
+                   to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
+                   view.serial().value);
   } else {
     ++counters_.refreshes;
+    at->second.behind.erase(attempt->primary.endpoint);
     at->second.cycle.confirm();
     timers_.confirm(attempt->zone, attempt->expire, false, unix_seconds());
     log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
@@ -511,6 +513,7 @@ void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char*
   hooks_.refreshed(attempt->zone, attempt->verdict ? &*attempt->verdict : nullptr);
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
+  at->second.behind.clear();
   timers_.confirm(attempt->zone, attempt->expire, true, unix_seconds());
   end_cycle(at, true);
 }
@@ -558,26 +561,50 @@ bool Refresher::refresh_now(const dns::Name& name, Take take) {
   return true;
 }
 
-/// A paced wish keeps to the pace of unsigned NOTIFYs. A flood for a zone that is due already takes
-/// no places in the pace: others would wait for them.
+/// A paced wish keeps to the paces of its zone and of the asked primary, so that NOTIFYs in the name
+/// of one primary delay no other one's. A NOTIFY for a zone that is due already takes nothing from
+/// either pace; the question at that time finds the newest version.
 void Refresher::refresh_soon(Zones::iterator at, RefreshCycle::Wish wish) {
   Zone& zone = at->second;
   if (zone.cycle.put_off(wish)) return;
   const std::uint64_t now = unix_seconds();
-  // The pace has a steady clock: a host's clock that is put back must not stop NOTIFYs.
+  if (!wish.paced) return schedule(at, std::min(zone.due, now));
+  // The paces have a steady clock: a host's clock that is put back must not stop NOTIFYs.
   const std::uint64_t steady = coarse_seconds();
-  const std::uint64_t due = now + (wish.paced ? notify_pace_.next(steady) - steady : 0);
-  if (wish.paced && due < zone.due) notify_pace_.take(steady);
-  schedule(at, std::min(zone.due, due));
+  const std::uint64_t now_ms = steady_milliseconds();
+  const std::uint64_t pause_ms = std::max(zone.pace.next_ms(), now_ms) - now_ms;
+  NotifyPace& pace = notify_paces_[zone.cycle.primary().endpoint];
+  const std::uint64_t due =
+      now + std::max(pace.next(steady) - steady, (pause_ms + 999) / 1000);
+  if (due >= zone.due) return schedule(at, zone.due);
+  zone.pace.take(now_ms + pause_ms);
+  pace.take(steady);
+  schedule(at, due);
 }
 
 bool Refresher::notified(const NotifyRequest& request) {
   ++counters_.notifies;
   const auto at = zones_.find(request.zone);
   if (at == zones_.end()) return false;
-  if (request.serial && !is_news(committer_, timers_, request.zone, *request.serial)) return true;
-  if (const auto wish = at->second.cycle.on_notify(request)) refresh_soon(at, *wish);
+  NotifyRequest hint = request;
+  if (request.serial && !is_news(committer_, timers_, request.zone, *request.serial)) {
+    if (!is_doubt(at->second, request)) return true;
+    hint.serial.reset();  // the SOA record is asked for
+  }
+  if (const auto wish = at->second.cycle.on_notify(hint)) refresh_soon(at, *wish);
   return true;
+}
+
+/// Whether a primary's serial, which is not ahead of ours, differs from what is known about that
+/// primary. A NOTIFY can be forged or late, so the primary is asked before the operator is told.
+bool Refresher::is_doubt(const Zone& zone, const NotifyRequest& request) const {
+  if (zone.cycle.sender(request) == nullptr) return false;
+  const bool agrees = *request.serial == committer_.current().zone_at(request.zone).serial();
+  const bool is_known =
+      std::any_of(zone.behind.begin(), zone.behind.end(), [&](const Endpoint& primary) {
+        return primary.address == request.client.address;
+      });
+  return agrees == is_known;
 }
 
 std::string Refresher::problem(const dns::Name& name) const {

@@ -25,6 +25,7 @@
 #include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/refresh_slots.h"
 #include "manager/secondary/transfer_in.h"
+#include "manager/support/token_bucket.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 
@@ -121,6 +122,11 @@ class Refresher {
   void stop();
 
  private:
+  // Anybody can send unsigned NOTIFYs in the name of a primary. A zone that changes more often than
+  // this gets its newest version within a second.
+  static constexpr std::uint32_t kNotifiesPerSecond = 5;
+  static constexpr std::uint32_t kNotifyBurst = 5;
+
   struct Zone {
     RefreshCycle cycle;
     std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
@@ -129,6 +135,9 @@ class Refresher {
     bool damaged = false;          // the served data is damaged: neither comparable nor changeable
     std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
+    TokenBucket pace{kNotifiesPerSecond, kNotifyBurst};  // of questions after unsigned NOTIFYs
+    // Primaries whose last serial was not the zone's and not ahead of it: each is logged once.
+    std::set<Endpoint> behind;
   };
   using Zones = std::map<dns::Name, Zone, dns::CanonicalLess>;
   struct Attempt;  // one refresh attempt at one primary
@@ -155,6 +164,7 @@ class Refresher {
   void start_or_wait(Zones::iterator zone);
   void put_timers_back(std::uint64_t before, std::uint64_t now);
   void refresh_soon(Zones::iterator zone, RefreshCycle::Wish wish);
+  bool is_doubt(const Zone& zone, const NotifyRequest& request) const;
 
   // One refresh attempt.
   void start(Zones::iterator zone);
@@ -197,7 +207,7 @@ class Refresher {
   Places places_;
   Look look_;
   std::uint64_t generations_ = 0;
-  NotifyPace notify_pace_;
+  std::map<Endpoint, NotifyPace> notify_paces_;  // of all zones of a primary
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

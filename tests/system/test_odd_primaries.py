@@ -63,7 +63,7 @@ def wire(query, rrsets, rcode=dns.rcode.NOERROR, authoritative=True, expire=None
 class OddPrimary:
     """Answers over TCP by a function of the query type that gives wire messages; None closes the connection."""
 
-    def __init__(self, port=0, keyring=None):
+    def __init__(self, port=0, keyring=None, address="127.0.0.1"):
         self.asked = []
         self.serial = 1
         self.keyring = keyring
@@ -113,7 +113,7 @@ class OddPrimary:
             daemon_threads = True
             allow_reuse_address = True
 
-        self.server = Server(("127.0.0.1", port), Connection)
+        self.server = Server((address, port), Connection)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -219,7 +219,7 @@ def test_a_dead_primary_does_not_hide_a_living_one(secondary):
 def test_a_serial_that_goes_back_is_a_problem_and_renews_nothing(secondary, serial, what):
     server, (primary,) = secondary(prepare=lambda primaries: setattr(primaries[0], "serial", 10))
     primary.serial = serial
-    servers.wait_until("it is told", lambda: f"serial {serial} is {what} ours, 10" in problem(server), 60)
+    servers.wait_until("it is told", lambda: f"has serial {serial}, {what} ours (10): `zone retransfer` takes it" in problem(server), 60)
     expires = server.control("zone", "status", "example")["expires_at"]
     asked = len(primary.asked)
     servers.wait_until("it was asked again", lambda: len(primary.asked) >= asked + 2, 60)
@@ -725,3 +725,35 @@ def test_a_crash_while_a_copy_is_written_leaves_the_old_one_whole(secondary):
     assert server.serial("example") == 2, "the store has what the copy has not"
     primary.serial = 3
     servers.wait_until("the next copy is there", lambda: copy.exists() and "serial 3" in copy.read_text(), 60)
+
+
+def test_a_primary_that_was_set_back_is_told_until_the_serials_agree(secondary):
+    server, (primary,) = secondary(prepare=lambda primaries: set_honest_and_slow(primaries[0], 5))
+    assert server.serial("example") == 5 and not problem(server)
+    primary.serial = 4
+    notify(server, slow_soa(4))
+    wanted = f"primary 127.0.0.1@{primary.port} has serial 4, behind ours (5): `zone retransfer` takes it"
+    servers.wait_until("zone status tells", lambda: problem(server) == wanted)
+    server.control("zone", "refresh", "example")
+    notify(server, slow_soa(4))
+    servers.wait_until("the primary is asked again", lambda: primary.asked.count("SOA") >= 2)
+    assert server.log().count("primary_behind ") == 1
+    assert server.serial("example") == 5 and problem(server) == wanted
+    primary.serial = 5
+    notify(server, slow_soa(5))
+    servers.wait_until("the problem is gone", lambda: not problem(server))
+    primary.serial = 4
+    notify(server, slow_soa(4))
+    servers.wait_until("zone status tells again", lambda: problem(server) == wanted)
+    server.control("zone", "retransfer", "example")
+    has_serial(server, 4)
+    servers.wait_until("the problem is gone", lambda: not problem(server))
+
+
+def set_honest_and_slow(primary, serial):
+    """A primary whose zone is not refreshed by the timers."""
+    def answer(query, rdtype):
+        whole = [slow_soa(primary.serial), *zone(primary.serial)[1:-1], slow_soa(primary.serial)]
+        return [wire(query, whole[:1] if rdtype == "SOA" else whole)]
+
+    primary.serial, primary.answer = serial, answer

@@ -163,7 +163,7 @@ TEST_F(Refreshing, AnOlderZoneIsTakenOnOrderAlone) {
   put({{first_.endpoint(), {}}});
   refresh();
   EXPECT_EQ(serial(), 10U);
-  EXPECT_THAT(status().problem, HasSubstr("serial 5 is behind ours, 10"));
+  EXPECT_THAT(status().problem, HasSubstr("has serial 5, behind ours (10): `zone retransfer` takes it"));
   refresh(Refresher::Take::kAny);
   EXPECT_EQ(serial(), 5U);
   EXPECT_THAT(at("old"), ElementsAre("60 A 192.0.2.5"));
@@ -182,8 +182,9 @@ TEST_F(Refreshing, ANotifyOfANewerSerialAsksForTheIxfrAtOnce) {
 TEST_F(Refreshing, ANotifyOfASerialThatIsServedChangesNothing) {
   put({{first_.endpoint(), {}}});
   const std::uint64_t due = status().next_refresh;
-  for (const std::uint32_t known : {10U, 9U})
-    EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{known}}));
+  EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{10}}));
+  const Endpoint stranger = *Endpoint::from_text("192.0.2.9@53");
+  EXPECT_TRUE(refresher_.notified({name("@"), stranger, dns::Serial{9}}));
   EXPECT_EQ(status().next_refresh, due);
   EXPECT_FALSE(refresher_.notified({name("other"), first_.endpoint(), dns::Serial{11}}));
   EXPECT_EQ(refresher_.counters().notifies, 3U);
@@ -215,6 +216,71 @@ TEST_F(Refreshing, AClockThatIsPutBackPostponesNoRetry) {
   refresher_.resume();
   EXPECT_GT(status().next_refresh, now());
   EXPECT_LE(status().next_refresh, now() + 600);
+}
+
+/// A primary that was set back sends NOTIFYs that bring no transfer. Without this the operator would
+/// hear of that at the next refresh, hours later.
+TEST_F(Refreshing, APrimaryThatWasSetBackIsTheZonesProblemUntilTheSerialsAgree) {
+  first_.serve(4, {"@ 3600 NS ns1"});
+  put({{first_.endpoint(), {}}});
+  refresh();
+  const std::string told = status().problem;
+  EXPECT_EQ(told, fmt::format("primary {} has serial 4, behind ours (10): `zone retransfer` takes it",
+                              to_text(first_.endpoint())));
+  EXPECT_EQ(serial(), 10U);
+  // What is known already is not asked for again.
+  const std::size_t asked = first_.asked.size();
+  const std::uint64_t due = status().next_refresh;
+  EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{4}}));
+  EXPECT_EQ(status().next_refresh, due);
+  EXPECT_EQ(first_.asked.size(), asked);
+
+  first_.serve(10, {"@ 3600 NS ns1"});
+  EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{10}}));
+  EXPECT_TRUE(parts_.run_until([this] { return status().problem.empty(); }));
+  EXPECT_EQ(serial(), 10U);
+
+  first_.serve(4, {"@ 3600 NS ns1"});
+  EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{4}}));
+  EXPECT_TRUE(parts_.run_until([&] { return status().problem == told; })) << "by the NOTIFY alone";
+}
+
+/// Anybody can send NOTIFYs in a primary's name.
+TEST_F(Refreshing, AFloodOfNotifiesLeadsToFewQuestionsAndNoChangeIsMissed) {
+  first_.serve(10, {"@ 3600 NS ns1"});
+  put({{first_.endpoint(), {}}});
+  refresh();
+  const std::size_t asked = first_.asked.size();
+  const auto began = std::chrono::steady_clock::now();
+  for (int flood = 0; flood < 300; ++flood) {
+    EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), {}}));
+    const std::size_t before = refresher_.counters().refreshes;
+    if (status().next_refresh > now()) continue;
+    ASSERT_TRUE(parts_.run_until([&] { return refresher_.counters().refreshes > before; }));
+  }
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+  EXPECT_LE(first_.asked.size() - asked, 5U + 5U * static_cast<std::size_t>(seconds.count() + 1));
+  first_.serve(11, {"@ 3600 NS ns1"});
+  EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), {}}));
+  EXPECT_LE(status().next_refresh, now() + 2) << "at the end of the pace";
+  EXPECT_TRUE(parts_.run_until([this] { return serial() == 11; }));
+}
+
+TEST_F(Refreshing, NotifiesInOnePrimarysNameDelayNoOtherPrimarys) {
+  put({{second_.endpoint(), {}}});
+  const auto of_first = [](int number) { return name("z" + std::to_string(number)); };
+  const int count = NotifyPace::kBurst + 2 * NotifyPace::kPerSecond;
+  for (int i = 0; i < count; ++i) refresher_.put(of_first(i), {{first_.endpoint(), {}}});
+  refresh();
+  ASSERT_TRUE(parts_.run_until([&] {
+    return refresher_.counters().failures >= static_cast<std::uint64_t>(count);
+  })) << "all are REFUSED, and due a minute later";
+  for (int i = 0; i < count; ++i)
+    EXPECT_TRUE(refresher_.notified({of_first(i), first_.endpoint(), {}}));
+  EXPECT_GT(refresher_.status(of_first(count - 1))->next_refresh, now());
+  EXPECT_TRUE(refresher_.notified({name("@"), second_.endpoint(), {}}));
+  EXPECT_LE(status().next_refresh, now());
 }
 
 TEST_F(Refreshing, AZoneThatIsNotToChangeIsNotAskedFor) {
