@@ -108,7 +108,7 @@ bool is_connected(int fd) noexcept {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ControlRequest, name, label, to, after, limit,
                                                 count, serial, names, serials, if_serial, owner,
                                                 type, ttl, rdata, from, key, dnssec_ok, while_connected,
-                                                level, position)
+                                                level, position, by, client)
 
 namespace {
 

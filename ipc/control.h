@@ -175,8 +175,11 @@ struct ControlRequest {
   bool while_connected = false;         ///< args.while_connected: they end with the connection
   std::string level{};                  ///< args.level: as `server.log.level`
   std::uint64_t position = 0;           ///< args.position: of the journal
-  /// No arguments: the manager's number of the connection, and the same of a connection that may
+  std::string by{};                     ///< args.by: key of the client that a program acts for
+  std::string client{};                 ///< args.client: address of that client
+  /// No arguments: the user of the peer, the manager's number of the connection, and the same of a connection that may
   /// use the transactions that it opened and no others, else 0.
+  std::uint32_t uid = 0;
   std::uint64_t connection = 0;
   std::uint64_t session = 0;
   bool operator==(const ControlRequest&) const = default;

@@ -258,6 +258,8 @@ struct ChangesetRow {
   std::uint32_t to = 0;
   std::uint64_t removed = 0;
   std::uint64_t added = 0;
+  std::string by{};      ///< "key NAME", "user NAME" or "API key NAME"; empty: not known
+  std::string client{};  ///< address; empty: a local client, or not known
   bool operator==(const ChangesetRow&) const = default;
 };
 
@@ -367,6 +369,8 @@ struct JournalRecordRow {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   std::string note{};  ///< what the kind tells besides records
+  std::string by{};    ///< as ChangesetRow
+  std::string client{};
   std::uint64_t removed_count = 0;
   std::uint64_t added_count = 0;
   std::vector<RecordRow> removed{};  ///< the first ones, if there are many

@@ -118,7 +118,7 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   // A client does not learn whether a zone of others exists. Clients that look for the zone of a
   // name go on with the name's parent.
   if (!client.sees(*name)) return not_found();
-  const ZoneRequest wanted{request, *name, path};
+  const ZoneRequest wanted{request, *name, path, client};
   if (request.is_safe()) return read(wanted);
   const bool removes = path.empty() && request.method == "DELETE";
   const bool administers = removes || (path.empty() && request.method == "PUT");
@@ -234,7 +234,7 @@ Response ApiRoutes::remove(const ZoneRequest& wanted) const {
 Response ApiRoutes::patch(const ZoneRequest& wanted) const {
   const auto changes = read_patch(wanted.request.body, wanted.zone);
   if (!changes) return failed_change(changes.error());
-  const auto done = writer_.apply(wanted.zone, *changes);
+  const auto done = writer_.apply(wanted.zone, *changes, {wanted.client.name, wanted.request.client});
   if (!done && done.error().code == Errc::kFull) return error_response(507, done.error().text);
   if (!done) return error_response(done.error());
   Response response = no_content();

@@ -42,6 +42,7 @@ class ApiRoutes {
     const Request& request;
     dns::Name zone;
     std::string_view rest;
+    const AccessKey& client;
   };
 
   /// A request for what the server has: `path` is the part behind its id.

@@ -16,6 +16,7 @@ struct Request {
   std::string api_key{};        ///< X-API-Key
   std::string accept{};
   std::string host{};  ///< with the port, as the client wrote it
+  std::string client{};  ///< IP address
   std::string body{};
 
   /// Whether the method changes nothing (RFC 9110 §9.2.1).

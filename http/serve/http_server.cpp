@@ -222,6 +222,9 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     Request request = header_of(message);
     if (!server_.take_turn(request)) return send(text_response(429, "too many requests"));
     request.body = std::move(message.body());
+    error_code gone;
+    const auto client = tcp_layer().socket().remote_endpoint(gone);
+    if (!gone) request.client = client.address().to_string();
     const bool taken = server_.handle(
         std::move(request),
         [self = this->shared_from_this()](Response response) { self->send(std::move(response)); });

@@ -212,6 +212,7 @@ void ControlServer::answer(const ConnectionPtr& connection,
   if (auto allowed = check_rights(connection->rights, *request); !allowed)
     return reply(connection, *place, ipc::error_reply(allowed.error()));
   request->connection = connection->number;
+  request->uid = connection->uid;
   request->session = connection->rights == Rights::kEdit ? connection->number : 0;
   callbacks_.handler(*request, [this, connection, place](Result<nlohmann::json> result) {
     reply(connection, *place,

@@ -164,7 +164,9 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     waiting_octets_ -= octets;
     committed(*request, zone, verdict, applied);
   };
-  commits_.submit({request->client(), std::move(message), rules, request,
+  const std::string key = request->key() == nullptr ? "" : "key " + to_text(*request->key());
+  const zone::Author author = zone::make_author(key, to_text(request->client().address));
+  commits_.submit({request->client(), std::move(message), rules, author, request,
                    [this, zone] { return takes_updates(zone); }, std::move(done)});
 }
 
