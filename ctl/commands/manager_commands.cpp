@@ -290,7 +290,9 @@ int Session::ready(bool all_zones, const std::vector<std::string>& addresses) {
     output_.out << json_text(json{{"ready", reason.empty()}, {"reason", reason}}) << '\n';
   else
     output_.out << (reason.empty() ? "ready" : "not ready: " + reason) << '\n';
-  return reason.empty() ? kDone : kFailed;
+  if (reason.empty()) return kDone;
+  const bool all_but_zones = all_zones && why_not_ready(*status, false).empty();
+  return all_but_zones && has_no_zone(*status) ? kNoZone : kFailed;
 }
 
 int Session::print_zones(Table table, const Words& words) {

@@ -28,8 +28,8 @@ class Session {
   /// Prints rates every `interval`, `times` times (0: until the process is ended). `on_screen`: each
   /// print replaces the one before on the terminal.
   int top(std::chrono::milliseconds interval, std::uint32_t times, bool on_screen);
-  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones;
-  /// `addresses`: at each of these.
+  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones, and
+  /// kNoZone if there is none; `addresses`: at each of these.
   int ready(bool all_zones, const std::vector<std::string>& addresses);
   int zone_list();
   /// kFailed also if the zone is not ok: zone_problems() would list it, or it was removed.

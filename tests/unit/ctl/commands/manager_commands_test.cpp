@@ -104,6 +104,19 @@ TEST(StatusCommand, PrintsFactsForPeople) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST(ReadyCommand, HasACodeOfItsOwnForAServerWithoutZones) {
+  ipc::StatusResult status{.zone_lists = "read", .workers_running = 1};
+  const auto code = [&status](bool all_zones) {
+    return run(always(json(status)),
+               [&](Session& session) { return session.ready(all_zones, {}); })
+        .code;
+  };
+  EXPECT_EQ(code(false), kDone);
+  EXPECT_EQ(code(true), kNoZone);
+  status.workers_running = 0;
+  EXPECT_EQ(code(true), kFailed) << "the workers are the greater trouble";
+}
+
 TEST(StatusCommand, SaysWhenTheZoneListsAreNotRead) {
   const auto text = [](const ipc::StatusResult& status) {
     return run(always(json(status)), [](Session& session) { return session.status(); }).out;
