@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -24,7 +25,8 @@
 ///
 /// A message is sent as one packet or more, because a packet must fit the socket's send buffer. The
 /// first byte of each packet says whether more packets of this message follow ('+') or not ('.').
-/// The rest is a stretch of the JSON text.
+/// The rest is a stretch of the JSON text. The last packet of a request may carry one descriptor
+/// (SCM_RIGHTS): ControlRequest::descriptor.
 ///
 /// | verb          | args               | result (ipc/control_results.h)                          |
 /// |---------------|--------------------|---------------------------------------------------------|
@@ -32,7 +34,8 @@
 /// | zone-list     | after, limit       | ZoneListResult: a page of rows in canonical order       |
 /// | zone-status   | name               | ZoneRow with every field                                |
 /// | zone-export   | name, to           | ExportResult, once the file is there. `to`: an absolute |
-/// |               |                    | path, instead of the zone's own file                    |
+/// |               |                    | path, instead of the zone's own file. A descriptor: the |
+/// |               |                    | file to write; `to` is only its name in messages        |
 /// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
 /// | store-checkpoint |                 | {} once the disk has the present version                |
 /// | zone-purge    | name               | {} once the removed zone's records are dropped, durably |
@@ -66,8 +69,10 @@
 /// | zone-reload   | names              | ReloadResult once the zones' files were read            |
 /// | zone-freeze   | name               | {} once durable: the zone's data stay as they are       |
 /// | zone-thaw     | name               | {}                                                      |
-/// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
-/// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
+/// | store-copy    | to                 | {} once the image is at `to`, an absolute path. A       |
+/// |               |                    | descriptor: the folder that `to` has to be in           |
+/// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path,  |
+/// |               |                    | or in the file of a descriptor, as above                |
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
@@ -182,6 +187,8 @@ struct ControlRequest {
   std::uint32_t uid = 0;
   std::uint64_t connection = 0;
   std::uint64_t session = 0;
+  /// No argument: what came with the request, and is closed after it. Null: nothing.
+  std::shared_ptr<const Fd> descriptor{};
   bool operator==(const ControlRequest&) const = default;
 };
 
@@ -217,12 +224,14 @@ Result<Fd> connect_control(const std::string& run_directory);
 Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
 Result<nlohmann::json> receive_json(int fd, std::size_t max_bytes,
                                     std::chrono::milliseconds timeout);
-/// Sends one request and returns its whole reply; a refusal that came before the request is that
-/// reply. After an error, `under_way` (may be null) is true when only the time ran out: the peer
-/// has the request and is still connected. kFull: the request has more than kMaxRequestBytes, and
-/// none of it was sent.
+/// Sends one request, with its descriptor, and returns its whole reply; a refusal that came before
+/// the request is that reply. After an error, `under_way` (may be null) is true when only the time
+/// ran out: the peer has the request and is still connected. kFull: the request has more than
+/// kMaxRequestBytes, and none of it was sent.
 Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
                                 std::chrono::milliseconds timeout, bool* under_way = nullptr);
+/// Waits once more for the reply to a request that is under way; `under_way` as above.
+Result<nlohmann::json> await_reply(int fd, std::chrono::milliseconds timeout, bool& under_way);
 /// Sends one request and returns the result in its reply.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);

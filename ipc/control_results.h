@@ -87,13 +87,13 @@ struct ZoneRow {
   std::string state{};  ///< "ok", "loading", "not-loaded", "expired", "removed"
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
-  // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t names = 0;
-  std::uint64_t history = 0;          ///< bytes of the changesets kept for IXFR
-  bool added = false;                 ///< by `pandoctl zone add`, not by configuration or catalog
-  bool frozen = false;                ///< neither updates nor transfers change it
-  std::string catalog{};              ///< the catalog zone of which it is a member
-  std::string catalog_role{};         ///< of a catalog zone: "producer" or "consumer"
+  std::uint64_t history = 0;   ///< bytes of the changesets kept for IXFR
+  bool added = false;          ///< by `pandoctl zone add`, not by configuration or catalog
+  bool frozen = false;         ///< neither updates nor transfers change it
+  std::string catalog{};       ///< the catalog zone of which it is a member
+  std::string catalog_role{};  ///< of a catalog zone: "producer" or "consumer"
+  // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t catalog_members = 0;  ///< of a catalog zone: number of its members here
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT

@@ -164,6 +164,8 @@ Reader::View Reader::pin() noexcept {
   return view;
 }
 
+void Reader::leave() noexcept { impl_->page().started = 0; }
+
 void Reader::settle() noexcept {
   if (impl_->borrowed != 0) impl_->settle();
 }

@@ -17,6 +17,7 @@ enum ExitCode : int {
   kFailed = 1,       ///< the request was refused, or a check found problems
   kUsage = 2,        ///< wrong command line
   kUnreachable = 3,  ///< no manager answers
+  kNoZone = 4,       ///< the server has no zone: it answers, and every answer is REFUSED
 };
 
 /// The output streams of a command, and their form.
