@@ -15,13 +15,6 @@ constexpr std::size_t kMaxRunDirectoryBytes = 80;
 /// sun_path without its final NUL (unix(7)).
 constexpr std::size_t kMaxSocketPathBytes = 107;
 
-/// 127.0.0.0/8 or ::1.
-bool is_loopback(const IpAddress& address) {
-  static const IpPrefix v4 = IpPrefix::from_text("127.0.0.0/8").value();
-  static const IpPrefix v6 = IpPrefix::from_text("::1").value();
-  return v4.contains(address) || v6.contains(address);
-}
-
 /// True when an earlier element has the same `member` as the last one.
 template <class T, class Member>
 bool last_is_repeated(const std::vector<T>& list, Member member) {

@@ -80,6 +80,8 @@
 /// | config-show   | name               | ConfigShowResult: settings in force, of the server or   |
 /// |               |                    | of a zone                                               |
 /// | config-diff   | limit              | ConfigDiffResult: what a reload would change            |
+/// | http-settings | label              | HttpSettingsResult: all of them, unless they have this  |
+/// |               |                    | label                                                   |
 /// | log-level     | level              | LogLevelResult; without `level` nothing is changed      |
 /// | journal-print | name, position,    | JournalPrintResult: a page of records, of one zone or   |
 /// |               | limit              | all, from that position on                              |
@@ -145,6 +147,7 @@ inline constexpr std::string_view kWorkerRemove = "worker-remove";
 inline constexpr std::string_view kWorkerRestart = "worker-restart";
 inline constexpr std::string_view kConfigShow = "config-show";
 inline constexpr std::string_view kConfigDiff = "config-diff";
+inline constexpr std::string_view kHttpSettings = "http-settings";
 inline constexpr std::string_view kLogLevel = "log-level";
 inline constexpr std::string_view kJournalPrint = "journal-print";
 inline constexpr std::string_view kReload = "reload";
@@ -159,7 +162,7 @@ inline constexpr std::uint64_t kAbsent = UINT64_MAX;
 struct ControlRequest {
   std::string verb{};
   std::string name{};   ///< args.name: zone
-  std::string label{};  ///< args.label: snapshot of the zone
+  std::string label{};  ///< args.label: snapshot of the zone; settings that the client has
   std::string to{};     ///< args.to: file; empty = the zone's own
   std::string after{};  ///< args.after: the list starts behind this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows

@@ -64,6 +64,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneChangeRow, zone, settings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ConfigDiffResult, settings_changed, zones_added,
                                                 zones_removed, zones_changed, settings, added,
                                                 removed, changed, warnings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpKeyRow, name, digest, role, zones)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpRemoteRow, name, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpTsigKeyRow, name, algorithm)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(HttpSettingsResult, label, keys, hosts,
+                                                template_name, remotes, tsig_keys)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LogLevelResult, level, configured)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JournalRecordRow, position, time, zone, kind, from,
                                                 to, note, removed_count, added_count, removed,

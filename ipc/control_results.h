@@ -353,6 +353,39 @@ struct ConfigDiffResult {
   bool operator==(const ConfigDiffResult&) const = default;
 };
 
+/// A client of pando-http.
+struct HttpKeyRow {
+  std::string name{};
+  std::string digest{};  ///< secret_digest() of its secret
+  std::string role{};    ///< a word of `http.keys[].role`
+  std::vector<std::string> zones{};
+  bool operator==(const HttpKeyRow&) const = default;
+};
+
+struct HttpRemoteRow {
+  std::string name{};
+  std::vector<std::string> addresses{};  ///< ADDRESS@PORT
+  bool operator==(const HttpRemoteRow&) const = default;
+};
+
+struct HttpTsigKeyRow {
+  std::string name{};
+  std::string algorithm{};
+  bool operator==(const HttpTsigKeyRow&) const = default;
+};
+
+/// The settings in force by which pando-http serves. With the label of the request the others are
+/// absent: nothing has changed.
+struct HttpSettingsResult {
+  std::string label{};  ///< settings with the same label are the same
+  std::vector<HttpKeyRow> keys{};
+  std::vector<std::string> hosts{};
+  std::string template_name{};
+  std::vector<HttpRemoteRow> remotes{};
+  std::vector<HttpTsigKeyRow> tsig_keys{};
+  bool operator==(const HttpSettingsResult&) const = default;
+};
+
 /// The level of the manager's and the workers' logs.
 struct LogLevelResult {
   std::string level{};       ///< in force

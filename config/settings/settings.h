@@ -250,6 +250,9 @@ struct HttpTls {
 /// Loopback, so that nobody else can read before somebody wrote an address down.
 [[nodiscard]] std::vector<Endpoint> default_http_listen();
 
+/// 127.0.0.0/8 and ::1: no other host reaches these.
+[[nodiscard]] bool is_loopback(const IpAddress& address);
+
 /// http: metrics over HTTP, by the program pando-http.
 struct Http {
   std::vector<Endpoint> listen = default_http_listen();
