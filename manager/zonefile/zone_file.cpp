@@ -9,6 +9,7 @@
 #include "dns/zonefile/zone_scanner_parts.h"
 #include "manager/support/soa.h"
 #include "manager/zonefile/export_file.h"
+#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_recovery.h"
 #include "zone/build/broken_rules.h"
 #include "zone/read/each_record.h"
