@@ -15,7 +15,7 @@ using Tell = NotifyQueue::Tell;
 
 constexpr std::uint64_t kPause = 1000;
 
-NotifyQueue::Options small() { return {3, kPause, 300, 2, 2}; }
+NotifyQueue::Options small() { return {3, kPause, 2, 2}; }
 NotifyQueue::Outcome silence() { return {dns::Serial{1}, 7, "no answer", false, 0}; }
 NotifyQueue::Outcome success() { return {dns::Serial{1}, 7, "NOERROR", true, 0}; }
 
