@@ -128,8 +128,8 @@ bool is_connected(int fd) noexcept {
 // The members of "args"; the verb is beside them.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ControlRequest, name, label, to, after, limit,
                                                 count, serial, names, serials, if_serial, owner,
-                                                type, ttl, rdata, from, key, dnssec_ok, while_connected,
-                                                level, position, by, client)
+                                                type, ttl, rdata, from, key, dnssec_ok,
+                                                while_connected, level, position, by, client)
 
 namespace {
 

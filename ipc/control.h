@@ -185,8 +185,8 @@ struct ControlRequest {
   std::uint64_t position = 0;           ///< args.position: of the journal
   std::string by{};                     ///< args.by: key of the client that a program acts for
   std::string client{};                 ///< args.client: address of that client
-  /// No arguments: the user of the peer, the manager's number of the connection, and the same of a connection that may
-  /// use the transactions that it opened and no others, else 0.
+  /// No arguments: the user of the peer, the manager's number of the connection, and the same of a
+  /// connection that may use the transactions that it opened and no others, else 0.
   std::uint32_t uid = 0;
   std::uint64_t connection = 0;
   std::uint64_t session = 0;

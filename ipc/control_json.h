@@ -49,8 +49,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SnapshotListResult, snapshots, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RecordRow, owner, ttl, type, rdata)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneReadResult, zone, serial, records, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneDiffResult, zone, from, to, removed, added, next)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChangesetRow, from, to, removed, added, by,
-                                                client)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChangesetRow, from, to, removed, added, by, client)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneHistoryResult, zone, serial, changesets, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExplainResult, question, zone, serial, rcode,
                                                 authoritative, steps, answer, authority, additional)

@@ -121,8 +121,8 @@ int RecordCommands::history(const std::string& zone) {
   if (!request) return session_.fail(request.error());
   const Output& output = session_.output();
   Rows rows("changesets");
-  Table table({{"FROM", true, 10}, {"TO", true, 10}, {"REMOVED", true, 8}, {"ADDED", true, 8},
-               {"BY"}});
+  Table table(
+      {{"FROM", true, 10}, {"TO", true, 10}, {"REMOVED", true, 8}, {"ADDED", true, 8}, {"BY"}});
   ipc::ZoneHistoryResult last;
   const auto done = session_.for_each_page<ipc::ZoneHistoryResult>(
       *request, [&](const ipc::ZoneHistoryResult& page) -> Status {

@@ -233,7 +233,8 @@ Response ApiRoutes::remove(const ZoneRequest& wanted) const {
 Response ApiRoutes::patch(const ZoneRequest& wanted) const {
   const auto changes = read_patch(wanted.request.body, wanted.zone);
   if (!changes) return failed_change(changes.error());
-  const auto done = writer_.apply(wanted.zone, *changes, {wanted.client.name, wanted.request.client});
+  const auto done =
+      writer_.apply(wanted.zone, *changes, {wanted.client.name, wanted.request.client});
   if (!done && done.error().code == Errc::kFull) return error_response(507, done.error().text);
   if (!done) return error_response(done.error());
   Response response = no_content();

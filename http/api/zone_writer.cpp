@@ -98,8 +98,8 @@ Status send(Conversation& manager, const dns::Name& zone, const RRsetChange& cha
 }
 
 Result<ipc::CommittedZone> make_changes(Conversation& manager, const dns::Name& zone,
-                                        std::span<const RRsetChange> changes,
-                                        dns::Serial present, const ApiClient& client) {
+                                        std::span<const RRsetChange> changes, dns::Serial present,
+                                        const ApiClient& client) {
   for (const RRsetChange& change : changes)
     if (auto sent = send(manager, zone, change, present); !sent) return pass(sent);
   ipc::ControlRequest commit;

@@ -17,7 +17,7 @@ namespace pando::http {
 
 /// The client for whom a change is made, for the zone's history.
 struct ApiClient {
-  std::string key{};      ///< name of its key
+  std::string key{};  ///< name of its key
   std::string address{};
 };
 

@@ -139,8 +139,8 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
 
 /// A program may name the client that it acts for: the user of the socket is the program's then.
 zone::Author author_of(const ipc::ControlRequest& request) {
-  const std::string name = request.by.empty() ? "user " + local_user_name(request.uid)
-                                              : "API key " + request.by;
+  const std::string name =
+      request.by.empty() ? "user " + local_user_name(request.uid) : "API key " + request.by;
   return zone::make_author(name, request.client);
 }
 

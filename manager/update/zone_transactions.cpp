@@ -215,8 +215,7 @@ Result<std::shared_ptr<ZoneTransactions::Commit>> ZoneTransactions::prepare(
 
 void ZoneTransactions::commit(const std::vector<dns::Name>& zones,
                               std::optional<dns::Serial> if_serial, const zone::DataLimits& limits,
-                              const Committed& done, Session session,
-                              const zone::Author& author) {
+                              const Committed& done, Session session, const zone::Author& author) {
   auto commit = prepare(zones, if_serial, session);
   if (!commit) return done(pass(commit));
   // Records of the operator have no limits, as those of a zone file. Those of a session come from

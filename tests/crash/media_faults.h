@@ -370,7 +370,7 @@ class MediaFaults {
   std::set<std::uint64_t> destroyed_;  // positions
   std::set<std::string> hit_zones_;    // in the snapshot
   std::set<std::string> no_serials_;   // zones of which no serial is left there
-  bool is_changed_ = false;  // bytes, with the last strike
+  bool is_changed_ = false;            // bytes, with the last strike
   bool is_image_hit_ = false;
   bool is_image_struck_ = false;
   std::map<std::string, std::uint64_t> torn_end_;  // zones of the torn last groups; last position

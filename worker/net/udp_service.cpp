@@ -257,18 +257,18 @@ void UdpService::ask_manager(const std::shared_ptr<Socket>& socket, const ReplyP
   if (path.direct && !limit.client) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
   failure.resize(core_.responder().make_failure(failure));
-  core_.link().forward(std::move(request), std::move(failure),
-                       [this, socket, path, held = std::move(held),
-                        limit = std::move(limit)](const Bytes& reply) {
-                         Bytes answer = reply;
-                         const int through = sender_for(socket);
-                         const bool sends = !answer.empty() && through >= 0 &&
-                                            core_.responder().sends_reply(limit, answer);
-                         if (sends && !send_datagram(through, answer, path.to, path.source))
-                           core_.counting().add(Counter::kSendErrors);
-                         if (Taps* const taps = core_.taps(); taps != nullptr && held)
-                           taps->tell_end(*held, sends ? ByteView(answer) : ByteView());
-                       });
+  core_.link().forward(
+      std::move(request), std::move(failure),
+      [this, socket, path, held = std::move(held), limit = std::move(limit)](const Bytes& reply) {
+        Bytes answer = reply;
+        const int through = sender_for(socket);
+        const bool sends =
+            !answer.empty() && through >= 0 && core_.responder().sends_reply(limit, answer);
+        if (sends && !send_datagram(through, answer, path.to, path.source))
+          core_.counting().add(Counter::kSendErrors);
+        if (Taps* const taps = core_.taps(); taps != nullptr && held)
+          taps->tell_end(*held, sends ? ByteView(answer) : ByteView());
+      });
 }
 
 /// Reads an orphaned socket without waiting for it to become readable: it may stay empty for good.

@@ -35,9 +35,8 @@ ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept 
           answer.answer[0].rrset.type()};
 }
 
-ResponseKind kind_without_records(
-    dns::Rcode rcode, const dns::Question* question,
-    std::array<std::uint8_t, dns::kMaxNameOctets>& name) noexcept {
+ResponseKind kind_without_records(dns::Rcode rcode, const dns::Question* question,
+                                  std::array<std::uint8_t, dns::kMaxNameOctets>& name) noexcept {
   if (rcode != dns::Rcode::kNoError) return {};
   if (question == nullptr) return {ResponseClass::kAnswer, 0, {}, {}};
   // Another spelling is the same name, so it opens no account of its own.

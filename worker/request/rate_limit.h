@@ -34,9 +34,9 @@ struct ResponseKind {
 /// The same for a response that no zone's records answer. Errors are one kind, whatever was asked;
 /// others are told apart by the question, whose name and type are null without one. `name` stays in
 /// place while the kind is used.
-[[nodiscard]] ResponseKind kind_without_records(dns::Rcode rcode, const dns::Question* question,
-                                                std::array<std::uint8_t, dns::kMaxNameOctets>& name)
-    noexcept;
+[[nodiscard]] ResponseKind kind_without_records(
+    dns::Rcode rcode, const dns::Question* question,
+    std::array<std::uint8_t, dns::kMaxNameOctets>& name) noexcept;
 
 /// Response rate limiting: a flood of questions with a forged source address must not become a
 /// flood of responses to that address. Responses of one kind to one client prefix are counted for a

@@ -95,8 +95,8 @@ RateLimiter::Verdict ResponseBuilder::count() {
   const Request& request = context_.request;
   std::array<std::uint8_t, dns::kMaxNameOctets> name;
   return count_response(
-      context_, kind_without_records(rcode_, request.has_question ? &request.question : nullptr,
-                                     name));
+      context_,
+      kind_without_records(rcode_, request.has_question ? &request.question : nullptr, name));
 }
 
 Outcome ResponseBuilder::finish() {

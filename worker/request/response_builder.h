@@ -53,8 +53,8 @@ Outcome respond_error(RequestContext& context, dns::Rcode rcode,
 /// Whether the server's rate limits are for responses to this client, with whatever signature. A
 /// client that has proven its address (TCP, a valid cookie) is not the victim of a forged one.
 [[nodiscard]] bool is_rate_limited_client(const RequestContext& context) noexcept;
-/// Whether the response in hand is subject to the rate limits: its client is, and nothing was signed
-/// with a known key.
+/// Whether the response in hand is subject to the rate limits: its client is, and nothing was
+/// signed with a known key.
 [[nodiscard]] inline bool is_rate_limited(const RequestContext& context) noexcept {
   if (context.batch.settings->rate_limit.responses == 0) return false;  // mostly
   return !context.is_verified && !context.has_managers_key && is_rate_limited_client(context);

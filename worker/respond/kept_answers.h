@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "dns/message/message_writer.h"
-#include "worker/respond/answer_table.h"
 #include "worker/request/rate_limit.h"
+#include "worker/respond/answer_table.h"
 #include "zone/read/store_view.h"
 
 namespace pando::worker {

@@ -326,7 +326,8 @@ std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone:
   ResponseBuilder response(context, kept.aa, static_cast<Rcode>(kept.rcode));
   if (!kept.suits(response.writer().room())) return std::nullopt;
   using Verdict = RateLimiter::Verdict;
-  const Verdict verdict = is_rate_limited(context) ? count_response(context, kept.kind()) : Verdict::kSend;
+  const Verdict verdict =
+      is_rate_limited(context) ? count_response(context, kept.kind()) : Verdict::kSend;
   ++repeated_;
   if (verdict == Verdict::kDrop) return Outcome{};
   if (verdict == Verdict::kSlip)

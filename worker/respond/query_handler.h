@@ -7,6 +7,7 @@
 #include "dns/dnssec/nsec3_hash.h"
 #include "worker/answer/resolve.h"
 #include "worker/request/outcome.h"
+#include "worker/request/rate_limit.h"
 #include "worker/request/request_context.h"
 #include "worker/request/settings_cache.h"
 #include "worker/respond/answer_templates.h"
@@ -14,7 +15,6 @@
 #include "worker/respond/kept_answers.h"
 #include "worker/respond/kept_lookups.h"
 #include "worker/respond/question_sampler.h"
-#include "worker/request/rate_limit.h"
 #include "worker/respond/server_sets.h"
 #include "worker/respond/zone_expiry.h"
 

@@ -20,8 +20,7 @@ Responder::Responder(CounterArray& counters, SideTable side, std::span<shm::Tran
       forwards_(cache_) {
   read_.reserve(kTogether);
   for (std::size_t i = 0; i < kTogether; ++i)
-    read_.push_back(
-        {RequestContext(batch_, Counting(counters, transfers), limits_), {}, {}, {}});
+    read_.push_back({RequestContext(batch_, Counting(counters, transfers), limits_), {}, {}, {}});
 }
 
 void Responder::set_keys(std::shared_ptr<const KeySet> keys) {
