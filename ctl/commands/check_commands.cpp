@@ -1,5 +1,6 @@
 #include "ctl/commands/check_commands.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -207,14 +208,44 @@ void for_each_primary_file(const config::Settings& settings, Visit&& visit) {
   }
 }
 
+bool has_right(const std::string& path, int mode) {
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+/// Why the manager's user may not read a zone's file; empty: it may, or the file is not there.
+std::string refusal(const dns::Name& zone, const std::string& path, const ActingUser& manager) {
+  if (!manager.acts() || has_right(path, R_OK) || errno != EACCES) return {};
+  return fmt::format("zone {}: user {} cannot read {}: {}", dns::to_text(zone), manager.user(),
+                     path, std::strerror(EACCES));
+}
+
 /// A zone whose file cannot be read is served from the data that the server has, or not at all.
-void check_files(const config::Settings& settings, std::vector<std::string>& warnings) {
-  Problems problems(warnings);
+void check_files(const config::Settings& settings, const ActingUser& manager,
+                 config::LoadResult& result) {
+  Problems refused(result.errors);
+  Problems problems(result.warnings);
   for_each_primary_file(settings, [&](const dns::Name& name, const std::string& path) {
-    if (::access(path.c_str(), R_OK) != 0)
+    if (const std::string text = refusal(name, path, manager); !text.empty())
+      refused.add(text);
+    else if (!has_right(path, R_OK))
       problems.add(fmt::format("zone {}: cannot read {}: {}", dns::to_text(name), path,
                                std::strerror(errno)));
   });
+}
+
+/// Root can read what the manager's user cannot: secrets, zone lists, the configuration itself.
+void check_as_manager(const std::string& path, const ActingUser& manager,
+                      config::LoadResult& result) {
+  if (!manager.acts()) return;
+  for (const std::string& error : config::load(path).errors)
+    result.errors.push_back(fmt::format("{} (user {})", error, manager.user()));
+  const config::StoreSettings& store = result.settings.store;
+  const auto image_folder = std::filesystem::path(store.image).parent_path().string();
+  for (const auto& [key, folder] :
+       {std::pair("store.journal", store.journal), std::pair("store.image", image_folder)})
+    if (!folder.empty() && !has_right(folder, W_OK | X_OK) && errno != ENOENT)
+      result.errors.push_back(fmt::format("{}: user {} cannot write to {}: {}", key, manager.user(),
+                                          folder, std::strerror(errno)));
 }
 
 /// The user as whom programs run: the workers', or the manager's where there is no such user.
@@ -251,9 +282,11 @@ void check_programs(const config::Settings& settings, std::vector<std::string>& 
 }
 
 void check_all_zones(const config::Settings& settings, const Output& output,
-                     std::vector<std::string>& errors) {
+                     const ActingUser& manager, std::vector<std::string>& errors) {
   Problems problems(errors);
   for_each_primary_file(settings, [&](const dns::Name& name, const std::string& path) {
+    if (const std::string text = refusal(name, path, manager); !text.empty())
+      return problems.add(text);
     auto store = scratch_store();
     if (!store) return problems.add(store.error().text);
     const ZoneCheck checked = check(name, path, *store, output, SignatureFaults::kErrors);
@@ -270,10 +303,12 @@ int check_config(const std::string& path, Output output, bool zones) {
   if (result.ok()) {
     check_addresses(result.settings, result.warnings);
     check_programs(result.settings, result.errors, result.warnings);
+    const ActingUser manager(result.settings.server.user);
+    check_as_manager(path, manager, result);
     if (zones)
-      check_all_zones(result.settings, output, result.errors);
+      check_all_zones(result.settings, output, manager, result.errors);
     else
-      check_files(result.settings, result.warnings);
+      check_files(result.settings, manager, result);
   }
   if (output.json) {
     print_json({{"ok", result.ok()},

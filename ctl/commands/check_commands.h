@@ -9,8 +9,9 @@
 namespace pando::ctl {
 
 /// Reads the configuration with its zone lists, and warns of zone files that cannot be read and of
-/// addresses that this host has not. `zones`: reads every zone file of a primary zone, too, and
-/// counts its errors.
+/// addresses that this host has not. As root it checks with the rights of `server.user`, and files
+/// that this user cannot read are errors. `zones`: reads every zone file of a primary zone, too,
+/// and counts its errors.
 int check_config(const std::string& path, Output output, bool zones = false);
 
 /// Severity of faults in a signed zone's signatures and denial of existence. kOff: they are not

@@ -29,7 +29,7 @@ ControlRequest request_for(std::string_view verb) {
   return request;
 }
 
-std::string absolute(const std::string& path) {
+std::string absolute_path(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
 
@@ -382,7 +382,7 @@ int Session::zone_export(const std::string& name, const std::string& to) {
   auto request = request_for_zone(ipc::verb::kZoneExport, name);
   if (!request) return fail(request.error());
   if (to.empty()) return ask<ipc::ExportResult>(*request, shown_on(output_.out));
-  HandedFile::Wanted wanted{absolute(to), 0666, {}, "an export of " + request->name, true};
+  HandedFile::Wanted wanted{absolute_path(to), 0666, {}, "an export of " + request->name, true};
   // The first line is $ORIGIN; a mistyped name must not destroy other data.
   wanted.may_replace = [comment =
                             fmt::format("; zone {} at serial ", request->name)](ByteView head) {
@@ -469,7 +469,7 @@ int Session::store_checkpoint() { return order(request_for(ipc::verb::kStoreChec
 
 int Session::store_copy(const std::string& to) {
   ControlRequest request = request_for(ipc::verb::kStoreCopy);
-  request.to = absolute(to);
+  request.to = absolute_path(to);
   // The manager makes several files there, so it has to see the folder itself.
   const auto parent = std::filesystem::path(request.to).parent_path();
   auto folder = open_file(parent.string(), O_PATH | O_DIRECTORY);
@@ -479,7 +479,7 @@ int Session::store_copy(const std::string& to) {
 }
 
 int Session::store_dump(const std::string& to) {
-  const HandedFile::Wanted wanted{absolute(to), 0600, zone::looks_like_dump, "a dump", false};
+  const HandedFile::Wanted wanted{absolute_path(to), 0600, zone::looks_like_dump, "a dump", false};
   const auto request = request_for(ipc::verb::kStoreDump);
   return ask_for_file<ipc::DumpResult>(request, wanted, [&](const ipc::DumpResult& written) {
     output_.out << fmt::format("{}: {} with {} and {} of history, {} bytes\n", wanted.path,

@@ -1,6 +1,7 @@
 """The units under a real systemd, booted in a container over an overlay of this host's root: two
 users, the sandboxes, restarts without lost service, adoption of workers, a reload."""
 
+import re
 import shutil
 import subprocess
 
@@ -105,11 +106,74 @@ echo "reload: $?"
 pandoctl reload
 pandoctl zone status
 
+step failed_reload
+cp -p /etc/pando/pando.yaml /boot-test/whole.yaml
+echo 'no-such-section: {}' >> /etc/pando/pando.yaml
+systemctl reload pando-manager 2> /dev/null
+echo "reload: $?"
+said() { journalctl -b --no-pager -u pando-manager -t pandoctl -o cat | grep no-such-section; }
+until_true said
+said | wc -l
+systemctl is-active pando-manager
+cp -p /boot-test/whole.yaml /etc/pando/pando.yaml
+systemctl reload pando-manager
+echo "reload: $?"
+
+step rights
+chmod 600 /var/lib/pando/example.com.zone
+chown root /var/lib/pando/example.com.zone
+pandoctl config check > /dev/null
+echo "check: $?"
+chown pando:pando /var/lib/pando/example.com.zone
+pandoctl config check > /dev/null
+echo "check: $?"
+
+step given_files
+pandoctl store dump /tmp/pando-dump > /dev/null
+stat -c '%U %a' /tmp/pando-dump
+pandoctl zone export example.com --to /tmp/pando-zone > /dev/null
+grep -c 192.0.2.77 /tmp/pando-zone
+pandoctl store copy /tmp/pando-image
+echo "copy: $?"
+ls /tmp | grep -c pando-
+
+step missing_worker
+mkdir -p /run/systemd/system/pando-worker@1.service.d
+printf '[Service]\nRestart=no\n' > /run/systemd/system/pando-worker@1.service.d/once.conf
+systemctl daemon-reload
+workers() { pandoctl status | grep -E '^(workers|problem):'; }
+metrics() { curl -sf http://127.0.0.1:8053/metrics | grep -E '^pando_workers_(wanted|running) '; }
+systemctl kill -s KILL pando-worker@1
+until_true eval 'workers | grep "1 of 2"'
+workers
+metrics
+systemctl start pando-worker@1
+until_true serving
+workers
+pandoctl worker list | grep -E '^ +1 ' | grep -c serving
+systemctl stop pando-worker@1
+until_true eval 'workers | grep "1 of 1"'
+workers
+rm -r /run/systemd/system/pando-worker@1.service.d
+systemctl daemon-reload
+systemctl start pando-worker@1
+until_true serving
+
 step stopped_by_pandoctl
 pandoctl stop
 until_true eval '[ "$(systemctl is-active pando-manager)" = inactive ]'
 systemctl is-active pando-manager
 ask ns.example.com
+
+step socket_unit
+systemctl enable --now --quiet pando.target pando-manager.service pando-worker@{0..1}.service
+until_true serving
+SOCKET_UNIT
+echo "exit code $?"
+until_true answers
+until_true serving
+systemctl is-active pando.socket pando-manager pando-worker@0
+grep -E '^Cap(Eff|Bnd):' /proc/$(main_pid pando-manager)/status | grep -c '0000000000000000$'
 
 step journal
 journalctl -b --no-pager -o short-monotonic
@@ -131,6 +195,7 @@ def install(root, script=SCRIPT, wants=f"pando.target {WORKERS}", after=f"pando-
     for source in (ROOT / "systemd").iterdir():
         text = source.read_text()
         for variable, value in (("@CMAKE_INSTALL_FULL_SBINDIR@", "/usr/sbin"),
+                                ("@CMAKE_INSTALL_FULL_BINDIR@", "/usr/bin"),
                                 ("@PANDO_CONFIG_FOLDER@", "/etc/pando"),
                                 ("@PANDO_CONFIG_FILE@", "/etc/pando/pando.yaml")):
             text = text.replace(variable, value)
@@ -139,12 +204,25 @@ def install(root, script=SCRIPT, wants=f"pando.target {WORKERS}", after=f"pando-
             write(root / f"usr/lib/{folder}.d/{'-'.join(filter(None, ('pando', part)))}.conf", text)
         elif source.suffix != ".txt":
             write(units / source.name.removesuffix(".in"), text)
-    prepare(root, script, wants, after)
+    prepare(root, script.replace("SOCKET_UNIT", socket_unit_steps()), wants, after)
     write(root / "etc/pando/pando.yaml", CONFIGURATION)
     write(root / "var/lib/pando/example.com.zone", ZONE)
     subprocess.run(["systemd-sysusers", f"--root={root}"], check=True, capture_output=True)
     (root / "etc/pando/pando.yaml").chmod(0o640)
     subprocess.run(["chroot", str(root), "chown", "root:pando", "/etc/pando/pando.yaml"], check=True)
+
+
+def socket_unit_steps():
+    """The commands of docs/howto/install-under-systemd.md for the socket unit; `systemctl edit` as drop-ins."""
+    page = (ROOT / "docs/howto/install-under-systemd.md").read_text()
+    section = re.search(r"^## Socket unit\n(.*?)^## ", page, re.M | re.S)[1]
+    addresses, rights = re.findall(r"```ini\n(.*?)```", section, re.S)
+    [commands] = re.findall(r"^```\n(.*?)^```", section, re.M | re.S)
+    steps = ""
+    for unit, text in (("pando.socket", addresses), ("pando-manager.service", rights)):
+        folder = f"/etc/systemd/system/{unit}.d"
+        steps += f"mkdir -p {folder}\ncat > {folder}/override.conf <<'UNIT'\n{text}UNIT\n"
+    return f"{steps}systemctl daemon-reload\n{commands}"
 
 
 @pytest.fixture(scope="module")
@@ -207,8 +285,40 @@ def test_reload_works_by_systemctl_and_pandoctl(results):
         "reload: 0", "reloaded: 0 zones added, 0 removed, 0 changed", "1 of 1 zone ok"]
 
 
+def test_a_reload_that_failed_fails_in_systemctl_with_the_reason_in_the_journal(results):
+    assert lines(results, "failed_reload") == ["reload: 1", "1", "active", "reload: 0"]
+
+
+def test_a_check_by_root_has_the_rights_of_the_managers_user(results):
+    found = lines(results, "rights")
+    assert found[0] == ("zone example.com.: user pando cannot read /var/lib/pando/example.com.zone: Permission denied")
+    assert found[1:] == ["check: 1", "check: 0"]
+
+
+def test_files_that_pandoctl_asks_for_are_in_the_callers_tmp(results):
+    found = lines(results, "given_files")
+    assert found[:2] == ["root 600", "1"]
+    assert "sees another one of that name" in found[2]
+    assert found[3:] == ["copy: 1", "2"]
+
+
+def test_a_worker_that_died_is_missed_and_one_that_was_stopped_is_not(results):
+    found = lines(results, "missing_worker")
+    assert re.sub(" +", " ", found[0]) == "workers: 1 of 2 running (external)"
+    assert "no worker in slot 1" in found[1]
+    assert found[2:4] == ["pando_workers_wanted 2", "pando_workers_running 1"]
+    assert re.sub(" +", " ", found[4]) == "workers: 2 of 2 running (external)"
+    assert found[5] == "1"
+    assert re.sub(" +", " ", found[6]) == "workers: 1 of 1 running (external)"
+    assert len(found) == 7
+
+
 def test_a_stop_by_pandoctl_is_not_undone_by_systemd(results):
     assert lines(results, "stopped_by_pandoctl") == ["stopped", "inactive", "192.0.2.53"]
+
+
+def test_the_pages_steps_lead_to_the_socket_unit(results):
+    assert lines(results, "socket_unit") == ["exit code 0", "active", "active", "active", "2"]
 
 
 def test_systemd_complained_about_nothing(results):

@@ -23,6 +23,7 @@ class Checks : public ::testing::Test {
     char pattern[] = "/tmp/pando-ctl-XXXXXX";
     if (::mkdtemp(pattern) == nullptr) std::abort();
     folder_ = pattern;
+    ::chmod(pattern, 0755);  // for the manager's user, where this host knows it
     ::setenv("TMPDIR", pattern, 1);
   }
   ~Checks() override {
@@ -128,6 +129,67 @@ TEST_F(Checks, ProgramsThatTheWorkersUserMayNotRunAreWarnings) {
               HasSubstr(fmt::format("warning: verify-command: {} cannot be run: its user may not ",
                                     program)));
   EXPECT_THAT(err_.str(), HasSubstr("(user 4711)\n"));
+}
+
+/// A configuration whose manager is a user that may read less than this process.
+class ChecksOfRoot : public Checks {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
+    write("f", kZone);
+    ::chmod(write("k", "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTAwMDE=\n").c_str(), 0600);
+    give("k", kUser);
+    path_ = write("p.yaml", fmt::format("server: {{user: '{}'}}\n"
+                                        "keys: [{{name: a, secret-file: k}}]\n"
+                                        "zones: [{{name: a, file: f}}]\n",
+                                        kUser));
+  }
+  void give(const std::string& name, uid_t user) const {
+    ASSERT_EQ(::chown((folder_ + "/" + name).c_str(), user, 0), 0);
+  }
+  static constexpr uid_t kUser = 4711;
+  std::string path_;
+};
+
+TEST_F(ChecksOfRoot, FilesThatTheManagersUserCanReadAreFine) {
+  EXPECT_EQ(check_config(path_, {out_, err_}), kDone) << err_.str();
+  EXPECT_EQ(::geteuid(), 0U);
+}
+
+TEST_F(ChecksOfRoot, ASecretThatTheManagersUserCannotReadIsAnError) {
+  give("k", 0);
+  EXPECT_EQ(check_config(path_, {out_, err_}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr(folder_ + "/k"));
+  EXPECT_THAT(err_.str(), HasSubstr("(user 4711)"));
+  EXPECT_EQ(::geteuid(), 0U) << "the process is root again";
+}
+
+TEST_F(ChecksOfRoot, AZoneFileThatTheManagersUserCannotReadIsAnError) {
+  ::chmod((folder_ + "/f").c_str(), 0600);
+  for (const bool zones : {false, true}) {
+    EXPECT_EQ(check_config(path_, {out_, err_}, zones), kFailed);
+    EXPECT_THAT(err_.str(), HasSubstr("zone a.: user 4711 cannot read " + folder_ + "/f: "));
+    err_.str("");
+  }
+  ::unlink((folder_ + "/f").c_str());
+  EXPECT_EQ(check_config(path_, {out_, err_}), kDone) << "a file may come later";
+}
+
+TEST_F(ChecksOfRoot, AConfigurationThatTheManagersUserCannotReadIsAnError) {
+  ::chmod(path_.c_str(), 0600);
+  EXPECT_EQ(check_config(path_, {out_, err_}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr(path_));
+  EXPECT_THAT(err_.str(), HasSubstr("(user 4711)"));
+}
+
+TEST_F(ChecksOfRoot, AJournalThatTheManagersUserCannotWriteIsAnError) {
+  std::filesystem::create_directory(folder_ + "/journal");
+  const auto path =
+      write("q.yaml", "server: {user: '4711'}\nstore: {journal: journal}\n");
+  EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("store.journal: user 4711 cannot write to"));
+  give("journal", kUser);
+  EXPECT_EQ(check_config(path, {out_, err_}), kDone);
 }
 
 TEST_F(Checks, AllZoneFilesAreReadIfAskedFor) {
