@@ -15,13 +15,6 @@ constexpr std::size_t kMaxRunDirectoryBytes = 80;
 /// sun_path without its final NUL (unix(7)).
 constexpr std::size_t kMaxSocketPathBytes = 107;
 
-/// 127.0.0.0/8 or ::1.
-bool is_loopback(const IpAddress& address) {
-  static const IpPrefix v4 = IpPrefix::from_text("127.0.0.0/8").value();
-  static const IpPrefix v6 = IpPrefix::from_text("::1").value();
-  return v4.contains(address) || v6.contains(address);
-}
-
 /// True when an earlier element has the same `member` as the last one.
 template <class T, class Member>
 bool last_is_repeated(const std::vector<T>& list, Member member) {
@@ -107,6 +100,7 @@ void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs)
   if (consumes) return;
   if (!catalog.primaries.empty()) value.fail("a produced catalog has no 'primaries'");
   if (!catalog.groups.empty()) value.fail("a produced catalog has no 'groups'");
+  if (!catalog.members_below.empty()) value.fail("a produced catalog has no 'members-below'");
   if (catalog.removal_grace != Catalog().removal_grace)
     value.fail("a produced catalog has no 'removal-grace'");
   if (dns::to_text(catalog.zone).size() > kMostCatalogCharacters)

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/files/guarded_path.h"
+
 namespace pando::config {
 
 namespace {
@@ -29,11 +31,10 @@ std::string replaceable_folder(std::filesystem::path path) {
 }  // namespace
 
 Result<Fd> open_regular_file(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO without a writer would wait for a writer.
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return fail_errno("cannot open " + path);
+  auto fd = open_to_read(path);
+  if (!fd) return fd;
   struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot stat " + path);
+  if (::fstat(fd->get(), &status) != 0) return fail_errno("cannot stat " + path);
   if (!S_ISREG(status.st_mode)) return fail(Errc::kInvalid, "{} is not a regular file", path);
   return fd;
 }

@@ -28,11 +28,6 @@ inline constexpr std::pair<std::string_view, SignaturePolicy> kSignaturePolicies
 inline constexpr std::pair<std::string_view, Catalog::Role> kCatalogRoles[] = {
     {"consumer", Catalog::Role::kConsumer}, {"producer", Catalog::Role::kProducer}};
 
-inline constexpr std::pair<std::string_view, HttpKey::Role> kHttpRoles[] = {
-    {"read", HttpKey::Role::kRead},
-    {"write", HttpKey::Role::kWrite},
-    {"admin", HttpKey::Role::kAdmin}};
-
 inline constexpr std::pair<std::string_view, Dnstap::Messages> kDnstapMessages[] = {
     {"queries", Dnstap::Messages::kQueries},
     {"responses", Dnstap::Messages::kResponses},
@@ -168,11 +163,11 @@ inline constexpr Field<Remote> kRemoteFields[] = {
 };
 
 inline constexpr Field<HttpKey> kHttpKeyFields[] = {
-    field<&HttpKey::name, read_text>("name", Apply::kRestart, kRequired),
-    secret_field<&HttpKey::secret, read_text_secret>("secret", Apply::kRestart),
-    other_form<&HttpKey::secret, read_text_secret_file>("secret-file", Apply::kRestart),
-    word_field<&HttpKey::role, kHttpRoles>("role", Apply::kRestart),
-    field<&HttpKey::zones, read_zone_patterns>("zones", Apply::kRestart),
+    field<&HttpKey::name, read_text>("name", Apply::kLive, kRequired),
+    secret_field<&HttpKey::secret, read_text_secret>("secret"),
+    other_form<&HttpKey::secret, read_text_secret_file>("secret-file"),
+    word_field<&HttpKey::role, kHttpRoles>("role"),
+    field<&HttpKey::zones, read_zone_patterns>("zones"),
 };
 
 inline constexpr Field<HttpTls> kHttpTlsFields[] = {
@@ -182,13 +177,13 @@ inline constexpr Field<HttpTls> kHttpTlsFields[] = {
 
 inline constexpr Field<Http> kHttpFields[] = {
     field<&Http::listen, read_endpoints_at<8053>>("listen", Apply::kRestart),
-    list_of<&Http::keys, kHttpKeyFields, check_new_http_key>("keys", Apply::kRestart),
+    list_of<&Http::keys, kHttpKeyFields, check_new_http_key>("keys"),
     nested<&Http::tls, kHttpTlsFields>("tls", Apply::kRestart),
     field<&Http::user, read_text>("user", Apply::kRestart),
     // Prometheus keeps each zone's series in memory, so their number is the operator's choice.
     field<&Http::metrics_zones, read_number<0, 100'000>>("metrics-zones", Apply::kRestart),
     field<&Http::template_name, read_template_reference>("template"),
-    field<&Http::hosts, read_host_names>("hosts", Apply::kRestart),
+    field<&Http::hosts, read_host_names>("hosts"),
 };
 
 inline constexpr Field<CatalogGroup> kCatalogGroupFields[] = {
@@ -203,6 +198,7 @@ inline constexpr Field<Catalog> kCatalogFields[] = {
     field<&Catalog::primaries, read_remote_references>("primaries"),
     field<&Catalog::template_name, read_template_reference>("template"),
     list_of<&Catalog::groups, kCatalogGroupFields, check_new_group>("groups"),
+    field<&Catalog::members_below, read_names>("members-below"),
     field<&Catalog::removal_grace, read_duration_in<0, 365 * 24 * kMsPerHour>>("removal-grace"),
 };
 

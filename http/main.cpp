@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include "base/secret.h"
 #include "config/load.h"
+#include "http/live_settings.h"
+#include "http/observe/manager_client.h"
 #include "http/routes.h"
 #include "http/serve/http_server.h"
 #include "ipc/log.h"
@@ -21,8 +24,15 @@ namespace {
 
 using namespace pando;  // NOLINT: a program's main file
 
+/// For the settings in force; an answer of the manager takes some 0.1 ms.
+constexpr std::chrono::milliseconds kManagerTime{1000};
 /// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
 constexpr int kBadConfiguration = 78;
+
+/// Short texts are in their object, where no allocator wipes them.
+void wipe_text(std::string& text) {
+  wipe({reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+}
 
 std::vector<http::TsigKeyName> names_of(const std::vector<config::Key>& keys) {
   std::vector<http::TsigKeyName> names;
@@ -67,18 +77,30 @@ void start_log(const config::Log& wanted) {
   log::start({level, json ? "json" : "text", "pando-http"});
 }
 
+/// Whoever collects JSON must be able to parse every line; a person reads the others.
+void report_errors(const config::LoadResult& loaded) {
+  for (const std::string& error : loaded.errors)
+    if (loaded.settings.server.log.format == config::LogFormat::kJson)
+      log::error("configuration", "reason", error);
+    else
+      std::fprintf(stderr, "%s\n", error.c_str());
+}
+
 int give_up(const Error& error) {
   log::error("start_failed", "reason", error.text);
   return error.code == Errc::kInvalid ? kBadConfiguration : 1;
 }
 
-int run(const config::Settings& settings, http::ApiRoutes::Known known) {
-  start_log(settings.server.log);
+int run(const config::Settings& settings, http::ServedSettings served) {
   http::Collector collector(collector_options(settings));
+  const bool needs_keys =
+      !std::ranges::all_of(settings.http->listen, config::is_loopback, &Endpoint::address);
+  http::LiveSettings live(std::move(served), needs_keys,
+                          [&directory = settings.server.run_directory](const std::string& label) {
+                            return http::ask_http_settings(directory, label, kManagerTime);
+                          });
   const http::Routes routes(
-      http::Access(settings.http->keys, settings.http->hosts), collector,
-      {collector, http::ZoneWriter(settings.server.run_directory, settings.store.journal),
-       std::move(known)});
+      live, collector, http::ZoneWriter(settings.server.run_directory, settings.store.journal));
   std::optional<http::TlsFiles> tls;
   if (settings.http->tls)
     tls = http::TlsFiles{settings.http->tls->certificate, settings.http->tls->key};
@@ -112,22 +134,28 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   config::LoadResult loaded = config::load(path, {.read_zone_lists = false, .read_key_files = false});
-  for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  start_log(loaded.settings.server.log);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("configuration", "text", warning);
   if (!loaded.ok()) {
-    std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
+    report_errors(loaded);
     return kBadConfiguration;
   }
   if (!loaded.settings.http) {
     std::fprintf(stderr, "pando-http: %s has no section 'http': nothing to serve\n", path.c_str());
     return 0;
   }
-  http::ApiRoutes::Known known{names_of(loaded.settings.keys), loaded.settings.remotes,
-                               loaded.settings.http->template_name};
+  http::ServedSettings served{
+      http::Access(http::known_keys(loaded.settings.http->keys), loaded.settings.http->hosts),
+      {names_of(loaded.settings.keys), loaded.settings.remotes,
+       loaded.settings.http->template_name}};
   {
-    // Secrets that this program has no use for do not stay in its memory.
+    // Digests suffice to know clients, so no secret stays in memory.
     const WipeFreed wipe_freed;
     loaded.settings.keys = {};
+    for (config::HttpKey& key : loaded.settings.http->keys) wipe_text(key.secret);
+    loaded.settings.http->keys = {};
     loaded.settings.server.cookies.secrets = {};
   }
-  return run(loaded.settings, std::move(known));
+  return run(loaded.settings, std::move(served));
 }

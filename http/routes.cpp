@@ -17,13 +17,16 @@ std::string_view known_paths(std::string_view path) {
 }  // namespace
 
 Response Routes::answer(const Request& request) const {
-  if (!access_.is_addressed_by(request)) return Access::misdirected();
+  const auto settings = settings_.now();
+  const Access& access = settings->access;
+  if (!access.is_addressed_by(request)) return Access::misdirected();
   // The page asks people for a key, so its files are there without one.
   if (auto file = PageRoutes::file(request)) return *std::move(file);
   // For all else the key comes first: a client without one does not learn what there is.
-  const AccessKey* client = access_.key_of(request);
+  const AccessKey* client = access.key_of(request);
   if (client == nullptr) return Access::refusal(request);
-  if (request.path.starts_with(kApiPrefix)) return api_.answer(request, *client);
+  if (request.path.starts_with(kApiPrefix))
+    return ApiRoutes(collector_, writer_, settings->known).answer(request, *client);
   if (request.path.starts_with(kPagePrefix)) return page_.answer(request, *client);
   if (const auto paths = known_paths(request.path); !paths.empty()) {
     Response response;
@@ -44,7 +47,8 @@ Response Routes::answer(const Request& request) const {
 }
 
 bool Routes::may_send_much(const Request& header) const {
-  const AccessKey* client = access_.key_of(header);
+  const auto settings = settings_.last();
+  const AccessKey* client = settings->access.key_of(header);
   if (client == nullptr) return false;
   return (header.method == "PATCH" && client->role >= Role::kWrite) ||
          (header.method == "POST" && client->role >= Role::kAdmin);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "http/api/api_routes.h"
+#include "http/live_settings.h"
 #include "http/observe/collector.h"
 #include "http/page/page_routes.h"
 #include "http/serve/access.h"
@@ -11,24 +12,25 @@ namespace pando::http {
 /// Answers requests: `/` is a page for people, `/metrics` has the metrics, `/api/v1/` the zones.
 class Routes {
  public:
-  Routes(Access access, Collector& collector, ApiRoutes api)
-      : access_(std::move(access)), collector_(collector), page_(collector), api_(std::move(api)) {}
-  /// Any thread.
+  Routes(LiveSettings& settings, Collector& collector, ZoneWriter writer)
+      : settings_(settings), collector_(collector), page_(collector), writer_(std::move(writer)) {}
+  /// By the settings in force. Any thread.
   [[nodiscard]] Response answer(const Request& request) const;
   /// Whether the client of a request, whose header alone is known, may send a large body.
   [[nodiscard]] bool may_send_much(const Request& header) const;
-  /// Whether the request shows a key, or none is needed.
+  /// Whether the request shows a key, or none is needed. As the function above it does not block,
+  /// and goes by the settings of the last response.
   [[nodiscard]] bool is_known(const Request& request) const {
-    return access_.key_of(request) != nullptr;
+    return settings_.last()->access.key_of(request) != nullptr;
   }
 
  private:
   [[nodiscard]] Response metrics(const Request& request) const;
 
-  Access access_;
+  LiveSettings& settings_;
   Collector& collector_;
   PageRoutes page_;
-  ApiRoutes api_;
+  ZoneWriter writer_;
 };
 
 }  // namespace pando::http

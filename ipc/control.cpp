@@ -9,8 +9,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/unix_socket.h"
 #include "ipc/control_json.h"
+#include "ipc/packet_socket.h"
 
 namespace pando::ipc {
 
@@ -74,9 +76,28 @@ Status send_packet(int fd, std::string_view packet, Clock::time_point deadline) 
   }
 }
 
-Status send_text(int fd, std::string_view text, Clock::time_point deadline) {
-  for (const std::string& packet : packets_of(text))
-    if (auto sent = send_packet(fd, packet, deadline); !sent) return sent;
+Status send_packet_with(int fd, std::string_view packet, int descriptor,
+                        Clock::time_point deadline) {
+  const ByteView bytes(reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size());
+  while (true) {
+    if (auto ready = wait_ready(fd, POLLOUT, deadline); !ready) return ready;
+    const auto sent = ipc::send_packet(fd, bytes, std::vector<int>{descriptor});
+    if (!sent) return pass(sent);
+    if (*sent == SendOutcome::kClosed) return fail(Errc::kIo, "the control connection was closed");
+    if (*sent == SendOutcome::kSent) return {};
+  }
+}
+
+/// `descriptor` (null: none) goes with the last packet.
+Status send_text(int fd, std::string_view text, Clock::time_point deadline,
+                 const Fd* descriptor = nullptr) {
+  const auto packets = packets_of(text);
+  for (const std::string& packet : packets) {
+    const bool carries = descriptor != nullptr && &packet == &packets.back();
+    auto sent = carries ? send_packet_with(fd, packet, descriptor->get(), deadline)
+                        : send_packet(fd, packet, deadline);
+    if (!sent) return sent;
+  }
   return {};
 }
 
@@ -108,7 +129,7 @@ bool is_connected(int fd) noexcept {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ControlRequest, name, label, to, after, limit,
                                                 count, serial, names, serials, if_serial, owner,
                                                 type, ttl, rdata, from, key, dnssec_ok, while_connected,
-                                                level, position)
+                                                level, position, by, client)
 
 namespace {
 
@@ -260,12 +281,19 @@ Result<json> exchange(int fd, const ControlRequest& request, std::chrono::millis
   if (text.size() > kMaxRequestBytes)
     return fail(Errc::kFull, "the request is larger than 1 MiB, with {} bytes{}", text.size(),
                 request.names.size() > 1 ? ": give fewer zones at a time" : "");
-  const auto sent = send_text(fd, text, deadline);
+  const auto sent = send_text(fd, text, deadline, request.descriptor.get());
   // A refused client gets the reason as a reply, possibly before its request was sent.
   auto reply = receive_json(fd, kMaxReplyBytes, sent ? timeout : std::chrono::milliseconds(0));
   if (under_way != nullptr)
     *under_way = sent && !reply && Clock::now() >= deadline && is_connected(fd);
   if (!reply) return tl::unexpected<Error>(sent ? reply.error() : sent.error());
+  return reply;
+}
+
+Result<json> await_reply(int fd, std::chrono::milliseconds timeout, bool& under_way) {
+  const auto deadline = Clock::now() + timeout;
+  auto reply = receive_json(fd, kMaxReplyBytes, timeout);
+  under_way = !reply && Clock::now() >= deadline && is_connected(fd);
   return reply;
 }
 

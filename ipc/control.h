@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -24,7 +25,8 @@
 ///
 /// A message is sent as one packet or more, because a packet must fit the socket's send buffer. The
 /// first byte of each packet says whether more packets of this message follow ('+') or not ('.').
-/// The rest is a stretch of the JSON text.
+/// The rest is a stretch of the JSON text. The last packet of a request may carry one descriptor
+/// (SCM_RIGHTS): ControlRequest::descriptor.
 ///
 /// | verb          | args               | result (ipc/control_results.h)                          |
 /// |---------------|--------------------|---------------------------------------------------------|
@@ -32,7 +34,8 @@
 /// | zone-list     | after, limit       | ZoneListResult: a page of rows in canonical order       |
 /// | zone-status   | name               | ZoneRow with every field                                |
 /// | zone-export   | name, to           | ExportResult, once the file is there. `to`: an absolute |
-/// |               |                    | path, instead of the zone's own file                    |
+/// |               |                    | path, instead of the zone's own file. A descriptor: the |
+/// |               |                    | file to write; `to` is only its name in messages        |
 /// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
 /// | store-checkpoint |                 | {} once the disk has the present version                |
 /// | zone-purge    | name               | {} once the removed zone's records are dropped, durably |
@@ -66,8 +69,10 @@
 /// | zone-reload   | names              | ReloadResult once the zones' files were read            |
 /// | zone-freeze   | name               | {} once durable: the zone's data stay as they are       |
 /// | zone-thaw     | name               | {}                                                      |
-/// | store-copy    | to                 | {} once the image is at `to`, an absolute path          |
-/// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path   |
+/// | store-copy    | to                 | {} once the image is at `to`, an absolute path. A       |
+/// |               |                    | descriptor: the folder that `to` has to be in           |
+/// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path,  |
+/// |               |                    | or in the file of a descriptor, as above                |
 /// | worker-list   |                    | WorkerListResult                                        |
 /// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
 /// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
@@ -75,6 +80,8 @@
 /// | config-show   | name               | ConfigShowResult: settings in force, of the server or   |
 /// |               |                    | of a zone                                               |
 /// | config-diff   | limit              | ConfigDiffResult: what a reload would change            |
+/// | http-settings | label              | HttpSettingsResult: all of them, unless they have this  |
+/// |               |                    | label                                                   |
 /// | log-level     | level              | LogLevelResult; without `level` nothing is changed      |
 /// | journal-print | name, position,    | JournalPrintResult: a page of records, of one zone or   |
 /// |               | limit              | all, from that position on                              |
@@ -140,6 +147,7 @@ inline constexpr std::string_view kWorkerRemove = "worker-remove";
 inline constexpr std::string_view kWorkerRestart = "worker-restart";
 inline constexpr std::string_view kConfigShow = "config-show";
 inline constexpr std::string_view kConfigDiff = "config-diff";
+inline constexpr std::string_view kHttpSettings = "http-settings";
 inline constexpr std::string_view kLogLevel = "log-level";
 inline constexpr std::string_view kJournalPrint = "journal-print";
 inline constexpr std::string_view kReload = "reload";
@@ -154,7 +162,7 @@ inline constexpr std::uint64_t kAbsent = UINT64_MAX;
 struct ControlRequest {
   std::string verb{};
   std::string name{};   ///< args.name: zone
-  std::string label{};  ///< args.label: snapshot of the zone
+  std::string label{};  ///< args.label: snapshot of the zone; settings that the client has
   std::string to{};     ///< args.to: file; empty = the zone's own
   std::string after{};  ///< args.after: the list starts behind this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
@@ -175,10 +183,15 @@ struct ControlRequest {
   bool while_connected = false;         ///< args.while_connected: they end with the connection
   std::string level{};                  ///< args.level: as `server.log.level`
   std::uint64_t position = 0;           ///< args.position: of the journal
-  /// No arguments: the manager's number of the connection, and the same of a connection that may
+  std::string by{};                     ///< args.by: key of the client that a program acts for
+  std::string client{};                 ///< args.client: address of that client
+  /// No arguments: the user of the peer, the manager's number of the connection, and the same of a connection that may
   /// use the transactions that it opened and no others, else 0.
+  std::uint32_t uid = 0;
   std::uint64_t connection = 0;
   std::uint64_t session = 0;
+  /// No argument: what came with the request, and is closed after it. Null: nothing.
+  std::shared_ptr<const Fd> descriptor{};
   bool operator==(const ControlRequest&) const = default;
 };
 
@@ -214,12 +227,14 @@ Result<Fd> connect_control(const std::string& run_directory);
 Status send_json(int fd, const nlohmann::json& message, std::chrono::milliseconds timeout);
 Result<nlohmann::json> receive_json(int fd, std::size_t max_bytes,
                                     std::chrono::milliseconds timeout);
-/// Sends one request and returns its whole reply; a refusal that came before the request is that
-/// reply. After an error, `under_way` (may be null) is true when only the time ran out: the peer
-/// has the request and is still connected. kFull: the request has more than kMaxRequestBytes, and
-/// none of it was sent.
+/// Sends one request, with its descriptor, and returns its whole reply; a refusal that came before
+/// the request is that reply. After an error, `under_way` (may be null) is true when only the time
+/// ran out: the peer has the request and is still connected. kFull: the request has more than
+/// kMaxRequestBytes, and none of it was sent.
 Result<nlohmann::json> exchange(int fd, const ControlRequest& request,
                                 std::chrono::milliseconds timeout, bool* under_way = nullptr);
+/// Waits once more for the reply to a request that is under way; `under_way` as above.
+Result<nlohmann::json> await_reply(int fd, std::chrono::milliseconds timeout, bool& under_way);
 /// Sends one request and returns the result in its reply.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);

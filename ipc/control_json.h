@@ -49,7 +49,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SnapshotListResult, snapshots, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RecordRow, owner, ttl, type, rdata)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneReadResult, zone, serial, records, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneDiffResult, zone, from, to, removed, added, next)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChangesetRow, from, to, removed, added)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChangesetRow, from, to, removed, added, by,
+                                                client)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneHistoryResult, zone, serial, changesets, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ExplainResult, question, zone, serial, rcode,
                                                 authoritative, steps, answer, authority, additional)
@@ -63,10 +64,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneChangeRow, zone, settings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ConfigDiffResult, settings_changed, zones_added,
                                                 zones_removed, zones_changed, settings, added,
                                                 removed, changed, warnings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpKeyRow, name, digest, role, zones)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpRemoteRow, name, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HttpTsigKeyRow, name, algorithm)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(HttpSettingsResult, label, keys, hosts,
+                                                template_name, remotes, tsig_keys)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LogLevelResult, level, configured)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JournalRecordRow, position, time, zone, kind, from,
                                                 to, note, removed_count, added_count, removed,
-                                                added)
+                                                added, by, client)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JournalPrintResult, snapshot, last, next, records, damage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SnapshotUsage, zone, label, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StoreAudit, version, zones, names, records, bytes,

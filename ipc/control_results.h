@@ -87,13 +87,13 @@ struct ZoneRow {
   std::string state{};  ///< "ok", "loading", "not-loaded", "expired", "removed"
   std::uint32_t serial = 0;
   std::uint64_t records = 0;
-  // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t names = 0;
-  std::uint64_t history = 0;          ///< bytes of the changesets kept for IXFR
-  bool added = false;                 ///< by `pandoctl zone add`, not by configuration or catalog
-  bool frozen = false;                ///< neither updates nor transfers change it
-  std::string catalog{};              ///< the catalog zone of which it is a member
-  std::string catalog_role{};         ///< of a catalog zone: "producer" or "consumer"
+  std::uint64_t history = 0;   ///< bytes of the changesets kept for IXFR
+  bool added = false;          ///< by `pandoctl zone add`, not by configuration or catalog
+  bool frozen = false;         ///< neither updates nor transfers change it
+  std::string catalog{};       ///< the catalog zone of which it is a member
+  std::string catalog_role{};  ///< of a catalog zone: "producer" or "consumer"
+  // The following fields appear in zone-status only, except for the beginning of `problem`.
   std::uint64_t catalog_members = 0;  ///< of a catalog zone: number of its members here
   std::string file{};
   std::vector<std::string> primaries{};  ///< ADDRESS@PORT
@@ -258,6 +258,8 @@ struct ChangesetRow {
   std::uint32_t to = 0;
   std::uint64_t removed = 0;
   std::uint64_t added = 0;
+  std::string by{};      ///< "key NAME", "user NAME" or "API key NAME"; empty: not known
+  std::string client{};  ///< address; empty: a local client, or not known
   bool operator==(const ChangesetRow&) const = default;
 };
 
@@ -351,6 +353,39 @@ struct ConfigDiffResult {
   bool operator==(const ConfigDiffResult&) const = default;
 };
 
+/// A client of pando-http.
+struct HttpKeyRow {
+  std::string name{};
+  std::string digest{};  ///< secret_digest() of its secret
+  std::string role{};    ///< a word of `http.keys[].role`
+  std::vector<std::string> zones{};
+  bool operator==(const HttpKeyRow&) const = default;
+};
+
+struct HttpRemoteRow {
+  std::string name{};
+  std::vector<std::string> addresses{};  ///< ADDRESS@PORT
+  bool operator==(const HttpRemoteRow&) const = default;
+};
+
+struct HttpTsigKeyRow {
+  std::string name{};
+  std::string algorithm{};
+  bool operator==(const HttpTsigKeyRow&) const = default;
+};
+
+/// The settings in force by which pando-http serves. With the label of the request the others are
+/// absent: nothing has changed.
+struct HttpSettingsResult {
+  std::string label{};  ///< settings with the same label are the same
+  std::vector<HttpKeyRow> keys{};
+  std::vector<std::string> hosts{};
+  std::string template_name{};
+  std::vector<HttpRemoteRow> remotes{};
+  std::vector<HttpTsigKeyRow> tsig_keys{};
+  bool operator==(const HttpSettingsResult&) const = default;
+};
+
 /// The level of the manager's and the workers' logs.
 struct LogLevelResult {
   std::string level{};       ///< in force
@@ -367,6 +402,8 @@ struct JournalRecordRow {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   std::string note{};  ///< what the kind tells besides records
+  std::string by{};    ///< as ChangesetRow
+  std::string client{};
   std::uint64_t removed_count = 0;
   std::uint64_t added_count = 0;
   std::vector<RecordRow> removed{};  ///< the first ones, if there are many

@@ -12,6 +12,8 @@
 #include <memory>
 #include <mutex>
 
+#include "base/files/file_status.h"
+
 namespace pando::log {
 
 namespace {
@@ -39,7 +41,7 @@ std::string_view journal_prefix(spdlog::level::level_enum level) {
 bool writes_to_journal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status {};
-  return stream != nullptr && ::fstat(STDERR_FILENO, &status) == 0 &&
+  return stream != nullptr && file_status(STDERR_FILENO, status) &&
          fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
 }
 

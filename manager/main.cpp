@@ -71,17 +71,27 @@ void take_changes(manager::Server::Options& options, manager::RuntimePtr& runtim
   options.configuration = loaded.fingerprint;
 }
 
+/// Whoever collects JSON must be able to parse every line; a person reads the others.
+void report_errors(const config::LoadResult& loaded, const log::Options& logging) {
+  for (const std::string& error : loaded.errors)
+    if (logging.format == "json")
+      log::error("configuration", "reason", error);
+    else
+      std::fprintf(stderr, "%s\n", error.c_str());
+}
+
 int run_manager(manager::Server::Options options) {
   auto inherited = manager::systemd::take_inherited_descriptors();
   config::LoadResult loaded = load_configuration(options);
   options.configuration = loaded.fingerprint;
-  for (const std::string& warning : loaded.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
-  if (!loaded.ok()) {
-    std::fprintf(stderr, "%s\n", loaded.error_text().c_str());
-    return kBadConfiguration;
-  }
   const log::Options logging = manager::log_options(loaded.settings.server.log);
   log::start(logging);
+  for (const std::string& warning : loaded.warnings)
+    log::warning("configuration", "text", warning);
+  if (!loaded.ok()) {
+    report_errors(loaded, logging);
+    return kBadConfiguration;
+  }
   // Workers inherit level and format for the lines before this process sends them server.log.
   ::setenv("PANDO_LOG_LEVEL", logging.level.c_str(), 1);
   ::setenv("PANDO_LOG_FORMAT", logging.format.c_str(), 1);

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "base/crash_point.h"
+#include "base/files/file_status.h"
 #include "base/random.h"
 #include "shm/image_state.h"
 #include "shm/map/locks.h"
@@ -139,7 +140,7 @@ Status check_layout(const HeaderFacts& facts, const std::string& path, std::uint
 Result<HeaderFacts> checked_facts(int fd, const std::string& path, std::uint64_t layout) {
   HeaderFacts facts{};
   struct stat status{};
-  if (::fstat(fd, &status) != 0) return fail_errno("fstat");
+  if (!file_status(fd, status)) return fail_errno("fstat");
   const ssize_t got = ::pread(fd, &facts, sizeof facts, 0);
   if (got < 0) return fail_errno("pread");
   if (got != sizeof facts || !S_ISREG(status.st_mode))

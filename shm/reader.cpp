@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/files/file_status.h"
 #include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "shm/epoch.h"
@@ -18,7 +19,7 @@ namespace {
 
 Result<Mapping> map_slot_page(int fd) {
   struct stat status{};
-  if (::fstat(fd, &status) != 0) return fail_errno("fstat of the slot file");
+  if (!file_status(fd, status)) return fail_errno("fstat of the slot file");
   if (status.st_size < static_cast<off_t>(kSlotFileBytes))
     return fail(Errc::kCorrupt, "the slot file is too short");
   return Mapping::map(fd, Access::kReadWrite, sizeof(SlotPage), kPageBytes);
@@ -68,7 +69,7 @@ Status Reader::Impl::borrow(const ImageFile& image) {
   if (!image.fd) return fail(Errc::kInvalid, "the store borrows chunks of an image");
   if (chunks > kMaxChunks) return fail(Errc::kCorrupt, "the store borrows too many chunks");
   struct stat status{};
-  if (::fstat(image.fd.get(), &status) != 0) return fail_errno("fstat of the image");
+  if (!file_status(image.fd.get(), status)) return fail_errno("fstat of the image");
   // A read behind the end of a file is SIGBUS, whatever the mapping's length.
   if (image.first + chunks * kChunkBytes > static_cast<std::uint64_t>(status.st_size))
     return fail(Errc::kCorrupt, "the image is shorter than what the store borrows");
@@ -111,7 +112,7 @@ std::uint64_t Reader::Impl::readable_bytes() noexcept {
   if (committed <= file_bytes) [[likely]]
     return committed;
   struct stat status{};
-  if (::fstat(store_file.get(), &status) == 0)
+  if (file_status(store_file.get(), status))
     file_bytes = std::min(static_cast<std::uint64_t>(status.st_size), kReach);
   return std::min(committed, file_bytes);
 }
@@ -162,6 +163,8 @@ Reader::View Reader::pin() noexcept {
   impl_->pinned_version = view.version;
   return view;
 }
+
+void Reader::leave() noexcept { impl_->page().started = 0; }
 
 void Reader::settle() noexcept {
   if (impl_->borrowed != 0) impl_->settle();

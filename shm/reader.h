@@ -51,6 +51,9 @@ class Reader {
   [[nodiscard]] bool lease_revoked(std::size_t lease) const noexcept;
   void give_up_lease(std::size_t lease) noexcept;
 
+  /// The worker was told to leave: nobody is to miss it (SlotPage::started).
+  void leave() noexcept;
+
   [[nodiscard]] SlotPage& slot_page() noexcept;
   /// The slot's scratch memory, which its user maps. The memory is allocated, so a full filesystem
   /// does no harm.

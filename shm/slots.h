@@ -38,7 +38,9 @@ struct SlotPage {
   std::uint64_t layout;
   std::uint32_t slot;
   std::uint32_t pid;                             // of the worker; written when it is started
-  std::uint64_t started;                         // start time, seconds since 1970; informational
+  /// Start time of the worker, seconds since 1970. 0: there was none yet, or the last one was told
+  /// to leave. So a slot without a process and with a time here misses its worker.
+  std::uint64_t started;
   alignas(64) std::atomic<std::uint64_t> epoch;  // 0 = idle; the pin of the current batch
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
   alignas(

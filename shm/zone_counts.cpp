@@ -10,6 +10,7 @@
 
 #include "base/crash_point.h"
 #include "base/fd.h"
+#include "base/files/file_status.h"
 #include "shm/group_access.h"
 
 namespace pando::shm {
@@ -55,7 +56,7 @@ Result<Mapping> map_rows(const Fd& fd, Access access, std::size_t rows) {
 
 bool has_size(const Fd& fd, std::size_t bytes) noexcept {
   struct stat status{};
-  return ::fstat(fd.get(), &status) == 0 && status.st_size == static_cast<off_t>(bytes);
+  return file_status(fd.get(), status) && status.st_size == static_cast<off_t>(bytes);
 }
 
 bool is_header_of(const ZoneCountsHeader& header, std::size_t rows) noexcept {

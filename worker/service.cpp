@@ -160,6 +160,7 @@ void Service::stop(milliseconds grace) {
   if (stopping_) return;
   stopping_ = true;
   log::info("worker_stopping", "slot", options_.slot);
+  if (core_.attached()) core_.reader().leave();
   stop_begun_ = Clock::now();
   stop_deadline_ = stop_begun_ + grace;
   stop_step();

@@ -57,8 +57,9 @@ void report_secrets(const ImportedConfiguration& imported, const std::vector<Sec
                     ImportReport& report) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ImportedKey& key = imported.keys()[i];
-    report.add(key.at, fmt::format("key {}", dns::to_text(key.name)),
-               fmt::format("its secret belongs into the file {}", files[i].name));
+    if (files[i].name.empty()) continue;  // the manager makes it
+    report.note(key.at, fmt::format("key {}", dns::to_text(key.name)),
+                fmt::format("its secret belongs into the file {}", files[i].name));
   }
 }
 
@@ -87,6 +88,7 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
   if (!options.with_secrets) {
     outcome.secrets = secret_files(imported);
     report_secrets(imported, outcome.secrets, report);
+    std::erase_if(outcome.secrets, [](const SecretFile& file) { return file.name.empty(); });
   }
   outcome.omissions = report.omissions();
   outcome.zones = imported.zones().size();
@@ -96,6 +98,11 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
 }
 
 }  // namespace
+
+std::size_t ImportOutcome::changes() const noexcept {
+  return static_cast<std::size_t>(
+      std::ranges::count(omissions, ImportEffect::kAnswers, &Omission::effect));
+}
 
 std::string_view to_text(ImportKind kind) noexcept {
   return std::ranges::find(kImportKinds, kind, &std::pair<std::string_view, ImportKind>::second)

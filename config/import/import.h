@@ -31,12 +31,14 @@ struct ImportOptions {
 struct ImportOutcome {
   ImportKind kind = ImportKind::kBind;
   std::string yaml;  ///< passes load(), once the secrets' files are there
-  std::vector<Omission> omissions;
+  std::vector<Omission> omissions;       ///< those that change answers first
   std::vector<SecretFile> secrets;       ///< that `yaml` names as files
   std::vector<ZoneFileText> zone_files;  ///< the same, of a listing or dump
   std::size_t zones = 0;
   std::size_t keys = 0;
   std::size_t remotes = 0;
+  /// Omissions that change answers; they come first.
+  [[nodiscard]] std::size_t changes() const noexcept;
 };
 
 /// Imports the file. Errors (`file:line: reason`) are faults of the syntax, files that cannot be

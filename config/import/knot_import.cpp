@@ -12,7 +12,10 @@ namespace {
 constexpr std::string_view kDefaultStorage = "/var/lib/knot";
 
 /// Settings that are read somewhere, by section.
-constexpr std::string_view kReadOfZones = " domain template storage file master notify acl id ";
+constexpr std::string_view kReadOfZones =
+    " domain template storage file master notify acl id comment module global-module "
+    "dnssec-signing catalog-role catalog-template catalog-zone catalog-group notify-delay "
+    "serial-policy ";
 
 std::string title_of(const SettingSection& section, std::string_view key) {
   return fmt::format("{} {}", section.kind, section.text(key));
@@ -97,6 +100,8 @@ bool read_update_types(const std::vector<std::string>& words, std::vector<dns::R
   return true;
 }
 
+bool is_catalog(std::string_view role) { return role == "interpret" || role == "generate"; }
+
 bool is_on(std::string_view word) { return word == "on" || word == "true" || word == "yes"; }
 
 }  // namespace
@@ -105,8 +110,14 @@ Status KnotImport::run(const ImportText& text) {
   const auto sections = parse_knot(text, files_, report_);
   if (!sections) return tl::unexpected<Error>(sections.error());
   sort_items(*sections);
-  for (const SettingSection& section : *sections)
-    if (section.kind == "zone" && !section.settings.empty()) take_zone(section);
+  for (const auto& [id, section] : templates_) take_modules(section, title_of(section, "id"));
+  take_templates();
+  // Catalogs first: their members refer to them.
+  for (const bool catalogs : {true, false})
+    for (const SettingSection& section : *sections)
+      if (section.kind == "zone" && !section.settings.empty() &&
+          is_catalog(role_of(section)) == catalogs)
+        take_zone(section);
   return {};
 }
 
@@ -121,20 +132,21 @@ void KnotImport::sort_items(const std::vector<SettingSection>& sections) {
                    section.text("secret"));
     else if (section.kind == "server")
       take_server(section);
+    else if (section.kind == "xdp")
+      take_xdp(section);
+    else if (section.kind.starts_with("mod-"))
+      modules_[section.kind].insert_or_assign(std::string(section.text("id")), section);
     else if (kind != kinds.end())
       kind->second->insert_or_assign(std::string(section.text("id")), section);
     else
-      report_.add(place_of(section), section.kind, setting_reason(section.kind));
+      report_.add(place_of(section), section.kind, knot_reason(section.kind));
     if (section.kind == "template") report_rest(section, title_of(section, "id"));
   }
 }
 
 void KnotImport::take_server(const SettingSection& section) {
-  Server& server = out_.server;
   std::vector<Endpoint> listen;
   for (const LineSetting& setting : section.settings) {
-    const std::string_view value = setting.value();
-    const bool is_text = value.empty() || is_short_text(value);
     if (setting.key == "listen") {
       for (const std::string& address : setting.values) {
         const auto endpoint = Endpoint::from_text(address);
@@ -143,15 +155,125 @@ void KnotImport::take_server(const SettingSection& section) {
         else
           report_.add(setting.at, fmt::format("listen {}", address), endpoint.error().text);
       }
-    } else if (setting.key == "identity" && is_text) {
-      server.identity = value;
-    } else if (setting.key == "version" && is_text) {
-      server.version = value;
-    } else {
-      report_.add(setting.at, fmt::format("server: {}", setting.key), setting_reason(setting.key));
+    } else if (!take_server_setting(setting)) {
+      const ImportReason reason = knot_reason(setting.key);
+      const std::string title = fmt::format("server: {}", setting.key);
+      if (reason.effect == ImportEffect::kNone || !is_off(setting.value()))
+        report_.add(setting.at, title, reason);
     }
   }
-  if (!listen.empty()) server.listen = std::move(listen);
+  if (!listen.empty()) out_.server.listen = std::move(listen);
+  const std::string_view nsid = section.text("nsid");
+  if (nsid.empty() || nsid == out_.server.identity) return;
+  const LineSetting& setting = *section.find("nsid");
+  const bool both = !out_.server.identity.empty();
+  const bool taken = nsid.starts_with("0x")
+                         ? take_identity_digits(nsid.substr(2), out_.server.identity)
+                         : take_identity(nsid, out_.server.identity);
+  if (both || !taken)
+    report_.add(setting.at, "server: nsid", "server.identity is one text, for id.server too");
+}
+
+bool KnotImport::take_server_setting(const LineSetting& setting) {
+  Server& server = out_.server;
+  const std::string_view value = setting.value();
+  if (setting.key == "nsid" || setting.key == "comment") return true;
+  if (setting.key == "identity" || setting.key == "version") {
+    const bool is_text = value.empty() || is_short_text(value);
+    if (is_text) (setting.key == "identity" ? server.identity : server.version) = value;
+    return is_text;
+  }
+  if (setting.key.starts_with("udp-max-payload")) {
+    const auto size = parse_number(value, 512, 4096);
+    const bool is_all = setting.key == "udp-max-payload";
+    const auto octets = static_cast<std::uint16_t>(size ? *size : 0);
+    if (size) server.udp_payload = is_all ? octets : std::min(server.udp_payload, octets);
+    return size.has_value();
+  }
+  if (setting.key != "proxy-allowlist") return false;
+  MatchRules rules;
+  for (const std::string& address : setting.values) add_address(setting.at, address, rules);
+  for (const zone::AclRule& rule : finish_rules(rules))
+    if (!rule.deny) server.proxy_protocol_from.push_back(*rule.address);
+  return true;
+}
+
+/// `listen: INTERFACE[@PORT]`; XDP at an address means the interface that has it.
+void KnotImport::take_xdp(const SettingSection& section) {
+  for (const LineSetting& setting : section.settings) {
+    if (setting.key != "listen") continue;
+    for (const std::string& word : setting.values) {
+      const std::string name = word.substr(0, word.find('@'));
+      if (IpAddress::from_text(name))
+        report_.note(setting.at, fmt::format("xdp: listen {}", word),
+                     "server.xdp has names of interfaces alone");
+      else
+        out_.server.xdp.push_back({.interface = name});
+    }
+  }
+}
+
+void KnotImport::take_modules(const SettingSection& section, const std::string& title) {
+  for (const LineSetting& setting : section.settings)
+    if (setting.key == "module" || setting.key == "global-module")
+      for (const std::string& reference : setting.values) take_module(setting, reference, title);
+}
+
+/// `mod-NAME`, or `mod-NAME/ID` with the settings of an item.
+void KnotImport::take_module(const LineSetting& setting, std::string_view reference,
+                             const std::string& title) {
+  const std::string_view module = reference.substr(0, reference.find('/'));
+  const std::string_view id =
+      module.size() == reference.size() ? std::string_view() : reference.substr(module.size() + 1);
+  const SettingSection* item = nullptr;
+  if (const auto items = modules_.find(module); items != modules_.end())
+    if (const auto found = items->second.find(id); found != items->second.end())
+      item = &found->second;
+  const std::string statement = fmt::format("{}: {}", title, reference);
+  if (module == "mod-rrl" && (item != nullptr || id.empty())) {
+    take_rate_limit_of(item);
+    report_.note(setting.at, statement,
+                 "server.rate-limit holds for all zones, and counts by kind of response");
+  } else if (module != "mod-dnstap" || item == nullptr || !take_dnstap(*item)) {
+    report_.add(setting.at, statement, knot_reason(module));
+  }
+}
+
+void KnotImport::take_rate_limit_of(const SettingSection* module) {
+  RateLimit& limit = out_.server.rate_limit;
+  if (module != nullptr && is_on(module->text("dry-run"))) return;
+  constexpr std::uint32_t kUsualOfKnot = 50;
+  limit.responses = kUsualOfKnot;
+  limit.slip = 1;
+  if (module == nullptr) return;
+  for (const LineSetting& setting : module->settings)
+    if (setting.key == "rate-limit" || setting.key == "slip")
+      static_cast<void>(take_rate_limit(setting.key == "slip" ? "slip" : "responses-per-second",
+                                        setting.value(), limit));
+  take_whitelist(*module);
+}
+
+void KnotImport::take_whitelist(const SettingSection& module) {
+  MatchRules rules;
+  const SourceLine at = place_of(module);
+  for (const std::string& address : list_of(module, "whitelist")) add_address(at, address, rules);
+  for (const zone::AclRule& rule : finish_rules(rules))
+    if (!rule.deny) add_unique(out_.server.rate_limit.exempt, *rule.address);
+}
+
+/// `sink: unix:PATH`; others are files.
+bool KnotImport::take_dnstap(const SettingSection& module) {
+  constexpr std::string_view kSocket = "unix:";
+  const std::string_view sink = module.text("sink");
+  if (!sink.starts_with(kSocket) || !sink.substr(kSocket.size()).starts_with('/')) return false;
+  const auto is_logged = [&module](std::string_view key) {
+    return module.find(key) == nullptr || is_on(module.text(key));
+  };
+  Dnstap dnstap{.socket = std::string(sink.substr(kSocket.size())), .messages = {}};
+  if (is_logged("log-queries")) dnstap.messages.push_back(Dnstap::Messages::kQueries);
+  if (is_logged("log-responses")) dnstap.messages.push_back(Dnstap::Messages::kResponses);
+  if (!dnstap.messages.empty()) out_.server.dnstap = std::move(dnstap);
+  return true;
 }
 
 const SettingSection* KnotImport::template_of(const SettingSection& zone) const {
@@ -203,7 +325,7 @@ void KnotImport::add_remote(const SourceLine& at, const std::string& id,
   if (!key.empty() && !known)
     return report_.add(at, fmt::format("remote {}", id), fmt::format("no such key: {}", key));
   if (is_on(remote.text("tls")) || is_on(remote.text("quic")))
-    return report_.add(at, fmt::format("remote {}", id), setting_reason("tls"));
+    return report_.add(at, fmt::format("remote {}", id), "there is no TLS yet");
   for (const std::string& address : list_of(remote, "address")) {
     const auto endpoint = Endpoint::from_text(address);
     if (endpoint)
@@ -228,6 +350,56 @@ std::vector<std::string> KnotImport::remotes_of(const SettingSection& zone, std:
   return names;
 }
 
+std::string KnotImport::signing_of(const SettingSection& zone) const {
+  if (const LineSetting* signing = find(zone, "dnssec-signing");
+      signing != nullptr && is_on(signing->value()))
+    return "dnssec-signing";
+  for (const char* key : {"module", "global-module"})
+    for (const std::string& module : zone_list(zone, key))
+      if (module.starts_with("mod-onlinesign")) return module;
+  return {};
+}
+
+std::string_view KnotImport::role_of(const SettingSection& zone) const {
+  const LineSetting* role = find(zone, "catalog-role");
+  return role == nullptr ? std::string_view() : role->value();
+}
+
+/// Only those that catalogs name; the options of others are in their zones.
+void KnotImport::take_templates() {
+  for (const auto& [id, section] : templates_) {
+    SettingSection zone{section.at, "zone", {}};
+    zone.settings.push_back({place_of(section), "template", {id}, false});
+    ZoneOptions options = options_of(zone, dns::Name());
+    if (const std::string_view role = role_of(zone); is_catalog(role)) continue;
+    template_names_.emplace(id, out_.add_template(id, options));
+  }
+}
+
+ZoneOptions KnotImport::options_of(const SettingSection& zone, const dns::Name& name) {
+  ZoneOptions options;
+  options.primaries = remotes_of(zone, "master");
+  options.notify = remotes_of(zone, "notify");
+  take_rules(zone, name, options);
+  take_changes(zone, options);
+  return options;
+}
+
+/// `notify-delay` and `serial-policy`.
+void KnotImport::take_changes(const SettingSection& zone, ZoneOptions& options) {
+  if (const LineSetting* delay = find(zone, "notify-delay")) {
+    constexpr std::uint64_t kLongest = 3600;
+    if (const auto seconds = parse_number(delay->value(), 0, kLongest))
+      options.notify_delay = std::chrono::seconds(*seconds);
+    else
+      report_.add(delay->at, "notify-delay", knot_reason("notify-delay"));
+  }
+  const LineSetting* policy = find(zone, "serial-policy");
+  const std::string_view word = policy == nullptr ? std::string_view() : policy->value();
+  if (word == "unixtime") options.serial_policy = SerialPolicy::kUnixtime;
+  if (word == "dateserial") options.serial_policy = SerialPolicy::kDate;
+}
+
 void KnotImport::take_zone(const SettingSection& zone) {
   const SourceLine at = place_of(zone);
   const std::string title = title_of(zone, "domain");
@@ -235,27 +407,82 @@ void KnotImport::take_zone(const SettingSection& zone) {
   if (!name) return report_.add(at, title, name.error().text);
   if (const LineSetting* base = zone.find("template"); base != nullptr && !template_of(zone))
     report_.add(base->at, title, fmt::format("no such template: {}", base->value()));
+  if (const std::string signing = signing_of(zone); !signing.empty())
+    return report_.add(at, title, signed_reason("Knot", signing));
   ImportedZone result;
   result.name = *name;
   if (template_of(zone) != nullptr) result.group = template_of(zone)->text("id");
-  result.options.primaries = remotes_of(zone, "master");
-  result.options.notify = remotes_of(zone, "notify");
-  take_rules(zone, *name, result.options);
+  result.options = options_of(zone, *name);
+  take_modules(zone, title);
+  if (is_catalog(role_of(zone))) return take_catalog(zone, *name, std::move(result.options));
+  take_membership(zone, title, result.options);
   const bool meant_secondary = !zone_list(zone, "master").empty();
   if (!meant_secondary)
     result.file = file_of(zone, *name);
   else if (find(zone, "file") != nullptr)
     report_.add_once(at, fmt::format("{}: file", title),
-                     "Knot writes the copies of secondary zones; the zone comes by a transfer");
+                     {"Knot writes the copies of secondary zones; the zone comes by a transfer",
+                      ImportEffect::kNone});
   out_.add_zone(report_, at, title, std::move(result));
   report_rest(zone, title);
 }
 
+/// Members have the template that is named like their group, else the first of `catalog-template`.
+void KnotImport::take_catalog(const SettingSection& zone, const dns::Name& name,
+                              ZoneOptions options) {
+  Catalog catalog{.zone = name,
+                  .role = Catalog::Role::kConsumer,
+                  .primaries = options.primaries,
+                  .template_name = {}};
+  const std::string title = title_of(zone, "domain");
+  if (role_of(zone) == "generate") {
+    catalog.role = Catalog::Role::kProducer;
+    catalog.primaries.clear();
+    options.primaries.clear();
+    catalog.template_name = out_.add_template("catalog", options);
+  }
+  for (const std::string& id : zone_list(zone, "catalog-template")) {
+    const auto known = template_names_.find(id);
+    if (known == template_names_.end()) {
+      report_.add(place_of(zone), title, fmt::format("no such template: {}", id));
+      continue;
+    }
+    if (catalog.template_name.empty()) catalog.template_name = known->second;
+    if (is_short_text(id)) catalog.groups.push_back({id, known->second});
+  }
+  if (!catalog.produces())
+    report_.note(place_of(zone), title, "its members are transferred from its own primaries");
+  out_.add_catalog(report_, place_of(zone), title, std::move(catalog));
+  report_rest(zone, title);
+}
+
+void KnotImport::take_membership(const SettingSection& zone, const std::string& title,
+                                 ZoneOptions& options) {
+  if (role_of(zone) != "member") return;
+  const LineSetting* catalog = find(zone, "catalog-zone");
+  const LineSetting* group = find(zone, "catalog-group");
+  const auto name = parse_name(catalog == nullptr ? std::string_view() : catalog->value());
+  if (!name || !out_.produces(*name))
+    return report_.add(place_of(zone), title, "is a member of a catalog that is not here");
+  options.catalog = *name;
+  if (group != nullptr && is_short_text(group->value())) options.catalog_group = group->value();
+}
+
+/// Data that only Knot's journal has are in no file.
+void KnotImport::report_setting(const LineSetting& setting, const std::string& title) {
+  const std::string statement = fmt::format("{}: {}", title, setting.key);
+  const std::string_view value = setting.value();
+  const ImportReason reason = knot_reason(setting.key);
+  if ((setting.key == "journal-content" && value == "all") ||
+      (setting.key == "zonefile-load" && value == "none"))
+    report_.add(setting.at, statement, "its data are in Knot's journal: see knotc zone-flush");
+  else if (reason.effect == ImportEffect::kNone || !is_off(value))
+    report_.add(setting.at, statement, reason);
+}
+
 void KnotImport::report_rest(const SettingSection& section, const std::string& title) {
   for (const LineSetting& setting : section.settings)
-    if (!is_listed(kReadOfZones, setting.key))
-      report_.add(setting.at, fmt::format("{}: {}", title, setting.key),
-                  setting_reason(setting.key));
+    if (!is_listed(kReadOfZones, setting.key)) report_setting(setting, title);
 }
 
 void KnotImport::add_address(const SourceLine& at, const std::string& text, MatchRules& matches) {

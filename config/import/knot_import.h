@@ -23,7 +23,25 @@ class KnotImport {
 
   void sort_items(const std::vector<SettingSection>& sections);
   void take_server(const SettingSection& section);
+  bool take_server_setting(const LineSetting& setting);
+  void take_xdp(const SettingSection& section);
+  /// The modules that a template or zone has, by `module` and `global-module`.
+  void take_modules(const SettingSection& section, const std::string& title);
+  void take_module(const LineSetting& setting, std::string_view reference,
+                   const std::string& title);
+  void take_rate_limit_of(const SettingSection* module);
+  void take_whitelist(const SettingSection& module);
+  bool take_dnstap(const SettingSection& module);
+  /// Templates of catalogs' members.
+  void take_templates();
   void take_zone(const SettingSection& zone);
+  /// The statement that has Knot sign the zone; empty without one.
+  [[nodiscard]] std::string signing_of(const SettingSection& zone) const;
+  [[nodiscard]] std::string_view role_of(const SettingSection& zone) const;
+  void take_catalog(const SettingSection& zone, const dns::Name& name, ZoneOptions options);
+  void take_membership(const SettingSection& zone, const std::string& title, ZoneOptions& options);
+  void take_changes(const SettingSection& zone, ZoneOptions& options);
+  ZoneOptions options_of(const SettingSection& zone, const dns::Name& name);
   /// A setting of the zone, or of its template.
   [[nodiscard]] const LineSetting* find(const SettingSection& zone, std::string_view key) const;
   /// All settings of this name, which together are a list.
@@ -42,6 +60,7 @@ class KnotImport {
   void add_address(const SourceLine& at, const std::string& text, MatchRules& matches);
   bool limit_update(const SettingSection& acl, const dns::Name& zone, MatchRules& rules);
   void report_rest(const SettingSection& section, const std::string& title);
+  void report_setting(const LineSetting& setting, const std::string& title);
 
   ImportFiles& files_;
   ImportedConfiguration& out_;
@@ -50,6 +69,8 @@ class KnotImport {
   Items groups_;
   Items acls_;
   Items templates_;
+  std::map<std::string, Items, std::less<>> modules_;               ///< by `mod-…`, then by id
+  std::map<std::string, std::string, std::less<>> template_names_;  ///< ours, by Knot's
 };
 
 }  // namespace pando::config

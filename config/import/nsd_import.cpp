@@ -1,6 +1,7 @@
 #include "config/import/nsd_import.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "config/import/model/import_reasons.h"
 #include "config/import/nsd_syntax.h"
@@ -82,11 +83,14 @@ bool is_family(std::string_view key) { return is_listed(" do-ip4 do-ip6 ip4-only
 
 }  // namespace
 
-/// A zone while its settings are collected.
+/// A zone or pattern while its settings are collected.
 struct NsdImport::Zone {
   ImportedZone result;
   std::string statement;
   std::string file;
+  std::string role;            ///< `catalog`: "consumer", "producer" or empty
+  std::string member_pattern;  ///< of a consumed catalog
+  std::string producer;        ///< the catalog of which zones with this pattern are members
   std::vector<Rule> query;
   std::vector<Rule> transfer;
   std::vector<Rule> notified;
@@ -114,13 +118,16 @@ Status NsdImport::run(const ImportText& text) {
     else if (section.kind == "server")
       server.settings.insert(server.settings.end(), section.settings.begin(),
                              section.settings.end());
+    else if (section.kind == "dnstap")
+      take_dnstap(section);
     else if (section.kind != "zone" && !section.settings.empty())
-      report_.add(section.at, section.kind, setting_reason(section.kind));
+      report_.add(section.at, section.kind, nsd_reason(section.kind));
   }
   take_server(server);
+  take_patterns(*sections);
   for (const SettingSection& section : *sections)
     if (section.kind == "zone") take_zone(section);
-  return {};
+  return take_zone_list(text);
 }
 
 void NsdImport::take_server(const SettingSection& section) {
@@ -129,8 +136,10 @@ void NsdImport::take_server(const SettingSection& section) {
   for (const LineSetting& setting : section.settings) {
     if (setting.key == "port" || is_family(setting.key)) continue;
     if (setting.key != "ip-address" && setting.key != "interface") {
-      if (!take_server_setting(setting))
-        report_.add(setting.at, setting.key, setting_reason(setting.key));
+      const ImportReason reason = nsd_reason(setting.key);
+      const bool changes = reason.effect == ImportEffect::kAnswers;
+      if (!take_server_setting(setting) && !(changes && is_off(setting.value())))
+        report_.add(setting.at, setting.key, reason);
       continue;
     }
     const auto endpoint = endpoint_of(setting.value(), port);
@@ -144,6 +153,10 @@ void NsdImport::take_server(const SettingSection& section) {
   if (!listen.empty()) out_.server.listen = std::move(listen);
   if (section.text("hide-version") == "yes") out_.server.version.clear();
   if (section.text("hide-identity") == "yes") out_.server.identity.clear();
+  if (nsid_.empty()) return;
+  if (!out_.server.identity.empty() && out_.server.identity != nsid_)
+    report_.add(section.find("nsid")->at, "nsid", "server.identity is one text, for id.server too");
+  out_.server.identity = nsid_;
 }
 
 bool NsdImport::take_server_setting(const LineSetting& setting) {
@@ -160,11 +173,69 @@ bool NsdImport::take_server_setting(const LineSetting& setting) {
     server.minimal_responses = value == "yes";
   } else if (setting.key == "rrl-ratelimit") {
     return take_rate_limit("responses-per-second", value, server.rate_limit);
+  } else if (setting.key == "zonelistfile") {
+    zone_list_ = setting;
+  } else if (is_listed(" xdp-interface nsid ipv4-edns-size ipv6-edns-size ", setting.key)) {
+    return take_answer_setting(setting);
   } else {
     return is_listed(" rrl-slip rrl-ipv4-prefix-length rrl-ipv6-prefix-length ", setting.key) &&
            take_rate_limit(setting.key.substr(4), value, server.rate_limit);
   }
   return true;
+}
+
+/// Interfaces, NSID, and sizes of answers.
+bool NsdImport::take_answer_setting(const LineSetting& setting) {
+  const std::string_view value = setting.value();
+  if (setting.key == "xdp-interface") {
+    if (!value.empty()) out_.server.xdp.push_back({.interface = std::string(value)});
+    return true;
+  }
+  if (setting.key == "nsid") {
+    constexpr std::string_view kText = "ascii_";
+    return value.starts_with(kText) ? take_identity(value.substr(kText.size()), nsid_)
+                                    : take_identity_digits(value, nsid_);
+  }
+  const auto size = parse_number(value, 512, 4096);
+  if (!size) return false;
+  std::uint16_t& payload = out_.server.udp_payload;
+  payload = std::min(payload, static_cast<std::uint16_t>(*size));
+  return *size <= Server().udp_payload;
+}
+
+void NsdImport::take_dnstap(const SettingSection& section) {
+  if (section.text("dnstap-enable") != "yes") return;
+  const std::string_view socket = section.text("dnstap-socket-path");
+  if (!socket.starts_with('/') || !section.text("dnstap-ip").empty())
+    return report_.add(section.at, "dnstap", nsd_reason("dnstap"));
+  Dnstap& dnstap = out_.server.dnstap.emplace();
+  dnstap.socket = socket;
+  dnstap.messages.clear();
+  if (section.text("dnstap-log-auth-query-messages") == "yes")
+    dnstap.messages.push_back(Dnstap::Messages::kQueries);
+  if (section.text("dnstap-log-auth-response-messages") == "yes")
+    dnstap.messages.push_back(Dnstap::Messages::kResponses);
+  if (dnstap.messages.empty()) out_.server.dnstap.reset();
+}
+
+void NsdImport::take_patterns(const std::vector<SettingSection>& sections) {
+  for (const SettingSection& section : sections) {
+    const std::string name(section.text("name"));
+    if (section.kind != "pattern" || templates_.contains(name)) continue;
+    Zone pattern;
+    pattern.statement = fmt::format("pattern {}", name);
+    expand(patterns_.at(name), pattern.statement, 0, pattern);
+    finish_rules_of(pattern);
+    templates_.emplace(name, out_.add_template(name, pattern.result.options));
+  }
+  used_patterns_.clear();
+}
+
+void NsdImport::finish_rules_of(Zone& zone) {
+  ZoneOptions& options = zone.result.options;
+  if (!zone.query.empty()) options.allow_query = acl_of(zone.query);
+  options.allow_transfer = acl_of(zone.transfer);
+  options.allow_notify = acl_of(zone.notified);
 }
 
 void NsdImport::take_zone(const SettingSection& section) {
@@ -173,27 +244,121 @@ void NsdImport::take_zone(const SettingSection& section) {
   auto name = parse_name(section.text("name"));
   if (!name) return report_.add(section.at, zone.statement, name.error().text);
   zone.result.name = std::move(*name);
-  expand(section, 0, zone);
-  ZoneOptions& options = zone.result.options;
-  if (!zone.query.empty()) options.allow_query = acl_of(zone.query);
-  options.allow_transfer = acl_of(zone.transfer);
-  options.allow_notify = acl_of(zone.notified);
-  if (options.is_secondary() && !zone.file.empty())
-    report_.add_once(section.at, fmt::format("{}: zonefile", zone.statement),
-                     "NSD writes the copies of secondary zones; the zone comes by a transfer");
-  else
-    zone.result.file = join_path(folder_, nsd_file(zone.file, zone.result.name));
-  report_relative(report_, section.at, zone.result.file);
-  out_.add_zone(report_, section.at, zone.statement, std::move(zone.result));
+  expand(section, zone.statement, 0, zone);
+  put_zone(section.at, zone);
 }
 
-void NsdImport::expand(const SettingSection& section, int depth, Zone& zone) {
+void NsdImport::put_zone(const SourceLine& at, Zone& zone) {
+  finish_rules_of(zone);
+  if (!zone.role.empty()) return put_catalog(at, zone);
+  if (zone.result.options.is_secondary()) {
+    if (!zone.file.empty())
+      report_.add_once(at, fmt::format("{}: zonefile", zone.statement),
+                       {"NSD writes the copies of secondary zones; the zone comes by a transfer",
+                        ImportEffect::kNone});
+  } else if (!zone.file.empty()) {
+    zone.result.file = join_path(folder_, nsd_file(zone.file, zone.result.name));
+  }
+  report_relative(report_, at, zone.result.file);
+  out_.add_zone(report_, at, zone.statement, std::move(zone.result));
+}
+
+/// Members of a consumed catalog have the pattern that is named like their group, else the one of
+/// `catalog-member-pattern`.
+void NsdImport::put_catalog(const SourceLine& at, Zone& zone) {
+  Catalog catalog{.zone = zone.result.name,
+                  .role = Catalog::Role::kConsumer,
+                  .primaries = zone.result.options.primaries,
+                  .template_name = {}};
+  if (zone.role == "producer") {
+    catalog.role = Catalog::Role::kProducer;
+    catalog.primaries.clear();
+    catalog.template_name = out_.add_template(zone.result.group, zone.result.options);
+  } else {
+    if (const auto own = templates_.find(zone.member_pattern); own != templates_.end())
+      catalog.template_name = own->second;
+    report_.note(at, zone.statement, "its members are transferred from its own primaries");
+    for (const auto& [pattern, name] : templates_) {
+      used_patterns_.insert(pattern);
+      if (is_short_text(pattern)) catalog.groups.push_back({pattern, name});
+    }
+  }
+  out_.add_catalog(report_, at, zone.statement, std::move(catalog));
+}
+
+Status NsdImport::take_zone_list(const ImportText& config) {
+  constexpr std::string_view kUsualList = "/var/lib/nsd/zone.list";
+  const auto visit = [this](const ImportText& list) -> Status {
+    std::string_view rest = list.text;
+    for (int number = 1; !rest.empty(); ++number) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      if (auto counted = files_.count_statement(); !counted) return counted;
+      take_listed({list.name, number}, rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return {};
+  };
+  Status done;
+  std::error_code none;
+  // A configuration from elsewhere must not get the zones of the NSD of this host.
+  const bool is_installed = config.name->starts_with("/etc/nsd/");
+  if (zone_list_)
+    done = files_.include(zone_list_->at, zone_list_->value(), report_, visit);
+  else if (is_installed && files_.has_includes() && std::filesystem::exists(kUsualList, none))
+    done = files_.include({config.name, 1}, kUsualList, report_, visit);
+  if (done && !zone_list_ && !is_installed) report_unused_patterns();
+  return done;
+}
+
+/// A line of the zone list: `add ZONE PATTERN`, or `cat ZONE PATTERN NUMBER` for a member of a
+/// produced catalog. Names of zones may have blanks, patterns have none.
+void NsdImport::take_listed(const SourceLine& at, std::string_view line) {
+  const bool is_member = line.starts_with("cat ");
+  if (!is_member && !line.starts_with("add ")) return;  // comments, and zones that were removed
+  line.remove_prefix(4);
+  if (is_member) line = line.substr(0, line.rfind(' '));
+  const auto space = line.rfind(' ');
+  Zone zone;
+  zone.statement = fmt::format("zone {}", line.substr(0, space));
+  if (space == std::string_view::npos) return report_.add(at, zone.statement, "has no pattern");
+  const std::string_view wanted = line.substr(space + 1);
+  const auto pattern = patterns_.find(wanted);
+  auto name = parse_name(line.substr(0, space));
+  if (!name) return report_.add(at, zone.statement, name.error().text);
+  if (pattern == patterns_.end())
+    return report_.add(at, zone.statement, fmt::format("no such pattern: {}", wanted));
+  zone.result.name = std::move(*name);
+  zone.result.group = wanted;
+  expand(pattern->second, fmt::format("pattern {}", wanted), 1, zone);
+  if (is_member || !zone.producer.empty()) {
+    const auto catalog = parse_name(zone.producer);
+    if (catalog && out_.produces(*catalog)) {
+      zone.result.options.catalog = *catalog;
+      zone.result.options.catalog_group = wanted;
+    } else {
+      report_.add(at, zone.statement, fmt::format("no such catalog: {}", zone.producer));
+    }
+  }
+  put_zone(at, zone);
+}
+
+/// Only zones that NSD notes elsewhere can have these.
+void NsdImport::report_unused_patterns() {
+  for (const auto& [name, section] : patterns_)
+    if (!used_patterns_.contains(name))
+      report_.add(section.at, fmt::format("pattern {}", name),
+                  "no zone here has it: zones of 'nsd-control addzone' are in the zone list; name "
+                  "that file by 'zonelistfile', and import again");
+}
+
+void NsdImport::expand(const SettingSection& section, const std::string& title, int depth,
+                       Zone& zone) {
   for (const LineSetting& setting : section.settings) {
     if (setting.key == "name") continue;
     if (++expanded_ > kMaxExpanded || depth > ImportFiles::kMaxIncludes)
-      return report_.add_once(setting.at, zone.statement, "patterns are too deep or too long");
+      return report_.add_once(setting.at, title, {"patterns are too deep or too long"});
     if (setting.key != "include-pattern") {
-      take_zone_setting(setting, zone);
+      take_zone_setting(setting, title, zone);
       continue;
     }
     const auto pattern = patterns_.find(setting.value());
@@ -202,12 +367,14 @@ void NsdImport::expand(const SettingSection& section, int depth, Zone& zone) {
                   "no such pattern");
       continue;
     }
+    used_patterns_.insert(pattern->first);
     if (zone.result.group.empty()) zone.result.group = setting.value();
-    expand(pattern->second, depth + 1, zone);
+    expand(pattern->second, fmt::format("pattern {}", setting.value()), depth + 1, zone);
   }
 }
 
-void NsdImport::take_zone_setting(const LineSetting& setting, Zone& zone) {
+void NsdImport::take_zone_setting(const LineSetting& setting, const std::string& title,
+                                  Zone& zone) {
   if (setting.key == "zonefile") {
     zone.file = setting.value();
   } else if (setting.key == "request-xfr") {
@@ -222,9 +389,17 @@ void NsdImport::take_zone_setting(const LineSetting& setting, Zone& zone) {
     zone.notified.push_back(rule_of(setting));
   } else if (setting.key == "allow-query") {
     zone.query.push_back(rule_of(setting));
-  } else {
-    report_.add(setting.at, fmt::format("{}: {}", zone.statement, setting.key),
-                setting_reason(setting.key));
+  } else if (setting.key == "catalog") {
+    zone.role = lower_case(setting.value());
+  } else if (setting.key == "catalog-member-pattern") {
+    zone.member_pattern = setting.value();
+  } else if (setting.key == "catalog-producer-zone") {
+    zone.producer = setting.value();
+  } else if (setting.key != "outgoing-interface" ||
+             !take_transfer_source(setting.value(), out_.server)) {
+    const ImportReason reason = nsd_reason(setting.key);
+    if (reason.effect == ImportEffect::kNone || !is_off(setting.value()))
+      report_.add(setting.at, fmt::format("{}: {}", title, setting.key), reason);
   }
 }
 
@@ -235,7 +410,7 @@ void NsdImport::add_remote(const LineSetting& setting, std::size_t first,
   const auto endpoint = endpoint_of(setting.value(first));
   if (!endpoint) return report_.add(setting.at, statement, endpoint.error().text);
   if (!setting.value(first + 2).empty())
-    return report_.add(setting.at, statement, setting_reason("tls"));
+    return report_.add(setting.at, statement, "there is no TLS yet");
   std::optional<dns::Name> known;
   if (!key.empty() && key != "NOKEY") {
     known = out_.find_key(key);
@@ -272,7 +447,7 @@ NsdImport::Rule NsdImport::rule_of(const LineSetting& setting) {
   if (!understood)
     report_.add(setting.at,
                 fmt::format("{} {} {}{}{}", setting.key, who, key, tls.empty() ? "" : " ", tls),
-                tls.empty() ? "is not an address and a key that is here" : setting_reason("tls"));
+                tls.empty() ? "is not an address and a key that is here" : "there is no TLS yet");
   return rule;
 }
 

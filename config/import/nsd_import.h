@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,10 +29,22 @@ class NsdImport {
   };
   void take_server(const SettingSection& section);
   bool take_server_setting(const LineSetting& setting);
+  bool take_answer_setting(const LineSetting& setting);
+  void take_dnstap(const SettingSection& section);
+  /// Patterns become templates, for zones that are added later.
+  void take_patterns(const std::vector<SettingSection>& sections);
   void take_zone(const SettingSection& section);
-  /// The zone's settings with those of its patterns in their places.
-  void expand(const SettingSection& section, int depth, Zone& zone);
-  void take_zone_setting(const LineSetting& setting, Zone& zone);
+  /// Zones of `nsd-control addzone`.
+  Status take_zone_list(const ImportText& config);
+  void take_listed(const SourceLine& at, std::string_view line);
+  void report_unused_patterns();
+  /// Options from the rules, when all settings have come.
+  static void finish_rules_of(Zone& zone);
+  void put_zone(const SourceLine& at, Zone& zone);
+  void put_catalog(const SourceLine& at, Zone& zone);
+  /// The zone's settings with those of its patterns in their places. `title` is for the report.
+  void expand(const SettingSection& section, const std::string& title, int depth, Zone& zone);
+  void take_zone_setting(const LineSetting& setting, const std::string& title, Zone& zone);
   void add_remote(const LineSetting& setting, std::size_t first, std::vector<std::string>& names);
   static zone::Acl acl_of(const std::vector<Rule>& list);
   Rule rule_of(const LineSetting& setting);
@@ -39,7 +53,11 @@ class NsdImport {
   ImportedConfiguration& out_;
   ImportReport& report_;
   std::map<std::string, SettingSection, std::less<>> patterns_;
+  std::map<std::string, std::string, std::less<>> templates_;  ///< names of ours, by pattern
+  std::set<std::string, std::less<>> used_patterns_;           ///< some zone includes them
   std::string folder_ = "/etc/nsd";
+  std::string nsid_;
+  std::optional<LineSetting> zone_list_;
   std::size_t expanded_ = 0;
 };
 

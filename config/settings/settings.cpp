@@ -16,6 +16,12 @@ std::vector<Endpoint> default_http_listen() {
   return {Endpoint{IpAddress::from_text("127.0.0.1").value(), 8053}};
 }
 
+bool is_loopback(const IpAddress& address) {
+  static const IpPrefix v4 = IpPrefix::from_text("127.0.0.0/8").value();
+  static const IpPrefix v6 = IpPrefix::from_text("::1").value();
+  return v4.contains(address) || v6.contains(address);
+}
+
 bool HttpKey::sees(dns::NameView zone) const noexcept {
   return zones.empty() || std::any_of(zones.begin(), zones.end(), [&](const dns::Name& pattern) {
            if (!pattern.view().is_wildcard()) return zone == pattern;

@@ -210,6 +210,8 @@ struct Catalog {
   /// Of member zones, or of the produced catalog itself; empty = "default" only.
   std::string template_name;
   std::vector<CatalogGroup> groups{};  ///< the first group that a member has counts
+  /// Members are these names or below them. Empty: any names outside zones of others.
+  std::vector<dns::Name> members_below{};
   /// How long members stay if more than half of them leave at once.
   std::chrono::milliseconds removal_grace = std::chrono::hours(24);
   [[nodiscard]] bool produces() const noexcept { return role == Role::kProducer; }
@@ -247,6 +249,9 @@ struct HttpTls {
 
 /// Loopback, so that nobody else can read before somebody wrote an address down.
 [[nodiscard]] std::vector<Endpoint> default_http_listen();
+
+/// 127.0.0.0/8 and ::1: no other host reaches these.
+[[nodiscard]] bool is_loopback(const IpAddress& address);
 
 /// http: metrics over HTTP, by the program pando-http.
 struct Http {

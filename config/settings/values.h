@@ -16,6 +16,11 @@ inline constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
     {"trace", LogLevel::kTrace},     {"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo},
     {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}};
 
+inline constexpr std::pair<std::string_view, HttpKey::Role> kHttpRoles[] = {
+    {"read", HttpKey::Role::kRead},
+    {"write", HttpKey::Role::kWrite},
+    {"admin", HttpKey::Role::kAdmin}};
+
 Result<bool> parse_bool(std::string_view text);  ///< true, false, yes, no, on, off
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max);
 

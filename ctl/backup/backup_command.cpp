@@ -12,6 +12,8 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/content_hash.h"
+#include "base/files/guarded_path.h"
 #include "base/unix_time.h"
 #include "config/added_list.h"
 #include "config/files.h"
@@ -25,6 +27,9 @@ namespace pando::ctl {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Beside the journal, while a backup is made.
+constexpr const char* kDumpFolder = "backup";
 
 std::string absolute(const std::string& path) {
   return fs::absolute(path).lexically_normal().string();
@@ -44,20 +49,11 @@ SavedFile description_of(const std::string& path, const struct stat& seen) {
   return file;
 }
 
-/// Makes the folder of a saved file and opens the file for writing.
-Result<Fd> open_saved(const std::string& folder, const std::string& path) {
-  const std::string saved = saved_path(folder, path);
-  std::error_code error;
-  fs::create_directories(fs::path(saved).parent_path(), error);
-  if (error) return fail(Errc::kIo, "{}: {}", saved, error.message());
-  return open_file(saved, O_WRONLY | O_CREAT | O_EXCL, 0600);
-}
-
 /// One backup in the making: a folder that is not yet named as asked for.
 class Making {
  public:
-  Making(const BackupRequest& request, std::string partial)
-      : request_(request), partial_(std::move(partial)) {}
+  Making(const BackupRequest& request, const BackupFolder& partial)
+      : request_(request), partial_(partial) {}
 
   Result<Manifest> make() {
     const auto loaded = config::load(request_.config);
@@ -77,39 +73,56 @@ class Making {
 
  private:
   /// The manager may not be allowed to write elsewhere: it writes into a folder beside the journal,
-  /// from where this process takes the dump.
+  /// from where this process takes the dump. All by descriptor: the manager's user may put links
+  /// in the place of any of these names.
   Status save_dump(const std::string& journal) {
-    const std::string place = absolute(journal) + "/backup";
-    std::error_code error;
-    fs::create_directory(place, error);
-    if (error) return fail(Errc::kIo, "{}: {}", place, error.message());
-    Status saved = save_dump_by(place, journal);
-    fs::remove_all(place, error);
+    auto home = open_folder(absolute(journal));
+    if (!home) return fail(home.error().code, "{}: {}", journal, home.error().text);
+    if (auto cleared = remove_below(*home, kDumpFolder); !cleared)
+      return fail(cleared.error().code, "{}/{}: {}", journal, kDumpFolder, cleared.error().text);
+    if (::mkdirat(home->get(), kDumpFolder, 0700) != 0)
+      return fail_errno(fmt::format("mkdir {}/{}", journal, kDumpFolder));
+    Status saved = save_dump_by(*home, absolute(journal) + "/" + kDumpFolder);
+    static_cast<void>(remove_below(*home, kDumpFolder));
     return saved;
   }
 
-  /// By descriptor: the manager's user may put a link in the place of the folder.
-  Status save_dump_by(const std::string& place, const std::string& journal) {
-    auto folder = open_file(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!folder) return pass(folder);
+  Status save_dump_by(const Fd& home, const std::string& place) {
+    const Fd folder(
+        ::openat(home.get(), kDumpFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat owner{};
-    if (::stat(journal.c_str(), &owner) != 0) return fail_errno("stat of " + journal);
-    if (::geteuid() == 0 && ::fchown(folder->get(), owner.st_uid, owner.st_gid) != 0)
+    if (!folder || ::fstat(home.get(), &owner) != 0) return fail_errno("open " + place);
+    if (::geteuid() == 0 && ::fchown(folder.get(), owner.st_uid, owner.st_gid) != 0)
       return fail_errno("chown of " + place);
     if (auto written = request_.write_dump(place + "/dump"); !written) return written;
-    const Fd dump(::openat(folder->get(), "dump", O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!dump) return fail_errno("open " + place + "/dump");
+    const Fd dump(
+        ::openat(folder.get(), "dump", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat seen{};
+    if (!dump || ::fstat(dump.get(), &seen) != 0) return fail_errno("open " + place + "/dump");
+    // A second name of a file that only root may read would be no link.
+    if (!S_ISREG(seen.st_mode) || seen.st_nlink != 1)
+      return fail(Errc::kDenied, "{}/dump is not the manager's dump", place);
     return take_dump(dump, place + "/dump");
   }
 
   Status take_dump(const Fd& from, const std::string& path) {
-    auto to = open_file(saved_dump(partial_), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    auto to = create(kSavedDump);
     if (!to) return pass(to);
-    auto copied = copy_contents(from, path, *to, saved_dump(partial_));
+    auto copied = copy_contents(from, path, *to, path_of(kSavedDump));
     if (!copied) return pass(copied);
     manifest_.dump_bytes = copied->bytes;
     manifest_.dump_hash = copied->hash;
     return {};
+  }
+
+  [[nodiscard]] std::string path_of(const std::string& name) const {
+    return partial_.path + "/" + name;
+  }
+
+  Result<Fd> create(const std::string& name) const {
+    auto made = create_below(partial_.fd, name);
+    if (!made) return fail(made.error().code, "{}: {}", path_of(name), made.error().text);
+    return made;
   }
 
   Status save_configuration() {
@@ -129,13 +142,14 @@ class Making {
     struct stat seen{};
     if (::stat(path.c_str(), &seen) != 0) return fail_errno("stat of " + path);
     SavedFile file = description_of(absolute(path), seen);
-    auto to = open_saved(partial_, file.path);
+    auto to = create(saved_path(file.path));
     if (!to) return pass(to);
     const ByteView bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     if (auto put = write_all(to->get(), bytes); !put) return put;
     if (::fsync(to->get()) != 0) return fail_errno("fsync of the copy of " + path);
-    auto saved = hash_file(saved_path(partial_, file.path));
-    return note(std::move(file), std::move(saved));
+    ContentHash hash;
+    hash.add(text.data(), text.size());
+    return note(std::move(file), CopiedFile{text.size(), hash.value()});
   }
 
   Status note(SavedFile file, Result<CopiedFile> saved) {
@@ -154,10 +168,10 @@ class Making {
     if (!from) return pass(from);
     struct stat seen{};
     if (::fstat(from->get(), &seen) != 0) return fail_errno("fstat of " + whole);
-    auto to = open_saved(partial_, whole);
+    auto to = create(saved_path(whole));
     if (!to) return pass(to);
     return note(description_of(whole, seen),
-                copy_contents(*from, whole, *to, saved_path(partial_, whole)));
+                copy_contents(*from, whole, *to, path_of(saved_path(whole))));
   }
 
   /// The lists that the manager keeps beside the journal, as far as they are there.
@@ -215,27 +229,45 @@ class Making {
   }
 
   const BackupRequest& request_;
-  std::string partial_;
+  const BackupFolder& partial_;
   Manifest manifest_;
   std::set<std::string> saved_;
 };
 
+/// A new folder for root alone. Its parent may be another user's.
+Result<BackupFolder> make_partial(const Fd& parent, const std::string& name,
+                                  const std::string& path) {
+  if (::mkdirat(parent.get(), name.c_str(), 0700) != 0) return fail_errno("mkdir " + path);
+  BackupFolder made{Fd(::openat(parent.get(), name.c_str(),
+                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)),
+                    path};
+  struct stat status{};
+  if (!made.fd || ::fstat(made.fd.get(), &status) != 0) return fail_errno("open " + path);
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return fail(Errc::kDenied, "{} was replaced by user {}", path, status.st_uid);
+  return made;
+}
+
 Result<Manifest> make_backup(const BackupRequest& request, const std::string& folder) {
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(folder, error)))
+  const SplitPath place = split_path(folder);
+  auto parent = open_folder(place.folder);
+  if (!parent) return fail(parent.error().code, "mkdir {}: {}", folder, parent.error().text);
+  struct stat there{};
+  if (::fstatat(parent->get(), place.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0)
     return fail(Errc::kExists, "{} is there already", folder);
-  const std::string partial = folder + ".partial";
-  fs::remove_all(partial, error);
-  if (::mkdir(partial.c_str(), 0700) != 0) return fail_errno("mkdir " + partial);
-  auto manifest = Making(request, partial).make();
-  if (manifest && ::rename(partial.c_str(), folder.c_str()) != 0)
-    manifest = fail_errno("rename " + partial);
+  const std::string partial = place.name + ".partial";
+  if (auto cleared = remove_below(*parent, partial); !cleared)
+    return fail(cleared.error().code, "{}.partial: {}", folder, cleared.error().text);
+  auto made = make_partial(*parent, partial, folder + ".partial");
+  if (!made) return pass(made);
+  auto manifest = Making(request, *made).make();
+  if (manifest && ::renameat(parent->get(), partial.c_str(), parent->get(), place.name.c_str()) != 0)
+    manifest = fail_errno(fmt::format("rename {}.partial", folder));
   if (!manifest) {
-    fs::remove_all(partial, error);
+    static_cast<void>(remove_below(*parent, partial));
     return manifest;
   }
-  if (auto synced = sync_folder(fs::path(folder).parent_path().string()); !synced)
-    return pass(synced);
+  if (auto synced = sync_folder(*parent, place.folder); !synced) return pass(synced);
   return manifest;
 }
 

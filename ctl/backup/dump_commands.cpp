@@ -5,12 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
+#include "base/files/guarded_path.h"
 #include "config/load.h"
 #include "ctl/backup/file_copy.h"
 #include "ctl/view/progress_bar.h"
@@ -32,41 +35,52 @@ bool has_records(const std::string& journal) {
   return false;
 }
 
+/// Where the manager finds the dump. The journal's folder is the manager's: its user may put links
+/// there, and may exchange what is there at any moment.
+struct DumpPlace {
+  Fd folder;
+  std::string path;  ///< of the folder, for messages
+  std::string partial = std::string(zone::kPlacedDumpName) + ".partial";
+
+  [[nodiscard]] std::string path_of(const std::string& name) const { return path + "/" + name; }
+};
+
 /// The identity in the journal's file; empty: no journal.
-std::string identity_of(const std::string& journal) {
-  std::string text;
-  std::ifstream(journal + "/identity") >> text;  // the checksum follows
-  return text;
+std::string identity_of(const DumpPlace& place) {
+  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const Fd file(::openat(place.folder.get(), "identity", kFlags));
+  std::array<std::uint8_t, 256> text{};
+  if (!file || !is_regular(file)) return {};
+  const auto got = read_some(file.get(), text);
+  const auto end = std::find(text.begin(), text.begin() + got.value_or(0), ' ');
+  std::string identity(text.begin(), end);  // the checksum follows
+  while (identity.ends_with('\n')) identity.pop_back();
+  return identity;
 }
 
-Status check_owner(const zone::DumpHeader& header, const std::string& journal) {
+Status check_owner(const zone::DumpHeader& header, const DumpPlace& place) {
   const std::string owner = fmt::format("{:016x}{:016x}", header.owner[0], header.owner[1]);
-  if (owner == identity_of(journal) || !has_records(journal)) return {};
+  if (owner == identity_of(place) || !has_records(place.path)) return {};
   return fail(Errc::kDenied, "the dump is of another journal, and {} has records of its own",
-              journal);
+              place.path);
 }
 
-/// Copies the file for the owner of the folder `owner`, who may be another user. No other user may
-/// read the copy.
-Result<Fd> make_copy(const std::string& path, const std::string& partial,
-                     const std::string& owner) {
-  auto from = open_file(path, O_RDONLY);
-  if (!from) return from;
-  auto to = open_file(partial, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
-  if (!to) return to;
-  struct stat folder{};
-  if (::stat(owner.c_str(), &folder) != 0) return fail_errno("stat of " + owner);
-  if (::fchmod(to->get(), 0600) != 0) return fail_errno("fchmod of " + partial);
-  if (::geteuid() == 0 && ::fchown(to->get(), folder.st_uid, folder.st_gid) != 0)
-    return fail_errno("fchown of " + partial);
-  if (auto copied = copy_contents(*from, path, *to, partial); !copied) return pass(copied);
-  if (::lseek(to->get(), 0, SEEK_SET) != 0) return fail_errno("lseek of " + partial);
+/// A new file for root alone: while it is written and checked, nobody reads or changes it.
+Result<Fd> make_copy(const Fd& from, const std::string& from_path, const DumpPlace& place) {
+  const std::string path = place.path_of(place.partial);
+  if (::unlinkat(place.folder.get(), place.partial.c_str(), 0) != 0 && errno != ENOENT)
+    return fail_errno("unlink " + path);
+  Fd to(::openat(place.folder.get(), place.partial.c_str(),
+                 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!to) return fail_errno("create " + path);
+  if (auto copied = copy_contents(from, from_path, to, path); !copied) return pass(copied);
+  if (::lseek(to.get(), 0, SEEK_SET) != 0) return fail_errno("lseek of " + path);
   return to;
 }
 
 /// Checks the copy, which no process changes any more, rather than the original.
 Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
-                                    const std::string& journal, ProgressBar& bar) {
+                                    const DumpPlace& place, ProgressBar& bar) {
   const auto read = [&, bytes = std::uint64_t{0}](std::span<std::uint8_t> into) mutable {
     auto got = read_some(copy.get(), into);
     bar.at(bytes += got.value_or(0));
@@ -74,29 +88,38 @@ Result<zone::DumpCounts> check_copy(const Fd& copy, const std::string& path,
   };
   auto reader = zone::DumpReader::open(read, path);
   if (!reader) return pass(reader);
-  if (auto fine = check_owner(reader->header(), journal); !fine) return pass(fine);
+  if (auto fine = check_owner(reader->header(), place); !fine) return pass(fine);
   return zone::check_dump(*reader);
 }
 
-Status put_in_place(const std::string& partial, const std::string& place,
-                    const std::string& folder) {
-  if (::rename(partial.c_str(), place.c_str()) != 0) return fail_errno("rename " + partial);
-  return sync_folder(folder);
+/// Gives the copy to the folder's owner, and its name. A copy of a file that is no dump is never
+/// given: the one who placed that file may not be allowed to read it.
+Status put_in_place(const Fd& copy, const DumpPlace& place) {
+  struct stat folder{};
+  if (::fstat(place.folder.get(), &folder) != 0) return fail_errno("stat of " + place.path);
+  const std::string partial = place.path_of(place.partial);
+  if (::geteuid() == 0 && ::fchown(copy.get(), folder.st_uid, folder.st_gid) != 0)
+    return fail_errno("fchown of " + partial);
+  if (::renameat(place.folder.get(), place.partial.c_str(), place.folder.get(),
+                 zone::kPlacedDumpName) != 0)
+    return fail_errno("rename " + partial);
+  return sync_folder(place.folder, place.path);
 }
 
-Result<zone::DumpCounts> check_and_place(const std::string& path,
+Result<zone::DumpCounts> check_and_place(const Fd& dump, const std::string& path,
                                          const config::Settings& settings, ProgressBar& bar) {
   if (auto fine = check_stopped(settings); !fine) return pass(fine);
   const std::string& journal = settings.store.journal;
   if (std::error_code error; !fs::is_directory(journal, error))
     return fail(Errc::kNotFound, "{}: no such folder (store.journal)", journal);
-  const std::string place = fmt::format("{}/{}", journal, zone::kPlacedDumpName);
-  const std::string partial = place + ".partial";
-  auto copy = make_copy(path, partial, journal);
-  auto counts = copy ? check_copy(*copy, path, journal, bar) : Result<zone::DumpCounts>(pass(copy));
-  Status placed = counts ? put_in_place(partial, place, journal) : Status();
+  auto folder = open_folder(journal);
+  if (!folder) return fail(folder.error().code, "{}: {}", journal, folder.error().text);
+  const DumpPlace place{std::move(*folder), journal};
+  auto copy = make_copy(dump, path, place);
+  auto counts = copy ? check_copy(*copy, path, place, bar) : Result<zone::DumpCounts>(pass(copy));
+  Status placed = counts ? put_in_place(*copy, place) : Status();
   if (counts && placed) return counts;
-  ::unlink(partial.c_str());
+  ::unlinkat(place.folder.get(), place.partial.c_str(), 0);
   return counts ? Result<zone::DumpCounts>(pass(placed)) : counts;
 }
 
@@ -111,12 +134,13 @@ Status check_stopped(const config::Settings& settings) {
   return {};
 }
 
-Result<zone::DumpCounts> place_dump(const std::string& path, const config::Settings& settings,
-                                    const Output& output) {
-  std::error_code unknown;
-  const auto bytes = fs::file_size(path, unknown);
-  ProgressBar bar(output.err, !output.json && stderr_is_terminal(), unknown ? 0 : bytes);
-  return check_and_place(path, settings, bar);
+Result<zone::DumpCounts> place_dump(const Fd& dump, const std::string& path,
+                                    const config::Settings& settings, const Output& output) {
+  struct stat status{};
+  const bool known = ::fstat(dump.get(), &status) == 0 && status.st_size > 0;
+  ProgressBar bar(output.err, !output.json && stderr_is_terminal(),
+                  known ? static_cast<std::uint64_t>(status.st_size) : 0);
+  return check_and_place(dump, path, settings, bar);
 }
 
 int load_dump(const std::string& path, const std::string& config, Output output) {
@@ -125,7 +149,9 @@ int load_dump(const std::string& path, const std::string& config, Output output)
     output.err << loaded.error_text() << '\n';
     return kFailed;
   }
-  const auto counts = place_dump(path, loaded.settings, output);
+  const auto dump = open_to_read(path);
+  if (!dump) return refuse(output, dump.error());
+  const auto counts = place_dump(*dump, path, loaded.settings, output);
   if (!counts) return refuse(output, counts.error());
   if (output.json)
     output.out << nlohmann::json{{"zones", counts->zones},

@@ -1,7 +1,7 @@
 #include "ctl/backup/file_copy.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,12 +40,6 @@ Result<CopiedFile> read_through(const Fd& from, const std::string& path, Take ta
 
 }  // namespace
 
-Result<Fd> open_file(const std::string& path, int flags, mode_t mode) {
-  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
-  if (!fd) return fail(Errc::kIo, "{}: {}", path, fail_errno("open").value().text);
-  return fd;
-}
-
 Result<std::size_t> read_some(int fd, std::span<std::uint8_t> into) {
   std::size_t got = 0;
   while (got < into.size()) {
@@ -78,17 +72,13 @@ Result<CopiedFile> copy_contents(const Fd& from, const std::string& from_path, c
   return copied;
 }
 
-Result<CopiedFile> hash_file(const std::string& path) {
-  auto fd = open_file(path, O_RDONLY);
-  if (!fd) return pass(fd);
-  return read_through(*fd, path, [](ByteView) { return Status(); });
+Result<CopiedFile> hash_contents(const Fd& file, const std::string& path) {
+  return read_through(file, path, [](ByteView) { return Status(); });
 }
 
-Status sync_folder(const std::string& path) {
-  auto folder = open_file(path, O_RDONLY | O_DIRECTORY);
-  if (!folder) return pass(folder);
-  if (::fsync(folder->get()) != 0) return fail_errno("fsync of " + path);
-  return {};
+bool is_regular(const Fd& file) noexcept {
+  struct stat status{};
+  return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 }  // namespace pando::ctl

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -13,7 +11,6 @@
 /// Files that pandoctl reads and writes whole. Errors name the path.
 namespace pando::ctl {
 
-Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0);
 /// Fills `into` as far as the file goes; returns the octets read.
 Result<std::size_t> read_some(int fd, std::span<std::uint8_t> into);
 Status write_all(int fd, std::span<const std::uint8_t> bytes);
@@ -27,9 +24,9 @@ struct CopiedFile {
 /// messages.
 Result<CopiedFile> copy_contents(const Fd& from, const std::string& from_path, const Fd& to,
                                  const std::string& to_path);
-/// Size and hash of the file at `path`.
-Result<CopiedFile> hash_file(const std::string& path);
-/// Puts names that were made or changed in this folder on disk.
-Status sync_folder(const std::string& path);
+/// Size and hash of all that the open file has; `path` is for messages.
+Result<CopiedFile> hash_contents(const Fd& file, const std::string& path);
+/// Whether this is a file, and no folder, pipe or device.
+[[nodiscard]] bool is_regular(const Fd& file) noexcept;
 
 }  // namespace pando::ctl

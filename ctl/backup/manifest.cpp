@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/content_hash.h"
+#include "base/files/guarded_path.h"
 #include "config/files.h"
 #include "ctl/backup/file_copy.h"
 
@@ -16,10 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kManifestName = "manifest.json";
+constexpr const char* kManifestName = "manifest.json";
 
-std::string manifest_path(const std::string& folder) {
-  return fmt::format("{}/{}", folder, kManifestName);
+std::string manifest_path(const BackupFolder& folder) {
+  return fmt::format("{}/{}", folder.path, kManifestName);
 }
 
 std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
@@ -77,13 +78,9 @@ Manifest manifest_from(const json& body) {
 
 }  // namespace
 
-std::string saved_path(const std::string& folder, const std::string& path) {
-  return folder + "/files" + path;
-}
+std::string saved_path(const std::string& path) { return "files" + path; }
 
-std::string saved_dump(const std::string& folder) { return folder + "/store.dump"; }
-
-Status write_manifest(const Manifest& manifest, const std::string& folder) {
+Status write_manifest(const Manifest& manifest, const BackupFolder& folder) {
   json files = json::array();
   for (const SavedFile& file : manifest.files) files.push_back(file_json(file));
   const std::string text = with_checksum({{"format", kBackupFormat},
@@ -97,21 +94,23 @@ Status write_manifest(const Manifest& manifest, const std::string& folder) {
                                           {"files-left-out", manifest.files_left_out},
                                           {"files-missing", manifest.files_missing}});
   const std::string path = manifest_path(folder);
-  auto fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-  if (!fd) return pass(fd);
+  auto fd = create_below(folder.fd, kManifestName);
+  if (!fd) return fail(fd.error().code, "{}: {}", path, fd.error().text);
   const ByteView view(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   if (auto put = write_all(fd->get(), view); !put)
     return fail(put.error().code, "{}: {}", path, put.error().text);
   if (::fsync(fd->get()) != 0) return fail_errno("fsync of " + path);
-  return sync_folder(folder);
+  return sync_folder(folder.fd, folder.path);
 }
 
-Result<Manifest> read_manifest(const std::string& folder) {
+Result<Manifest> read_manifest(const BackupFolder& folder) {
   const std::string path = manifest_path(folder);
-  if (::access(path.c_str(), F_OK) != 0)
-    return fail(Errc::kNotFound, "{} has no {}: no backup, or one that did not end", folder,
+  if (::faccessat(folder.fd.get(), kManifestName, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+    return fail(Errc::kNotFound, "{} has no {}: no backup, or one that did not end", folder.path,
                 kManifestName);
-  const auto text = config::read_regular_file(path);
+  const auto file = open_below(folder.fd, kManifestName);
+  if (!file) return fail(file.error().code, "{}: {}", path, file.error().text);
+  const auto text = config::read_open_file(*file, path);
   if (!text) return tl::unexpected<Error>(text.error());
   try {
     json body = json::parse(*text);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 /// The folder that `pandoctl backup` makes: `manifest.json`, `store.dump`, and the saved files
@@ -34,13 +35,19 @@ struct Manifest {
   std::vector<std::string> files_missing;   ///< zone files that were not there
 };
 
-/// Writes the manifest of `folder`; it is on disk then.
-Status write_manifest(const Manifest& manifest, const std::string& folder);
-/// kNotFound: `folder` has no manifest. kUnsupported: one of a later format. kCorrupt: damaged.
-Result<Manifest> read_manifest(const std::string& folder);
+/// A backup's folder. It is open, so that nobody can put another one in its place.
+struct BackupFolder {
+  Fd fd;
+  std::string path;  ///< for messages
+};
 
-/// Where the folder has the file that was at this absolute path.
-[[nodiscard]] std::string saved_path(const std::string& folder, const std::string& path);
-[[nodiscard]] std::string saved_dump(const std::string& folder);
+/// Writes the manifest of `folder`; it is on disk then.
+Status write_manifest(const Manifest& manifest, const BackupFolder& folder);
+/// kNotFound: `folder` has no manifest. kUnsupported: one of a later format. kCorrupt: damaged.
+Result<Manifest> read_manifest(const BackupFolder& folder);
+
+/// Where the folder has the file that was at this absolute path: a path in the folder.
+[[nodiscard]] std::string saved_path(const std::string& path);
+inline constexpr const char* kSavedDump = "store.dump";
 
 }  // namespace pando::ctl

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/files/guarded_path.h"
 #include "config/files.h"
 #include "config/load.h"
 #include "config/secret_text.h"
@@ -29,9 +30,12 @@ constexpr std::string_view kStandIn = "\"c3RhbmRzIGluIGZvciBhIGtleQ==\"";
 class Restoring {
  public:
   Restoring(std::string folder, bool replace, const Output& output)
-      : folder_(std::move(folder)), replace_(replace), output_(output) {}
+      : folder_{Fd(), std::move(folder)}, replace_(replace), output_(output) {}
 
   Result<zone::DumpCounts> run() {
+    auto opened = open_folder(folder_.path);
+    if (!opened) return fail(opened.error().code, "{}: {}", folder_.path, opened.error().text);
+    folder_.fd = std::move(*opened);
     auto manifest = read_manifest(folder_);
     if (!manifest) return pass(manifest);
     manifest_ = std::move(*manifest);
@@ -41,7 +45,9 @@ class Restoring {
     if (auto made = make_folders(); !made) return pass(made);
     for (const SavedFile* file : missing_)
       if (auto put = put_back(*file); !put) return pass(put);
-    return place_dump(saved_dump(folder_), settings_, output_);
+    auto dump = open_saved(kSavedDump);
+    if (!dump) return pass(dump);
+    return place_dump(*dump, path_of(kSavedDump), settings_, output_);
   }
 
   [[nodiscard]] const Manifest& manifest() const noexcept { return manifest_; }
@@ -54,22 +60,39 @@ class Restoring {
       if (!file.path.starts_with('/') || fs::path(file.path).lexically_normal() != file.path)
         return fail(Errc::kCorrupt, "{}: no absolute path", file.path);
       const CopiedFile saved{file.bytes, file.hash};
-      if (auto fine = check_file(saved_path(folder_, file.path), saved); !fine) return fine;
+      if (auto fine = check_file(saved_path(file.path), saved); !fine) return fine;
     }
-    return check_file(saved_dump(folder_), {manifest_.dump_bytes, manifest_.dump_hash});
+    return check_file(kSavedDump, {manifest_.dump_bytes, manifest_.dump_hash});
   }
 
-  static Status check_file(const std::string& path, const CopiedFile& saved) {
-    auto seen = hash_file(path);
+  [[nodiscard]] std::string path_of(const std::string& name) const {
+    return folder_.path + "/" + name;
+  }
+
+  /// Whoever owns a file of the backup decides what root writes.
+  Result<Fd> open_saved(const std::string& name) const {
+    auto file = open_below(folder_.fd, name);
+    if (!file) return fail(file.error().code, "{}: {}", path_of(name), file.error().text);
+    if (!is_regular(*file)) return fail(Errc::kCorrupt, "{}: not a file", path_of(name));
+    return file;
+  }
+
+  Status check_file(const std::string& name, const CopiedFile& saved) const {
+    auto file = open_saved(name);
+    if (!file) return pass(file);
+    auto seen = hash_contents(*file, path_of(name));
     if (!seen) return pass(seen);
     if (seen->hash == saved.hash && seen->bytes == saved.bytes) return {};
-    return fail(Errc::kCorrupt, "{}: damaged, not what was saved", path);
+    return fail(Errc::kCorrupt, "{}: damaged, not what was saved", path_of(name));
   }
 
   /// The saved configuration as it will be read at its place. Its lists and zone files may not be
   /// there yet, and the secrets need not be.
   Status read_settings() {
-    auto text = config::read_regular_file(saved_path(folder_, manifest_.configuration));
+    const std::string saved = saved_path(manifest_.configuration);
+    auto file = open_saved(saved);
+    if (!file) return pass(file);
+    auto text = config::read_open_file(*file, path_of(saved));
     if (!text) return pass(text);
     for (std::size_t at = text->find(config::kNoSecret); at != std::string::npos;
          at = text->find(config::kNoSecret, at))
@@ -89,8 +112,7 @@ class Restoring {
     std::size_t in_the_way = 0;
     for (const SavedFile& file : manifest_.files) {
       const bool there = fs::exists(fs::symlink_status(file.path, error));
-      const auto seen = there ? hash_file(file.path) : Result<CopiedFile>(CopiedFile{});
-      if (there && seen && seen->hash == file.hash && seen->bytes == file.bytes) continue;
+      if (there && is_equal(file)) continue;
       missing_.push_back(&file);
       if (!there || replace_) continue;
       ++in_the_way;
@@ -102,6 +124,14 @@ class Restoring {
     return {};
   }
 
+  /// Whether the file at its place is the saved one. A link of a lesser user is not.
+  static bool is_equal(const SavedFile& file) {
+    const auto there = open_to_read(file.path);
+    if (!there || !is_regular(*there)) return false;
+    const auto seen = hash_contents(*there, file.path);
+    return seen && seen->hash == file.hash && seen->bytes == file.bytes;
+  }
+
   /// The folders of journal, store and image, for the user whose server it is.
   Status make_folders() const {
     const std::string& image = settings_.store.image;
@@ -110,10 +140,8 @@ class Restoring {
           image.empty() ? std::string() : fs::path(image).parent_path().string()}) {
       std::error_code error;
       if (folder.empty() || fs::exists(folder, error)) continue;
-      fs::create_directories(folder, error);
-      if (error) return fail(Errc::kIo, "{}: {}", folder, error.message());
-      auto made = open_file(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      if (!made) return pass(made);
+      auto made = make_folder(folder, 0750);
+      if (!made) return fail(made.error().code, "{}: {}", folder, made.error().text);
       if (auto owned = give_to(*made, folder, settings_.server.user, ""); !owned) return owned;
     }
     return {};
@@ -128,42 +156,51 @@ class Restoring {
     gid_t gid = owner != nullptr ? owner->pw_gid : static_cast<gid_t>(-1);
     if (const struct group* named = group.empty() ? nullptr : ::getgrnam(group.c_str()))
       gid = named->gr_gid;
-    if (::fchown(file.get(), uid, gid) != 0) return fail_errno("chown of " + path);
+    if (::fchownat(file.get(), "", uid, gid, AT_EMPTY_PATH) != 0)
+      return fail_errno("chown of " + path);
     return {};
   }
 
+  /// By the folder's descriptor: between two uses of its path, the owner of a folder above it could
+  /// put a link there.
   Status put_back(const SavedFile& file) const {
-    std::error_code error;
-    const std::string parent = fs::path(file.path).parent_path().string();
-    fs::create_directories(parent, error);
-    if (error) return fail(Errc::kIo, "{}: {}", parent, error.message());
-    const std::string partial = file.path + ".partial";
-    const Status written = write_file(file, partial);
-    if (written && ::rename(partial.c_str(), file.path.c_str()) == 0) return sync_folder(parent);
-    const Status failed = written ? Status(fail_errno("rename " + partial)) : written;
-    ::unlink(partial.c_str());
+    const SplitPath place = split_path(file.path);
+    auto parent = make_folder(place.folder, 0755);
+    if (!parent) return fail(parent.error().code, "{}: {}", file.path, parent.error().text);
+    const std::string partial = place.name + ".partial";
+    const Status written = write_file(file, *parent, partial);
+    if (written &&
+        ::renameat(parent->get(), partial.c_str(), parent->get(), place.name.c_str()) == 0)
+      return sync_folder(*parent, place.folder);
+    const Status failed =
+        written ? Status(fail_errno(fmt::format("rename {}.partial", file.path))) : written;
+    ::unlinkat(parent->get(), partial.c_str(), 0);
     return failed;
   }
 
-  Status write_file(const SavedFile& file, const std::string& partial) const {
-    const std::string saved = saved_path(folder_, file.path);
-    auto from = open_file(saved, O_RDONLY | O_NOFOLLOW);
+  Status write_file(const SavedFile& file, const Fd& parent, const std::string& name) const {
+    const std::string saved = saved_path(file.path);
+    const std::string partial = file.path + ".partial";
+    auto from = open_saved(saved);
     if (!from) return pass(from);
-    ::unlink(partial.c_str());
-    auto to = open_file(partial, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (!to) return pass(to);
-    if (auto copied = copy_contents(*from, saved, *to, partial); !copied) return pass(copied);
-    if (auto owned = give_to(*to, partial, file.user, file.group); !owned) return owned;
-    if (::fchmod(to->get(), static_cast<mode_t>(file.mode)) != 0)
+    ::unlinkat(parent.get(), name.c_str(), 0);
+    const Fd to(::openat(parent.get(), name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!to) return fail_errno("create " + partial);
+    if (auto copied = copy_contents(*from, path_of(saved), to, partial); !copied)
+      return pass(copied);
+    if (auto owned = give_to(to, partial, file.user, file.group); !owned) return owned;
+    // The bits for set-user-ID and the like are never a zone's or a configuration's.
+    if (::fchmod(to.get(), static_cast<mode_t>(file.mode & 0777U)) != 0)
       return fail_errno("fchmod of " + partial);
     // An equal file with its time is known as unchanged by the next start.
     const timespec modified{file.modified_ns / 1'000'000'000, file.modified_ns % 1'000'000'000};
     const timespec times[] = {{0, UTIME_NOW}, modified};
-    if (::futimens(to->get(), times) != 0) return fail_errno("futimens of " + partial);
+    if (::futimens(to.get(), times) != 0) return fail_errno("futimens of " + partial);
     return {};
   }
 
-  std::string folder_;
+  BackupFolder folder_;
   bool replace_;
   const Output& output_;
   Manifest manifest_;

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/crash_point.h"
+#include "base/files/guarded_path.h"
 #include "base/pause_point.h"
 #include "ctl/backup/file_copy.h"
 
@@ -72,6 +73,15 @@ Status check_user(const Fd& folder, const fs::path& path) {
               path.string());
 }
 
+/// Root must not be led to another folder by a link of a lesser user. Whoever is not root has the
+/// kernel's checks.
+Fd open_target(const fs::path& target) {
+  if (::geteuid() != 0) return Fd(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto found = open_folder(target.string());
+  if (!found && found.error().code == Errc::kDenied) errno = EACCES;
+  return found ? open_folder_at(found->get(), ".") : Fd();
+}
+
 /// Not every file system has locks on folders: there, who made the folder has it.
 Status lock_folder(const Fd& folder, const fs::path& path, bool is_new) {
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return {};
@@ -117,7 +127,7 @@ Result<DraftFolder> DraftFolder::claim(const fs::path& target) {
   constexpr int kTries = 100;  // each lost to another import that ends at this moment
   const std::string name(kName);
   const fs::path path = target / name;
-  Fd at(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd at = open_target(target);
   if (!at) return fail_errno("cannot use " + target.string());
   for (int i = 0; i < kTries; ++i) {
     import_step();

@@ -33,6 +33,7 @@ void print(std::ostream& out, const ipc::JournalRecordRow& row) {
   else out << row.to;
   if (row.time != 0) out << ' ' << time_text(row.time);
   if (!row.note.empty()) out << " (" << row.note << ')';
+  if (!row.by.empty() || !row.client.empty()) out << " by " << author_text(row.by, row.client);
   out << '\n';
   print_records(out, '-', row.removed_count, row.removed);
   print_records(out, '+', row.added_count, row.added);

@@ -1,17 +1,20 @@
 #include "ctl/commands/manager_commands.h"
 
-#include <algorithm>
+#include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/whole_number.h"
+#include "ctl/backup/file_copy.h"
 #include "ctl/commands/store_commands.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/status_view.h"
 #include "dns/name.h"
+#include "zone/dump/dump_format.h"
 
 namespace pando::ctl {
 
@@ -24,6 +27,10 @@ ControlRequest request_for(std::string_view verb) {
   ControlRequest request;
   request.verb = verb;
   return request;
+}
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
 }
 
 /// Progress of a load: without a percentage when the total is not known, as with $INCLUDE.
@@ -209,6 +216,31 @@ int Session::fail(const Error& error) const {
   return refuse(output_, error, connected_ ? kFailed : kUnreachable);
 }
 
+Result<json> Session::exchange_file(ControlRequest request, HandedFile& file) {
+  request.descriptor = file.descriptor();
+  bool under_way = false;
+  std::uint64_t bytes = 0;
+  auto reply = ipc::exchange(fd_.get(), request, timeout_, &under_way);
+  while (!reply && under_way && file.size() > bytes) {
+    bytes = file.size();
+    reply = ipc::await_reply(fd_.get(), timeout_, under_way);
+  }
+  connected_ = reply || under_way;
+  if (!reply && under_way)
+    return pando::fail(Errc::kIo, "no answer in {} s, and the file does not grow (--timeout)",
+                       std::chrono::duration<double>(timeout_).count());
+  if (!reply) return pass(reply);
+  auto result = ipc::take_result(std::move(*reply));
+  if (!result) return result;
+  if (auto placed = file.place(); !placed) return pass(placed);
+  return result;
+}
+
+int Session::show_json(const json& result) const {
+  output_.out << json_text(result) << '\n';
+  return kDone;
+}
+
 Result<json> Session::exchange(const ControlRequest& request) {
   connected_ = false;  // until the reply has arrived
   auto reply = ipc::exchange(fd_.get(), request, timeout_, &connected_);
@@ -290,7 +322,9 @@ int Session::ready(bool all_zones, const std::vector<std::string>& addresses) {
     output_.out << json_text(json{{"ready", reason.empty()}, {"reason", reason}}) << '\n';
   else
     output_.out << (reason.empty() ? "ready" : "not ready: " + reason) << '\n';
-  return reason.empty() ? kDone : kFailed;
+  if (reason.empty()) return kDone;
+  const bool all_but_zones = all_zones && why_not_ready(*status, false).empty();
+  return all_but_zones && has_no_zone(*status) ? kNoZone : kFailed;
 }
 
 int Session::print_zones(Table table, const Words& words) {
@@ -347,8 +381,16 @@ int Session::zone_status(const std::string& name) {
 int Session::zone_export(const std::string& name, const std::string& to) {
   auto request = request_for_zone(ipc::verb::kZoneExport, name);
   if (!request) return fail(request.error());
-  if (!to.empty()) request->to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask<ipc::ExportResult>(*request, shown_on(output_.out));
+  if (to.empty()) return ask<ipc::ExportResult>(*request, shown_on(output_.out));
+  HandedFile::Wanted wanted{absolute(to), 0666, {}, "an export of " + request->name, true};
+  // The first line is $ORIGIN; a mistyped name must not destroy other data.
+  wanted.may_replace = [comment =
+                            fmt::format("; zone {} at serial ", request->name)](ByteView head) {
+    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+    const auto end = text.find('\n');
+    return end != std::string_view::npos && text.substr(end + 1).starts_with(comment);
+  };
+  return ask_for_file<ipc::ExportResult>(*request, wanted, shown_on(output_.out));
 }
 
 int Session::zone_order(std::string_view verb, const std::string& name) {
@@ -427,15 +469,20 @@ int Session::store_checkpoint() { return order(request_for(ipc::verb::kStoreChec
 
 int Session::store_copy(const std::string& to) {
   ControlRequest request = request_for(ipc::verb::kStoreCopy);
-  request.to = std::filesystem::absolute(to).lexically_normal().string();
+  request.to = absolute(to);
+  // The manager makes several files there, so it has to see the folder itself.
+  const auto parent = std::filesystem::path(request.to).parent_path();
+  auto folder = open_file(parent.string(), O_PATH | O_DIRECTORY);
+  if (!folder) return fail(folder.error());
+  request.descriptor = std::make_shared<const Fd>(std::move(*folder));
   return order(request);
 }
 
 int Session::store_dump(const std::string& to) {
-  ControlRequest request = request_for(ipc::verb::kStoreDump);
-  request.to = std::filesystem::absolute(to).lexically_normal().string();
-  return ask<ipc::DumpResult>(request, [&](const ipc::DumpResult& written) {
-    output_.out << fmt::format("{}: {} with {} and {} of history, {} bytes\n", request.to,
+  const HandedFile::Wanted wanted{absolute(to), 0600, zone::looks_like_dump, "a dump", false};
+  const auto request = request_for(ipc::verb::kStoreDump);
+  return ask_for_file<ipc::DumpResult>(request, wanted, [&](const ipc::DumpResult& written) {
+    output_.out << fmt::format("{}: {} with {} and {} of history, {} bytes\n", wanted.path,
                                counted(written.zones, "zone"), counted(written.records, "record"),
                                counted(written.changesets, "changeset"), number(written.bytes));
   });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "ctl/backup/handed_file.h"
 #include "ctl/view/output.h"
 #include "ctl/view/top_view.h"
 #include "ipc/control.h"
@@ -28,13 +29,13 @@ class Session {
   /// Prints rates every `interval`, `times` times (0: until the process is ended). `on_screen`: each
   /// print replaces the one before on the terminal.
   int top(std::chrono::milliseconds interval, std::uint32_t times, bool on_screen);
-  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones;
-  /// `addresses`: at each of these.
+  /// Exit code for health checks: kDone if queries are answered. `all_zones`: of all zones, and
+  /// kNoZone if there is none; `addresses`: at each of these.
   int ready(bool all_zones, const std::vector<std::string>& addresses);
   int zone_list();
   /// kFailed also if the zone is not ok: zone_problems() would list it, or it was removed.
   int zone_status(const std::string& name);
-  /// `to`: another file than the zone's own; relative to this process's folder.
+  /// `to`: another file than the zone's own, which this process opens; relative to its folder.
   int zone_export(const std::string& name, const std::string& to);
   /// Sends a verb that has a zone's name as its argument and no result.
   int zone_order(std::string_view verb, const std::string& name);
@@ -54,7 +55,7 @@ class Session {
   int store_checkpoint();
   /// `to`: relative to this process's folder.
   int store_copy(const std::string& to);
-  /// Like store_copy(), but writes a dump.
+  /// Has a dump written to a file that this process opens.
   int store_dump(const std::string& to);
   /// Has the manager write a dump to this absolute path, and prints nothing.
   Status write_dump(const std::string& path);
@@ -67,6 +68,9 @@ class Session {
   int stop();
   int hand_over();
 
+  /// Sends a request whose result the manager writes into `file`, and places the file. The timeout
+  /// begins anew whenever the file has grown.
+  Result<nlohmann::json> exchange_file(ipc::ControlRequest request, HandedFile& file);
   /// Sends one request; returns the result in its reply.
   Result<nlohmann::json> exchange(const ipc::ControlRequest& request);
   /// The same as a value of its type.
@@ -106,6 +110,21 @@ class Session {
 
  private:
   Result<ServerCounts> server_counts();
+  /// Has the request's result written to the wanted file, and shows it by `print(result)`.
+  template <class T, class Print>
+  int ask_for_file(ipc::ControlRequest request, const HandedFile::Wanted& wanted, Print print) {
+    auto file = HandedFile::open(wanted);
+    if (!file) return fail(file.error());
+    request.to = wanted.path;
+    auto reply = exchange_file(std::move(request), *file);
+    if (!reply) return fail(reply.error());
+    if (output_.json) return show_json(*reply);
+    auto result = ipc::read_json<T>(*reply);
+    if (!result) return fail(result.error());
+    print(*result);
+    return kDone;
+  }
+  int show_json(const nlohmann::json& result) const;
   Result<ipc::StoreAudit> audit(const std::string& zone);
   int end_manager(std::string_view verb, std::string_view done);
   /// Sends the request; prints its result if JSON text is wanted.

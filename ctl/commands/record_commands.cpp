@@ -121,7 +121,8 @@ int RecordCommands::history(const std::string& zone) {
   if (!request) return session_.fail(request.error());
   const Output& output = session_.output();
   Rows rows("changesets");
-  Table table({{"FROM", true, 10}, {"TO", true, 10}, {"REMOVED", true, 8}, {"ADDED", true, 8}});
+  Table table({{"FROM", true, 10}, {"TO", true, 10}, {"REMOVED", true, 8}, {"ADDED", true, 8},
+               {"BY"}});
   ipc::ZoneHistoryResult last;
   const auto done = session_.for_each_page<ipc::ZoneHistoryResult>(
       *request, [&](const ipc::ZoneHistoryResult& page) -> Status {
@@ -132,7 +133,8 @@ int RecordCommands::history(const std::string& zone) {
           return {};
         }
         for (const ipc::ChangesetRow& row : page.changesets)
-          table.add({number(row.from), number(row.to), number(row.removed), number(row.added)});
+          table.add({number(row.from), number(row.to), number(row.removed), number(row.added),
+                     author_text(row.by, row.client)});
         table.flush(output.out);
         return {};
       });

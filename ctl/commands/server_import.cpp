@@ -67,7 +67,8 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
     omissions.push_back({{"file", omission.file},
                          {"line", omission.line},
                          {"statement", omission.statement},
-                         {"reason", omission.reason}});
+                         {"reason", omission.reason},
+                         {"changes_answers", omission.effect == config::ImportEffect::kAnswers}});
   json files = json::array();
   for (const config::SecretFile& secret : outcome.secrets) files.push_back(secret.name);
   json zone_files = json::array();
@@ -80,6 +81,20 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
           {"zone_files", zone_files},
           {"omissions", omissions},
           {"configuration", request.to.empty() ? outcome.yaml : std::string()}};
+}
+
+/// What changes answers first, under a line that says so.
+void print_report(const ImportOutcome& outcome, const Output& output) {
+  const std::size_t changes = outcome.changes();
+  for (std::size_t i = 0; i < outcome.omissions.size(); ++i) {
+    if (i == 0 && changes > 0) output.err << "Clients get other answers than before:\n";
+    if (i == changes) output.err << "Clients get the same answers:\n";
+    output.err << config::to_text(outcome.omissions[i]) << '\n';
+  }
+}
+
+int exit_code_of(const ImportOutcome& outcome) {
+  return outcome.changes() > 0 ? kOtherAnswers : kDone;
 }
 
 }  // namespace
@@ -106,16 +121,15 @@ int import_foreign(const ImportRequest& request, Output output) {
       return refuse(output, written.error());
   if (output.json) {
     output.out << json_text(to_json(request, *outcome)) << '\n';
-    return kDone;
+    return exit_code_of(*outcome);
   }
-  for (const config::Omission& omission : outcome->omissions)
-    output.err << config::to_text(omission) << '\n';
+  print_report(*outcome, output);
   if (request.to.empty())
     output.out << outcome->yaml;
   else
     output.out << fmt::format("{}: {}, {}, {}\n", request.to, counted(outcome->zones, "zone"),
                               counted(outcome->keys, "key"), counted(outcome->remotes, "remote"));
-  return kDone;
+  return exit_code_of(*outcome);
 }
 
 }  // namespace pando::ctl

@@ -2,11 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <systemd/sd-login.h>
+#include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -159,6 +164,26 @@ Status set_until_next_reading(const std::string& unit, const std::string& settin
   std::filesystem::remove(file, error);
   std::filesystem::remove(folder, error);  // unless somebody else has settings there
   return read;
+}
+
+Result<std::string> program_of(pid_t pid) {
+  std::array<char, PATH_MAX> path{};
+  const std::string link = fmt::format("/proc/{}/exe", pid);
+  const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+  if (size < 0) return fail_errno("cannot read " + link);
+  std::string program(path.data(), static_cast<std::size_t>(size));
+  constexpr std::string_view kReplaced = " (deleted)";
+  if (program.ends_with(kReplaced)) program.resize(program.size() - kReplaced.size());
+  return program;
+}
+
+Result<Fd> descriptor_of(const Fd& pidfd, int number) {
+  Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd.get(), number, 0)));
+  struct statfs system{};
+  if (!copy || ::fstatfs(copy.get(), &system) != 0) return fail_errno("pidfd_getfd");
+  if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC)
+    return fail(Errc::kDenied, "descriptor {} is a file of the kernel's", number);
+  return copy;
 }
 
 Result<uid_t> user_of(pid_t pid) {

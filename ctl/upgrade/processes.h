@@ -41,6 +41,15 @@ Result<std::string> unit_of(pid_t pid);
 /// The settings hold until the next reading, even if this process ends before it asks for one.
 Status set_until_next_reading(const std::string& unit, const std::string& settings);
 
+/// The program file of a process, as the kernel knows it. After a replacement of the file it is the
+/// path of the new one. For root, and for processes that may be inspected.
+Result<std::string> program_of(pid_t pid);
+
+/// The process's own descriptor `number`, with the rights that it was opened with. A path such as
+/// /proc/PID/fd/2 would be opened anew, with this process's rights. Not for files of /proc and
+/// /sys, where the user who writes counts.
+Result<Fd> descriptor_of(const Fd& pidfd, int number);
+
 /// The user whose rights the process has; kNotFound when there is no such process.
 Result<uid_t> user_of(pid_t pid);
 

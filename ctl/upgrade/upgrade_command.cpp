@@ -1,20 +1,24 @@
 #include "ctl/upgrade/upgrade_command.h"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/files/guarded_path.h"
 #include "base/program_build.h"
 #include "config/load.h"
 #include "ctl/upgrade/processes.h"
 #include "ctl/view/json_text.h"
 #include "ipc/control.h"
 #include "ipc/control_json.h"
+#include "ipc/packet_socket.h"
+#include "ipc/privileges.h"
 
 namespace pando::ctl {
 
@@ -26,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLookAgain{50};
 constexpr const char* kHttpUnit = "pando-http.service";
 constexpr const char* kSystemctl = "systemctl";
+constexpr const char* kManagerProgram = "pando-manager";
 /// Settings of the manager's unit for the hand-over. The old manager's workers go on until the new
 /// manager has taken them over. systemd itself starts the new manager, because a stop of the unit
 /// would let the kept sockets go.
@@ -69,9 +74,8 @@ class Upgrade {
   [[nodiscard]] const Processes& after() const noexcept { return after_; }
 
   Status run() {
-    auto found = look();
+    auto found = find_manager();
     if (!found) return pass(found);
-    reached_ = true;
     before_ = std::move(*found);
     if (auto ready = check_before(); !ready) return ready;
     if (auto replaced = unit_.empty() ? start_manager() : start_unit(); !replaced) return replaced;
@@ -87,22 +91,55 @@ class Upgrade {
   }
 
   template <class T>
-  Result<T> ask(std::string_view verb, std::chrono::milliseconds timeout) const {
-    auto connection = ipc::connect_control(request_.run_directory);
-    if (!connection) return pass(connection);
+  static Result<T> ask_over(const Fd& connection, std::string_view verb,
+                            std::chrono::milliseconds timeout) {
     ipc::ControlRequest request;
     request.verb = verb;
-    auto result = ipc::call(connection->get(), request, timeout);
+    auto result = ipc::call(connection.get(), request, timeout);
     if (!result) return pass(result);
     return ipc::read_json<T>(*result);
   }
 
+  template <class T>
+  Result<T> ask(std::string_view verb, std::chrono::milliseconds timeout) const {
+    auto connection = ipc::connect_control(request_.run_directory);
+    if (!connection) return pass(connection);
+    return ask_over<T>(*connection, verb, timeout);
+  }
+
   Result<Processes> look() const {
-    auto manager = ask<ipc::StatusResult>(ipc::verb::kStatus, request_.timeout);
+    auto connection = ipc::connect_control(request_.run_directory);
+    if (!connection) return pass(connection);
+    return look_over(*connection);
+  }
+
+  Result<Processes> look_over(const Fd& connection) const {
+    auto manager = ask_over<ipc::StatusResult>(connection, ipc::verb::kStatus, request_.timeout);
     if (!manager) return pass(manager);
-    auto workers = ask<ipc::WorkerListResult>(ipc::verb::kWorkerList, request_.timeout);
+    auto workers =
+        ask_over<ipc::WorkerListResult>(connection, ipc::verb::kWorkerList, request_.timeout);
     if (!workers) return pass(workers);
     return Processes{std::move(*manager), std::move(*workers)};
+  }
+
+  /// The process at the other end of the control socket is what the kernel says. All other words
+  /// about it are its own: whoever has the manager's user can listen there.
+  Result<Processes> find_manager() {
+    auto connection = ipc::connect_control(request_.run_directory);
+    if (!connection) return pass(connection);
+    auto process = ipc::peer_process(connection->get());
+    if (!process) return pass(process);
+    auto peer = ipc::peer_credentials(connection->get());
+    if (!peer) return pass(peer);
+    process_ = std::move(*process);
+    manager_user_ = peer->uid;
+    auto found = look_over(*connection);
+    reached_ = found.has_value();
+    if (found && found->manager.pid != static_cast<std::uint32_t>(peer->pid))
+      return fail(Errc::kDenied,
+                  "process {} has the control socket, and the answer is that of process {}",
+                  peer->pid, found->manager.pid);
+    return found;
   }
 
   /// Looks until `is_so` is true of what a manager tells, or the time is over.
@@ -124,47 +161,108 @@ class Upgrade {
   /// Everything that would keep the new programs from their start: nothing has been touched yet.
   Status check_before() {
     const auto pid = static_cast<pid_t>(before_.manager.pid);
-    program_ = before_.manager.program;
-    if (program_.empty())
-      return fail(Errc::kUnsupported, "the running manager does not tell its program's path");
-    configuration_ = before_.manager.configuration;
-    if (!fs::path(configuration_).is_absolute())
-      configuration_ = fs::absolute(request_.config).lexically_normal().string();
+    if (auto chosen = choose_configuration(); !chosen) return chosen;
+    const config::LoadResult loaded = config::load(configuration_);
+    if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
+    if (auto allowed = check_users(pid, loaded.settings); !allowed) return allowed;
+    if (auto found = find_program(pid, loaded.settings); !found) return found;
     auto unit = unit_of(pid);
     if (!unit) return pass(unit);
     unit_ = std::move(*unit);
-    if (auto works = run_program({program_, "--version"}); !works) return works;
-    const config::LoadResult loaded = config::load(configuration_);
-    if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
-    if (auto allowed = check_rights(pid, loaded.settings); !allowed) return allowed;
-    if (unit_.empty()) return open_log(pid);
+    if (auto allowed = check_rights(pid); !allowed) return allowed;
+    if (unit_.empty()) return open_log();
     return {};
   }
 
-  Status check_rights(pid_t pid, const config::Settings& settings) const {
+  /// The caller's own word counts for root: the manager's user could name any file.
+  Status choose_configuration() {
+    const std::string own = fs::absolute(request_.config).lexically_normal().string();
+    const std::string told = fs::path(before_.manager.configuration).lexically_normal().string();
+    const bool is_whole = fs::path(told).is_absolute();
+    configuration_ = is_whole && !is_root_ ? told : own;
+    if (!is_root_ || !is_whole || told == own) return {};
+    return fail(Errc::kInvalid, "the manager runs with the configuration {}: --config names it",
+                told);
+  }
+
+  /// Root goes on with no process but the manager of this configuration.
+  Status check_users(pid_t pid, const config::Settings& settings) {
+    auto user = user_of(pid);
+    if (!user) return pass(user);
+    if (*user != manager_user_)
+      return fail(Errc::kDenied, "the manager's process {} has ended", pid);
+    if (!is_root_) {
+      if (*user == ::geteuid()) return {};
+      return fail(Errc::kDenied, "the manager runs as user {}: run this command as that user",
+                  *user);
+    }
+    const auto wanted = ipc::user_id(settings.server.user);
+    if (*user != 0 && (!wanted || *wanted != *user))
+      return fail(Errc::kDenied,
+                  "the manager runs as user {}, and 'server.user' is '{}': run this command as "
+                  "that user",
+                  *user, settings.server.user);
+    const auto worker = ipc::user_id(settings.server.worker_user);
+    worker_user_ = worker ? *worker : *user;
+    return {};
+  }
+
+  /// The running program's path, where the package has put the new one. Nothing is run in order to
+  /// look at it, since this process may have more rights than the program is to get.
+  Status find_program(pid_t pid, const config::Settings& settings) {
+    auto program = is_root_ ? program_of(pid) : Result<std::string>(before_.manager.program);
+    if (!program) return pass(program);
+    program_ = std::move(*program);
+    if (program_.empty())
+      return fail(Errc::kUnsupported, "the running manager does not tell its program's path");
+    Result<Fd> file = is_root_ ? open_roots_program(settings) : open_to_read(program_);
+    Status fine = file ? check_program(*file) : Status(pass(file));
+    if (fine) return fine;
+    return fail(fine.error().code, "cannot run {}: {}", program_, fine.error().text);
+  }
+
+  /// The manager's user can run any program, and have it answer here.
+  Result<Fd> open_roots_program(const config::Settings& settings) const {
+    if (fs::path(program_).filename() != kManagerProgram)
+      return fail(Errc::kDenied, "it is no {}", kManagerProgram);
+    std::vector<gid_t> groups;
+    for (const std::string& user : {settings.server.user, settings.server.worker_user})
+      if (const auto some = ipc::groups_of(user))
+        groups.insert(groups.end(), some->begin(), some->end());
+    std::erase(groups, 0);
+    return open_unchangeable(program_, groups);
+  }
+
+  Status check_program(const Fd& file) const {
+    struct stat status{};
+    std::array<char, 2> start{};
+    if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        (status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
+      return fail(Errc::kDenied, "not an executable file");
+    if (::pread(file.get(), start.data(), start.size(), 0) == 2 && start[0] == '#' &&
+        start[1] == '!')
+      return {};
+    const auto build = program_build(program_);
+    return build ? Status() : Status(pass(build));
+  }
+
+  Status check_rights(pid_t pid) const {
     if (!unit_.empty())
-      return ::geteuid() == 0
-                 ? Status()
-                 : Status(fail(Errc::kDenied, "{} can be restarted by root only", unit_));
+      return is_root_ ? Status()
+                      : Status(fail(Errc::kDenied, "{} can be restarted by root only", unit_));
     if (pid == 1)
       return fail(Errc::kUnsupported,
                   "the manager is the first process of a container, which ends with it: start a "
                   "container with the new programs instead");
-    auto user = user_of(pid);
-    if (!user) return pass(user);
-    // A configuration that names the user says what a process that root starts becomes.
-    if (*user == ::geteuid() || (::geteuid() == 0 && !settings.server.user.empty()))
-      return {};
-    return fail(Errc::kDenied, "the manager runs as user {}: run this command as that user", *user);
+    return {};
   }
 
   /// A file is continued; nobody but root may find out what the old manager writes to.
-  Status open_log(pid_t pid) {
-    const std::string path =
-        request_.log.empty() ? fmt::format("/proc/{}/fd/2", pid) : request_.log;
-    log_ = Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640));
-    if (log_) return {};
-    if (!request_.log.empty()) return fail_errno("cannot write " + path);
+  Status open_log() {
+    auto log = request_.log.empty() ? descriptor_of(process_, STDERR_FILENO)
+                                    : open_to_append(request_.log);
+    if (log) log_ = std::move(*log);
+    if (log_ || !request_.log.empty()) return status_of(log);
     return fail(Errc::kInvalid,
                 "the running manager's log cannot be continued: --log FILE names one for the new "
                 "manager");
@@ -255,6 +353,7 @@ class Upgrade {
   Status restart_units() {
     for (const ipc::WorkerRow& old : before_.workers.workers) {
       if (old.pid == 0) continue;
+      if (auto fine = check_worker(old); !fine) return fine;
       auto unit = unit_of(static_cast<pid_t>(old.pid));
       if (!unit) return pass(unit);
       if (unit->empty()) continue;  // it ends by itself, or somebody else has to restart it
@@ -271,6 +370,14 @@ class Upgrade {
     static_cast<void>(wait_until("all workers serve",
                                  [](const Processes& seen) { return seen.all_serve(); }));
     return {};
+  }
+
+  /// The manager names the processes, and could name that of any unit.
+  Status check_worker(const ipc::WorkerRow& row) const {
+    if (!is_root_) return {};
+    const auto user = user_of(static_cast<pid_t>(row.pid));
+    if (!user || *user == worker_user_ || *user == manager_user_) return {};
+    return fail(Errc::kDenied, "process {}, of user {}, is no worker", row.pid, *user);
   }
 
   Status restart_http() const {
@@ -307,6 +414,10 @@ class Upgrade {
   Processes before_;
   Processes after_;
   bool reached_ = false;
+  const bool is_root_ = ::geteuid() == 0;
+  Fd process_;                  ///< pidfd of the manager
+  uid_t manager_user_ = 0;
+  uid_t worker_user_ = 0;       ///< for root
   std::string program_;        ///< path of the manager's
   std::string configuration_;  ///< absolute path
   std::string unit_;           ///< the manager's; empty: it has none

@@ -101,6 +101,11 @@ std::string joined(const std::vector<std::string>& words) {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
+std::string author_text(const std::string& name, const std::string& client) {
+  if (client.empty()) return name.empty() ? "-" : name;
+  return name.empty() ? client : fmt::format("{} from {}", name, client);
+}
+
 std::string time_text(std::uint64_t seconds_since_1970) {
   // fmt refuses years beyond 9999; a later time needs a broken clock.
   constexpr std::uint64_t kLastSecond = 253'402'300'799;

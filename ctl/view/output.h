@@ -17,6 +17,7 @@ enum ExitCode : int {
   kFailed = 1,       ///< the request was refused, or a check found problems
   kUsage = 2,        ///< wrong command line
   kUnreachable = 3,  ///< no manager answers
+  kNoZone = 4,       ///< the server has no zone: it answers, and every answer is REFUSED
 };
 
 /// The output streams of a command, and their form.
@@ -75,6 +76,8 @@ class Facts {
 [[nodiscard]] std::string number(std::uint64_t value);
 /// RFC 3339 in UTC; "never" for 0.
 [[nodiscard]] std::string time_text(std::uint64_t seconds_since_1970);
+/// Who made a change: "user alice", "key ddns. from 192.0.2.7"; "-" if neither is known.
+[[nodiscard]] std::string author_text(const std::string& name, const std::string& client);
 /// "512 MiB": binary units, three digits.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// "1 zone", "2 zones".

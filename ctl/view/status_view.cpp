@@ -185,6 +185,10 @@ void print_status(const ipc::StatusResult& status, bool all, std::ostream& out, 
   facts.print(out, colour);
 }
 
+bool has_no_zone(const ipc::StatusResult& status) {
+  return status.zone_lists == "read" && status.zones == 0;
+}
+
 std::string why_not_ready(const ipc::StatusResult& status, bool all_zones) {
   const auto is_open = [](const auto& address) { return address.second.empty(); };
   if (status.workers_running == 0) return "no worker serves";
@@ -196,6 +200,7 @@ std::string why_not_ready(const ipc::StatusResult& status, bool all_zones) {
                                           : "the zone lists are not read: " + status.problem;
   if (status.zones_loaded < status.zones)
     return fmt::format("{} of {} zones loaded", status.zones_loaded, status.zones);
+  if (has_no_zone(status)) return "no zone is configured: every query is refused";
   return {};
 }
 

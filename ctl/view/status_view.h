@@ -22,8 +22,11 @@ namespace pando::ctl {
 void print_status(const ipc::StatusResult& status, bool all, std::ostream& out,
                   bool colour = false);
 
+/// Whether the server has no zone, and will have none without another configuration.
+[[nodiscard]] bool has_no_zone(const ipc::StatusResult& status);
+
 /// Why the server does not answer queries; empty: it does. With `all_zones` a zone without data is
-/// a reason, too.
+/// a reason, too, and so is has_no_zone(): each answer is REFUSED then.
 [[nodiscard]] std::string why_not_ready(const ipc::StatusResult& status, bool all_zones);
 
 /// Why queries to this address get no answer though the server is ready; empty: they do. `own`:

@@ -9,6 +9,7 @@
 #include "http/api/json_response.h"
 #include "http/api/new_zone.h"
 #include "http/api/search_data.h"
+#include "http/api/seen_zones.h"
 #include "ipc/log.h"
 
 namespace pando::http {
@@ -17,9 +18,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Bytes of a zone's content in memory, or of all zones in a list.
+/// Bytes of a zone's content in memory.
 constexpr std::size_t kMostZoneBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostListed = 100'000;
 
 constexpr std::string_view kNotHere = "a zone is changed by PATCH or PUT";
 
@@ -101,14 +101,13 @@ Response ApiRoutes::zones(const Request& request, const AccessKey& client) const
     if (!content) return error_response(content.error());
     return json_response(200, json::array({zone_json(*content, {.without = true})}));
   }
-  const auto all = collector_.read_zones(kMostListed);
-  if (!all) return error_response(all.error());
-  json list = json::array();
-  for (const ZoneFacts& facts : *all) {
-    const auto name = dns::Name::from_text(facts.name);
-    if (name && client.sees(*name)) list.push_back(zone_json(facts));
-  }
-  return json_response(200, list);
+  // Clients want all zones at once, as PowerDNS's API has no pages.
+  return array_response([seen = SeenZones(collector_, client)](json& list) mutable -> Result<bool> {
+    const auto zones = seen.next();
+    if (!zones) return tl::unexpected<Error>(zones.error());
+    for (const ZoneFacts& facts : *zones) list.push_back(zone_json(facts));
+    return !seen.at_end();
+  });
 }
 
 Response ApiRoutes::zone(std::string_view path, const Request& request,
@@ -118,7 +117,7 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   // A client does not learn whether a zone of others exists. Clients that look for the zone of a
   // name go on with the name's parent.
   if (!client.sees(*name)) return not_found();
-  const ZoneRequest wanted{request, *name, path};
+  const ZoneRequest wanted{request, *name, path, client};
   if (request.is_safe()) return read(wanted);
   const bool removes = path.empty() && request.method == "DELETE";
   const bool administers = removes || (path.empty() && request.method == "PUT");
@@ -234,7 +233,7 @@ Response ApiRoutes::remove(const ZoneRequest& wanted) const {
 Response ApiRoutes::patch(const ZoneRequest& wanted) const {
   const auto changes = read_patch(wanted.request.body, wanted.zone);
   if (!changes) return failed_change(changes.error());
-  const auto done = writer_.apply(wanted.zone, *changes);
+  const auto done = writer_.apply(wanted.zone, *changes, {wanted.client.name, wanted.request.client});
   if (!done && done.error().code == Errc::kFull) return error_response(507, done.error().text);
   if (!done) return error_response(done.error());
   Response response = no_content();
@@ -246,8 +245,7 @@ Response ApiRoutes::patch(const ZoneRequest& wanted) const {
 Response ApiRoutes::search(const Request& request, const AccessKey& client) const {
   const auto query = read_search(request.query);
   if (!query) return error_response(query.error());
-  const auto found = search_data(collector_, *query, client);
-  return found ? json_response(200, *found) : error_response(found.error());
+  return array_response(SearchWalk(collector_, *query, client));
 }
 
 Response ApiRoutes::statistics(const Request& request) const {

@@ -30,8 +30,9 @@ class ApiRoutes {
     std::vector<config::Remote> remotes;
     std::string zone_template;  ///< http.template
   };
-  ApiRoutes(Collector& collector, ZoneWriter writer, Known known)
-      : collector_(collector), writer_(std::move(writer)), known_(std::move(known)) {}
+  /// References outlive the object; responses need only `collector`.
+  ApiRoutes(Collector& collector, const ZoneWriter& writer, const Known& known)
+      : collector_(collector), writer_(writer), known_(known) {}
   /// For paths below kApiPrefix, by a client with this key. Any thread, but requests that change
   /// something one after the other.
   [[nodiscard]] Response answer(const Request& request, const AccessKey& client) const;
@@ -42,6 +43,7 @@ class ApiRoutes {
     const Request& request;
     dns::Name zone;
     std::string_view rest;
+    const AccessKey& client;
   };
 
   /// A request for what the server has: `path` is the part behind its id.
@@ -64,8 +66,8 @@ class ApiRoutes {
   [[nodiscard]] Response tsig_keys(std::string_view id) const;
 
   Collector& collector_;
-  ZoneWriter writer_;
-  Known known_;
+  const ZoneWriter& writer_;
+  const Known& known_;
 };
 
 }  // namespace pando::http

@@ -1,17 +1,63 @@
 #include "http/api/json_response.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace pando::http {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr const char* kJson = "application/json";
+
+/// Text of zones is printable ASCII; a stranger's octet in an error is replaced.
+std::string dumped(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// The text of an array, part by part.
+class ArrayText {
+ public:
+  explicit ArrayText(NextElements next) : next_(std::move(next)) {}
+
+  Result<bool> operator()(std::string& part) {
+    json elements = json::array();
+    auto more = next_(elements);
+    if (!more) return more;
+    for (const json& element : elements) {
+      part += std::exchange(separator_, ',');
+      part += dumped(element);
+    }
+    if (!*more) part += separator_ == '[' ? "[]" : "]";
+    // RFC 8259 §2: white space may stand between elements. A write that fails tells that the client
+    // is gone, which ends a long search.
+    if (part.empty()) part = "\n";
+    return more;
+  }
+
+ private:
+  NextElements next_;
+  char separator_ = '[';
+};
+
+}  // namespace
+
 Response json_response(unsigned status, const json& value) {
   Response response;
   response.status = status;
-  response.content_type = "application/json";
-  // Text of zones is printable ASCII; a stranger's octet in an error is replaced.
-  response.body = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  response.content_type = kJson;
+  response.body = dumped(value);
+  return response;
+}
+
+Response array_response(NextElements next) {
+  ArrayText text(std::move(next));
+  Response response;
+  response.content_type = kJson;
+  const auto more = text(response.body);
+  if (!more) return error_response(more.error());
+  if (*more) response.next_part = std::move(text);
   return response;
 }
 

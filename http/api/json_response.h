@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
@@ -9,6 +10,13 @@
 namespace pando::http {
 
 [[nodiscard]] Response json_response(unsigned status, const nlohmann::json& value);
+/// Appends the next elements of a list to an empty JSON array, and returns whether more may follow.
+/// The work of one call is bounded; it may append nothing.
+using NextElements = std::function<Result<bool>(nlohmann::json& elements)>;
+/// An array whose elements are made while it is sent, so that memory does not grow with the list.
+/// `next` is called for the first time here: its error then is an error response, and a list that
+/// ends there has a Content-Length.
+[[nodiscard]] Response array_response(NextElements next);
 /// {"error": text}
 [[nodiscard]] Response error_response(unsigned status, std::string_view text);
 /// PowerDNS's status for a kind of error: 404 kNotFound, 422 kInvalid, 409 kExists, 400 kCorrupt

@@ -13,56 +13,23 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kMostZones = 100'000;
 constexpr std::size_t kMostResults = 10'000;
-/// Text of zones that one search reads. A server with more is searched by `pandoctl zone read`.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+/// Text, and parts of zones, that one step reads: some 10 ms.
+constexpr std::size_t kBytesOfStep = std::size_t{1} << 20;
+constexpr std::size_t kPartsOfStep = 256;
 
 /// With and without its final dot: clients search for both.
 bool fits_name(std::string_view pattern, std::string_view name) noexcept {
   return fits_search(pattern, name) || fits_search(pattern, name.substr(0, name.size() - 1));
 }
 
-void add_records(const ZoneContent& zone, const SearchQuery& query, json& found) {
-  for (const RRsetText& rrset : zone.rrsets) {
-    const bool named = fits_name(query.pattern, rrset.owner);
-    for (const std::string& record : rrset.records) {
-      if (found.size() >= query.max) return;
-      if (!named && !fits_search(query.pattern, record)) continue;
-      found.push_back({{"object_type", "record"},
-                       {"zone_id", zone_id(zone.apex)},
-                       {"zone", zone.apex},
-                       {"name", rrset.owner},
-                       {"type", to_text(rrset.type)},
-                       {"ttl", rrset.ttl},
-                       {"content", record},
-                       {"disabled", false}});
-    }
-  }
-}
-
-std::size_t bytes_of(const ZoneContent& zone) {
+std::size_t bytes_of(const ContentPart& part) {
   std::size_t bytes = 0;
-  for (const RRsetText& rrset : zone.rrsets) {
+  for (const RRsetText& rrset : part.rrsets) {
     bytes += rrset.owner.size();
     for (const std::string& record : rrset.records) bytes += record.size();
   }
   return bytes;
-}
-
-Status search_records(Collector& collector, const std::vector<dns::Name>& zones,
-                      const SearchQuery& query, json& found) {
-  std::size_t left = kMostBytes;
-  for (const dns::Name& zone : zones) {
-    if (found.size() >= query.max) return {};
-    const auto content = collector.read_zone(zone, left);
-    if (!content && content.error().code == Errc::kFull)
-      return fail(Errc::kFull, "the zones are too large to be searched: {}", content.error().text);
-    if (!content) continue;  // gone meanwhile, or without data
-    left -= std::min(left, bytes_of(*content));
-    add_records(*content, query, found);
-  }
-  return {};
 }
 
 }  // namespace
@@ -106,22 +73,84 @@ Result<SearchQuery> read_search(std::string_view query) {
   return search;
 }
 
-Result<json> search_data(Collector& collector, const SearchQuery& query, const AccessKey& client) {
-  const auto all = collector.read_zones(kMostZones);
-  if (!all) return tl::unexpected<Error>(all.error());
-  json found = json::array();
-  std::vector<dns::Name> seen;
-  for (const ZoneFacts& zone : *all) {
-    const auto name = dns::Name::from_text(zone.name);
-    if (!name || !client.sees(*name)) continue;
-    seen.push_back(*name);
-    if (query.zones && found.size() < query.max && fits_name(query.pattern, zone.name))
-      found.push_back(
-          {{"object_type", "zone"}, {"zone_id", zone_id(zone.name)}, {"name", zone.name}});
+SearchWalk::SearchWalk(Collector& collector, SearchQuery query, const AccessKey& client)
+    : collector_(&collector),
+      query_(std::move(query)),
+      client_(client),
+      left_(query_.max),
+      zones_(collector, client) {}
+
+Result<bool> SearchWalk::operator()(json& found) {
+  return query_.zones ? find_zones(found) : find_records(found);
+}
+
+Result<bool> SearchWalk::find_zones(json& found) {
+  const auto zones = zones_.next();
+  if (!zones) return tl::unexpected<Error>(zones.error());
+  for (const ZoneFacts& zone : *zones) {
+    if (left_ == 0) return false;
+    if (!fits_name(query_.pattern, zone.name)) continue;
+    --left_;
+    found.push_back(
+        {{"object_type", "zone"}, {"zone_id", zone_id(zone.name)}, {"name", zone.name}});
   }
-  if (!query.records) return found;
-  if (auto done = search_records(collector, seen, query, found); !done) return pass(done);
-  return found;
+  if (!zones_.at_end()) return true;
+  query_.zones = false;
+  zones_ = SeenZones(*collector_, client_);
+  return left_ != 0 ? find_records(found) : false;
+}
+
+Result<bool> SearchWalk::find_records(json& found) {
+  if (!query_.records) return false;
+  std::size_t bytes = 0;
+  for (std::size_t parts = 0; parts < kPartsOfStep && bytes < kBytesOfStep; ++parts) {
+    const auto more = next_zone();
+    if (!more || !*more) return more;
+    const auto part = collector_->read_zone_part(to_search_.back(), place_);
+    if (!part && part.error().code == Errc::kFull) return tl::unexpected<Error>(part.error());
+    if (!part || part->next.phase == ContentPlace::Phase::kEnd) {
+      to_search_.pop_back();  // gone meanwhile, or without data
+      place_ = {};
+    } else {
+      place_ = part->next;
+    }
+    if (!part) continue;
+    bytes += bytes_of(*part);
+    add_records(*part, found);
+    if (left_ == 0) return false;
+  }
+  return true;
+}
+
+/// Whether there is a zone to be searched.
+Result<bool> SearchWalk::next_zone() {
+  while (to_search_.empty()) {
+    if (zones_.at_end()) return false;
+    const auto zones = zones_.next();
+    if (!zones) return tl::unexpected<Error>(zones.error());
+    for (auto zone = zones->rbegin(); zone != zones->rend(); ++zone)
+      if (auto name = dns::Name::from_text(zone->name)) to_search_.push_back(*name);
+  }
+  return true;
+}
+
+void SearchWalk::add_records(const ContentPart& part, json& found) {
+  for (const RRsetText& rrset : part.rrsets) {
+    const bool named = fits_name(query_.pattern, rrset.owner);
+    for (const std::string& record : rrset.records) {
+      if (!named && !fits_search(query_.pattern, record)) continue;
+      if (left_ == 0) return;
+      --left_;
+      found.push_back({{"object_type", "record"},
+                       {"zone_id", zone_id(part.apex)},
+                       {"zone", part.apex},
+                       {"name", rrset.owner},
+                       {"type", to_text(rrset.type)},
+                       {"ttl", rrset.ttl},
+                       {"content", record},
+                       {"disabled", false}});
+    }
+  }
 }
 
 }  // namespace pando::http

@@ -99,12 +99,14 @@ Status send(Conversation& manager, const dns::Name& zone, const RRsetChange& cha
 
 Result<ipc::CommittedZone> make_changes(Conversation& manager, const dns::Name& zone,
                                         std::span<const RRsetChange> changes,
-                                        dns::Serial present) {
+                                        dns::Serial present, const ApiClient& client) {
   for (const RRsetChange& change : changes)
     if (auto sent = send(manager, zone, change, present); !sent) return pass(sent);
   ipc::ControlRequest commit;
   commit.verb = std::string(verb::kZoneCommit);
   commit.names = {to_text(zone)};
+  commit.by = client.key;
+  commit.client = client.address;
   auto result = manager.call(commit);
   if (!result) return pass(result);
   auto done = ipc::read_json<ipc::ZoneCommitResult>(*result);
@@ -116,7 +118,8 @@ Result<ipc::CommittedZone> make_changes(Conversation& manager, const dns::Name& 
 }  // namespace
 
 Result<ipc::CommittedZone> ZoneWriter::apply(const dns::Name& zone,
-                                             std::span<const RRsetChange> changes) const {
+                                             std::span<const RRsetChange> changes,
+                                             const ApiClient& client) const {
   auto manager = Conversation::open(run_directory_);
   if (!manager) return pass(manager);
   ipc::ControlRequest request;
@@ -126,7 +129,7 @@ Result<ipc::CommittedZone> ZoneWriter::apply(const dns::Name& zone,
   if (!begun) return pass(begun);
   const auto list = ipc::read_json<ipc::TransactionList>(*begun);
   const dns::Serial present{list && !list->transactions.empty() ? list->transactions[0].serial : 0};
-  auto done = make_changes(*manager, zone, changes, present);
+  auto done = make_changes(*manager, zone, changes, present, client);
   if (done) return done;
   // The end of the connection would do, but the next change may be there before it.
   request.verb = std::string(verb::kZoneAbort);

@@ -15,6 +15,12 @@
 
 namespace pando::http {
 
+/// The client for whom a change is made, for the zone's history.
+struct ApiClient {
+  std::string key{};      ///< name of its key
+  std::string address{};
+};
+
 /// Has the manager change zones, over its control socket (docs/reference/control-protocol.md). One
 /// call at a time: a zone has one transaction.
 class ZoneWriter {
@@ -28,7 +34,8 @@ class ZoneWriter {
   /// kExists: somebody else has a transaction. kIo: no manager, or no answer in time; the changes
   /// may have been made then. Else the manager's reason.
   [[nodiscard]] Result<ipc::CommittedZone> apply(const dns::Name& zone,
-                                                 std::span<const RRsetChange> changes) const;
+                                                 std::span<const RRsetChange> changes,
+                                                 const ApiClient& client = {}) const;
   /// Adds the zone, which is served and durable when it returns. kExists: it is there already, or
   /// updates of an earlier zone of the name are kept. kInvalid: its content has a fault, or it
   /// cannot be added. kFull: too much for one request. Errors name lines of the client's text,

@@ -99,7 +99,7 @@ constexpr Family kStarted{"pando_manager_start_time_seconds", kGauge,
 constexpr Family kConfigured{"pando_configuration_load_timestamp_seconds", kGauge,
                              "Last load of the configuration, in Unix time."};
 constexpr Family kWanted{"pando_workers_wanted", kGauge,
-                         "Configured number of workers; 0: external."};
+                         "Workers that are configured, or that units run."};
 constexpr Family kRunning{"pando_workers_running", kGauge, "Workers that serve."};
 constexpr Family kLoaded{"pando_zones_loaded", kGauge, "Zones that are served."};
 constexpr Family kLists{"pando_zone_lists_failed", kGauge,

@@ -72,20 +72,16 @@ Result<std::shared_ptr<const shm::Observer>> Collector::find_store() {
   return store_;
 }
 
-Result<std::vector<ZoneFacts>> Collector::read_zones(std::size_t most) {
-  const auto store = find_store();
-  if (!store) return tl::unexpected<Error>(store.error());
-  std::vector<ZoneFacts> zones;
-  const auto facts = read_store(**store, most, zones);
-  if (!facts) return tl::unexpected<Error>(facts.error());
-  if (facts->zones > most) return fail(Errc::kFull, "there are more than {} zones", most);
-  return zones;
-}
-
 Result<ZoneContent> Collector::read_zone(const dns::Name& apex, std::size_t most_bytes) {
   const auto store = find_store();
   if (!store) return tl::unexpected<Error>(store.error());
   return http::read_zone(**store, apex, most_bytes);
+}
+
+Result<ContentPart> Collector::read_zone_part(const dns::Name& apex, const ContentPlace& place) {
+  const auto store = find_store();
+  if (!store) return tl::unexpected<Error>(store.error());
+  return http::read_zone_part(**store, apex, place);
 }
 
 Result<ZonePage> Collector::read_zone_page(const ZonePageRequest& request) {

@@ -36,11 +36,9 @@ class Collector {
   explicit Collector(CollectorOptions options) : options_(std::move(options)) {}
   /// A look that is at most kFresh old, so that many requests cost no more than some.
   std::shared_ptr<const Observed> observe();
-  /// All zones; kFull if there are more than `most`.
-  Result<std::vector<ZoneFacts>> read_zones(std::size_t most);
   /// See http/observe/zone_content.h.
   Result<ZoneContent> read_zone(const dns::Name& apex, std::size_t most_bytes);
-
+  Result<ContentPart> read_zone_part(const dns::Name& apex, const ContentPlace& place);
   /// See http/observe/zone_facts.h.
   Result<ZonePage> read_zone_page(const ZonePageRequest& request);
   /// Those of one zone; kNotFound.

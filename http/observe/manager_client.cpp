@@ -29,6 +29,13 @@ Result<ipc::StatusResult> ask_status(const std::string& run_directory,
   return ask<ipc::StatusResult>(run_directory, {.verb = std::string(verb::kStatus)}, timeout);
 }
 
+Result<ipc::HttpSettingsResult> ask_http_settings(const std::string& run_directory,
+                                                  const std::string& label,
+                                                  std::chrono::milliseconds timeout) {
+  return ask<ipc::HttpSettingsResult>(
+      run_directory, {.verb = std::string(verb::kHttpSettings), .label = label}, timeout);
+}
+
 Result<std::vector<ipc::ZoneRow>> ask_zones(const std::string& run_directory,
                                             const std::vector<std::string>& names,
                                             std::chrono::milliseconds timeout) {

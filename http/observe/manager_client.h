@@ -18,6 +18,10 @@ Result<ipc::StatusResult> ask_status(const std::string& run_directory,
 Result<std::vector<ipc::ZoneRow>> ask_zones(const std::string& run_directory,
                                             const std::vector<std::string>& names,
                                             std::chrono::milliseconds timeout);
+/// The settings in force; the label alone if it is `label`. kNotFound: no section `http`.
+Result<ipc::HttpSettingsResult> ask_http_settings(const std::string& run_directory,
+                                                  const std::string& label,
+                                                  std::chrono::milliseconds timeout);
 /// A page of the manager's list behind the zone `after`; empty = from the start.
 Result<ipc::ZoneListResult> ask_zone_list(const std::string& run_directory,
                                           const std::string& after,

@@ -31,13 +31,8 @@ struct RawSet {
   std::vector<Bytes> rdatas;
 };
 
-enum class Phase : std::uint8_t { kApex, kNames, kNsec3, kEnd };
-
-/// The place behind which the next step reads.
-struct Place {
-  Phase phase = Phase::kApex;
-  dns::Name after;
-};
+using Place = ContentPlace;
+using Phase = ContentPlace::Phase;
 
 struct Step {
   bool found = false;
@@ -162,6 +157,24 @@ void add_set(ZoneContent& content, RRsetText&& set) {
   content.rrsets.push_back(std::move(set));
 }
 
+/// One step, consistent in itself.
+Result<Step> read_good_step(const shm::Observer& observer, const dns::Name& apex,
+                            const Place& place) {
+  auto step =
+      read_consistently(observer, [&](const zone::StoreView& view, const shm::Window& window) {
+        return read_step(view, window, apex, place);
+      });
+  if (!step) return step;
+  if (!step->found) return fail(Errc::kNotFound, "no zone {}", to_text(apex));
+  if (!step->loaded) return fail(Errc::kUnsupported, "zone {} has no data", to_text(apex));
+  if (step->too_large) return fail(Errc::kFull, "a name of {} is too large", to_text(apex));
+  return step;
+}
+
+Place place_behind(const Step& step) {
+  return {step.phase, dns::Name(dns::NameView(step.last.data(), step.last.size()))};
+}
+
 void take_head(ZoneContent& content, const Step& step) {
   content = {};
   content.apex = name_text(step.apex);
@@ -179,19 +192,13 @@ Result<std::optional<ZoneContent>> try_read(const shm::Observer& observer, const
   std::uint64_t data_version = 0;
   std::size_t bytes = 0;
   for (Place place; place.phase != Phase::kEnd;) {
-    auto step =
-        read_consistently(observer, [&](const zone::StoreView& view, const shm::Window& window) {
-          return read_step(view, window, apex, place);
-        });
+    auto step = read_good_step(observer, apex, place);
     if (!step) return pass(step);
-    if (!step->found) return fail(Errc::kNotFound, "no zone {}", to_text(apex));
-    if (!step->loaded) return fail(Errc::kUnsupported, "zone {} has no data", to_text(apex));
     if (content.apex.empty()) {
       take_head(content, *step);
       data_version = step->data_version;
     }
     if (step->data_version != data_version) return std::optional<ZoneContent>();
-    if (step->too_large) return fail(Errc::kFull, "a name of {} is too large", to_text(apex));
     for (const RawSet& set : step->sets) {
       RRsetText text = text_of(set);
       bytes += bytes_of(text);
@@ -199,7 +206,7 @@ Result<std::optional<ZoneContent>> try_read(const shm::Observer& observer, const
         return fail(Errc::kFull, "zone {} is larger than {} bytes", to_text(apex), most_bytes);
       add_set(content, std::move(text));
     }
-    place = {step->phase, dns::Name(dns::NameView(step->last.data(), step->last.size()))};
+    place = place_behind(*step);
   }
   return std::optional(std::move(content));
 }
@@ -214,6 +221,17 @@ Result<ZoneContent> read_zone(const shm::Observer& observer, const dns::Name& ap
     if (*content) return **std::move(content);
   }
   return fail(Errc::kFull, "zone {} changes too quickly to be read", to_text(apex));
+}
+
+Result<ContentPart> read_zone_part(const shm::Observer& observer, const dns::Name& apex,
+                                   const ContentPlace& place) {
+  const auto step = read_good_step(observer, apex, place);
+  if (!step) return tl::unexpected<Error>(step.error());
+  ContentPart part;
+  part.apex = name_text(step->apex);
+  for (const RawSet& set : step->sets) part.rrsets.push_back(text_of(set));
+  part.next = place_behind(*step);
+  return part;
 }
 
 }  // namespace pando::http

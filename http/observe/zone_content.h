@@ -35,4 +35,23 @@ struct ZoneContent {
 Result<ZoneContent> read_zone(const shm::Observer& observer, const dns::Name& apex,
                               std::size_t most_bytes);
 
+/// A place in the order of a zone: apex, names, NSEC3 owners.
+struct ContentPlace {
+  enum class Phase : std::uint8_t { kApex, kNames, kNsec3, kEnd };
+  Phase phase = Phase::kApex;
+  dns::Name after{};
+};
+
+struct ContentPart {
+  std::string apex;
+  std::vector<RRsetText> rrsets;  ///< an RRset of signatures for each set that they cover
+  ContentPlace next;              ///< kEnd: this was the last part
+};
+
+/// Reads some names of a zone, from a place on: at most 64, or some 1 MiB and a name. A part is of
+/// one version. Changes between two parts repeat nothing, so the parts together may be of several
+/// versions. kNotFound, kUnsupported, kFull as above.
+Result<ContentPart> read_zone_part(const shm::Observer& observer, const dns::Name& apex,
+                                   const ContentPlace& place);
+
 }  // namespace pando::http

@@ -129,6 +129,7 @@ class PageReader {
 
   Status walk_below(const dns::Name& base) {
     if (!after_ || dns::compare_canonical(*after_, base) < 0) after_ = base;
+    if (!after_->view().is_at_or_below(base)) return {};  // an earlier page was past this range
     return walk(&base);
   }
 

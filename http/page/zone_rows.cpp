@@ -8,6 +8,7 @@
 #include "base/unix_time.h"
 #include "http/api/pdns_json.h"
 #include "http/api/search_data.h"
+#include "http/api/seen_zones.h"
 #include "ipc/control_json.h"
 
 namespace pando::http {
@@ -127,19 +128,6 @@ Result<ZoneQuery> read_zone_query(std::string_view query) {
   }
   wanted.problems = query_value(query, "problems") == "1";
   return wanted;
-}
-
-std::vector<ZoneRange> ranges_of(const AccessKey& client) {
-  std::vector<ZoneRange> ranges;
-  for (const dns::Name& zone : client.zones) {
-    const bool below = zone.view().is_wildcard();
-    ranges.push_back({below ? dns::Name(zone.view().parent()) : zone, below});
-  }
-  std::ranges::sort(ranges, [](const ZoneRange& a, const ZoneRange& b) {
-    const int order = dns::compare_canonical(a.base, b.base);
-    return order < 0 || (order == 0 && !a.below && b.below);
-  });
-  return ranges;
 }
 
 ipc::ZoneRow row_of(const ZoneFacts& facts, std::uint64_t now) {

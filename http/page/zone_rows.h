@@ -35,9 +35,6 @@ Result<nlohmann::json> zone_rows_json(Collector& collector, const ZoneQuery& que
 Result<nlohmann::json> zone_details_json(Collector& collector, const dns::Name& name,
                                          const AccessKey& client);
 
-/// The parts of the name space that a key sees, in canonical order; empty = all of it.
-[[nodiscard]] std::vector<ZoneRange> ranges_of(const AccessKey& client);
-
 /// The row of a zone as far as the store knows it.
 [[nodiscard]] ipc::ZoneRow row_of(const ZoneFacts& facts, std::uint64_t now);
 

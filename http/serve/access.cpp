@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/words.h"
+#include "ipc/secret_digest.h"
 
 namespace pando::http {
 
@@ -34,9 +35,16 @@ std::string host_of(std::string_view field) {
 
 }  // namespace
 
+std::vector<KnownKey> known_keys(const std::vector<AccessKey>& keys) {
+  std::vector<KnownKey> known;
+  for (const AccessKey& key : keys)
+    known.push_back({ipc::secret_digest(key.secret), {key.name, "", key.role, key.zones}});
+  return known;
+}
+
 /// A request without the field comes from no browser.
 bool Access::is_addressed_by(const Request& request) const {
-  if (!keys_.empty() || request.host.empty()) return true;
+  if (!is_open_ || request.host.empty()) return true;
   const std::string host = host_of(request.host);
   return host == "localhost" || IpAddress::from_text(host).has_value() ||
          std::find(hosts_.begin(), hosts_.end(), host) != hosts_.end();
@@ -57,11 +65,13 @@ bool same_secret(std::string_view a, std::string_view b) noexcept {
 }
 
 const AccessKey* Access::key_of(const Request& request) const {
-  if (keys_.empty()) return &everybody_;
+  if (is_open_) return &everybody_;
   const std::string_view shown = shown_key(request);
+  if (shown.empty()) return nullptr;
+  const std::string digest = ipc::secret_digest(shown);
   const AccessKey* found = nullptr;
-  for (const AccessKey& key : keys_)  // all of them, whichever fits
-    if (same_secret(shown, key.secret)) found = &key;
+  for (const KnownKey& known : keys_)  // all of them, whichever fits
+    if (same_secret(digest, known.digest)) found = &known.key;
   return found;
 }
 

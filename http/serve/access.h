@@ -14,12 +14,23 @@ namespace pando::http {
 using AccessKey = config::HttpKey;
 using Role = AccessKey::Role;
 
+/// A client whose secret is known by its digest alone (ipc/secret_digest.h).
+struct KnownKey {
+  std::string digest;
+  AccessKey key;  ///< without its secret
+};
+/// Digests take the places of the secrets, which the caller wipes.
+[[nodiscard]] std::vector<KnownKey> known_keys(const std::vector<AccessKey>& keys);
+
 /// Decides what a request's client may do. Without keys, everybody may read and nobody may change.
 class Access {
  public:
   /// `hosts`: names of this server, in lower case, beside its addresses and localhost.
-  explicit Access(std::vector<AccessKey> keys, std::vector<std::string> hosts = {})
-      : keys_(std::move(keys)), hosts_(std::move(hosts)) {}
+  explicit Access(std::vector<KnownKey> keys, std::vector<std::string> hosts = {})
+      : keys_(std::move(keys)), hosts_(std::move(hosts)), is_open_(keys_.empty()) {}
+
+  /// Nobody is let in without a key, also if there is none.
+  void close() noexcept { is_open_ = false; }
 
   /// Whether the request means this server by its Host field. Without keys every client that can
   /// connect reads. So could a web page in a local browser whose name leads to this server
@@ -29,14 +40,15 @@ class Access {
   [[nodiscard]] static Response misdirected();
 
   /// The key of the client, which gives its rights; null: the request shows none, or an unknown
-  /// one. The time taken says nothing about secrets but the lengths and the number of the keys.
+  /// one. The time taken says nothing about secrets but the number of the keys.
   [[nodiscard]] const AccessKey* key_of(const Request& request) const;
   /// The response to a client without a key: 401 (RFC 9110 §15.5.2).
   [[nodiscard]] static Response refusal(const Request& request);
 
  private:
-  std::vector<AccessKey> keys_;
+  std::vector<KnownKey> keys_;
   std::vector<std::string> hosts_;
+  bool is_open_;           ///< to clients without a key
   AccessKey everybody_{};  ///< of a server without keys
 };
 

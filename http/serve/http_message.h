@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+
 /// Requests and responses of HTTP as handlers see them: no header of a library.
 namespace pando::http {
 
@@ -16,17 +18,26 @@ struct Request {
   std::string api_key{};        ///< X-API-Key
   std::string accept{};
   std::string host{};  ///< with the port, as the client wrote it
+  std::string client{};  ///< IP address
   std::string body{};
 
   /// Whether the method changes nothing (RFC 9110 §9.2.1).
   [[nodiscard]] bool is_safe() const noexcept { return method == "GET" || method == "HEAD"; }
 };
 
+/// Appends the next part of a content to an empty text, and returns whether more parts follow. Only
+/// the last part may be empty. Its memory and its time are bounded, whatever the content's length.
+/// After an error the connection is cut, so that the client does not take a part for the whole.
+using NextPart = std::function<Result<bool>(std::string& part)>;
+
 struct Response {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body{};
   std::vector<std::pair<std::string, std::string>> fields{};  ///< further header fields
+  /// The content behind `body`; absent = `body` is all of it. Called on any of the server's
+  /// threads, one call after the other, as the client reads; must not throw.
+  NextPart next_part{};
 };
 
 /// Called on any of the server's threads; must not throw.

@@ -66,6 +66,10 @@ class HttpServer::Impl {
   /// Calls `reply` on the server's thread, later. False: too many requests are in work.
   template <class Reply>
   bool handle(Request request, Reply reply);
+  /// Calls `next` in a thread that answers GET, then `reply` with its result and its part on the
+  /// server's thread. A response under way is never refused for the number of requests.
+  template <class Reply>
+  void make_part(NextPart& next, Reply reply);
   /// Whether the client may have a request answered now. Strangers take nothing from known clients.
   bool take_turn(const Request& request) {
     const bool known = !handlers.is_known || handlers.is_known(request);
@@ -222,21 +226,30 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     Request request = header_of(message);
     if (!server_.take_turn(request)) return send(text_response(429, "too many requests"));
     request.body = std::move(message.body());
+    error_code gone;
+    const auto client = tcp_layer().socket().remote_endpoint(gone);
+    if (!gone) request.client = client.address().to_string();
     const bool taken = server_.handle(
         std::move(request),
         [self = this->shared_from_this()](Response response) { self->send(std::move(response)); });
     if (!taken) send(text_response(503, "too many requests are in work"));
   }
 
+  template <class Head>
+  void fill_head(Head& head, const Response& response) const {
+    head.set(wire::field::server, "pando");
+    head.set(wire::field::cache_control, "no-store");
+    for (const auto& [name, value] : response.fields) head.set(name, value);
+    head.keep_alive(keep_alive_);
+  }
+
   void send(Response response) {
+    if (response.next_part) return send_in_parts(std::move(response));
     if (!hold(response.body.size()))
       response = text_response(503, "too many large responses wait for their clients");
     response_ = wire::response<wire::string_body>(static_cast<wire::status>(response.status),
                                                   version_);
-    response_.set(wire::field::server, "pando");
-    response_.set(wire::field::cache_control, "no-store");
-    for (const auto& [name, value] : response.fields) response_.set(name, value);
-    response_.keep_alive(keep_alive_);
+    fill_head(response_, response);
     if (response.status != 204) {  // RFC 9110 §8.6: no length where there is no content
       response_.set(wire::field::content_type, response.content_type);
       response_.content_length(response.body.size());
@@ -248,6 +261,76 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
                       [self = this->shared_from_this()](const error_code& error, std::size_t) {
                         self->sent(error);
                       });
+  }
+
+  /// RFC 9112 §7.1: chunks, as nobody knows the length yet. To a client of HTTP/1.0, which knows no
+  /// chunks, the content goes up to the end of the connection.
+  void send_in_parts(Response response) {
+    has_chunks_ = version_ == kNewestVersion;
+    keep_alive_ = keep_alive_ && has_chunks_;
+    head_ = wire::response<wire::empty_body>(static_cast<wire::status>(response.status), version_);
+    fill_head(head_, response);
+    head_.set(wire::field::content_type, response.content_type);
+    head_.chunked(has_chunks_);
+    part_ = std::move(response.body);
+    next_part_ = without_body_ ? NextPart() : std::move(response.next_part);
+    tcp_layer().expires_after(server_.limits.send_time);
+    serializer_.emplace(head_);
+    wire::async_write_header(
+        stream_, *serializer_,
+        [self = this->shared_from_this()](const error_code& error, std::size_t) {
+          if (error || self->without_body_) return self->parts_sent(error);
+          self->write_part();
+        });
+  }
+
+  /// Each part has the time of a whole response: a client that reads nothing holds one part only.
+  void write_part() {
+    if (part_.empty()) return part_written();  // a chunk without octets would be the last one
+    tcp_layer().expires_after(server_.limits.send_time);
+    auto written = [self = this->shared_from_this()](const error_code& error, std::size_t) {
+      error ? self->parts_sent(error) : self->part_written();
+    };
+    if (has_chunks_)
+      asio::async_write(stream_, wire::make_chunk(asio::buffer(part_)), std::move(written));
+    else
+      asio::async_write(stream_, asio::buffer(part_), std::move(written));
+  }
+
+  void part_written() {
+    part_.clear();
+    if (!next_part_) return end_parts();
+    tcp_layer().expires_never();
+    server_.make_part(
+        next_part_, [self = this->shared_from_this()](const Result<bool>& more, std::string part) {
+          if (!more) return self->cut(more.error());
+          if (!*more) self->next_part_ = nullptr;
+          self->part_ = std::move(part);
+          self->write_part();
+        });
+  }
+
+  void end_parts() {
+    if (!has_chunks_) return parts_sent({});
+    asio::async_write(stream_, wire::make_chunk_last(),
+                      [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                        self->parts_sent(error);
+                      });
+  }
+
+  void parts_sent(const error_code& error) {
+    serializer_.reset();
+    next_part_ = nullptr;
+    part_ = {};
+    sent(error);
+  }
+
+  /// A client of HTTP/1.0 knows by the reset alone that parts are missing.
+  void cut(const Error& error) {
+    log::debug("http_response_cut", "reason", error.text);
+    error_code ignored;
+    tcp_layer().socket().set_option(asio::socket_base::linger(true, 0), ignored);
+    parts_sent(asio::error::connection_aborted);
   }
 
   /// A client that reads slowly keeps its response in memory. False: too much is there already.
@@ -294,12 +377,17 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   std::optional<wire::request_parser<wire::string_body>> parser_;
   wire::response<wire::empty_body> continue_;
   wire::response<wire::string_body> response_;
+  wire::response<wire::empty_body> head_;  ///< of a response in parts
+  std::optional<wire::response_serializer<wire::empty_body>> serializer_;
+  NextPart next_part_;  ///< called in another thread, while nothing of the session is under way
+  std::string part_;
   std::array<char, 1024> rest_{};
   static constexpr unsigned kNewestVersion = 11;
   unsigned version_ = kNewestVersion;
   std::uint64_t held_ = 0;  ///< bytes of this response in Impl::unsent_bytes
   bool keep_alive_ = false;
   bool without_body_ = false;
+  bool has_chunks_ = false;
   bool has_large_ = false;
 };
 
@@ -421,6 +509,16 @@ bool HttpServer::Impl::handle(Request request, Reply reply) {
     });
   });
   return true;
+}
+
+template <class Reply>
+void HttpServer::Impl::make_part(NextPart& next, Reply reply) {
+  asio::post(*reading_.threads, [this, &next, reply = std::move(reply)]() mutable {
+    std::string part;
+    Result<bool> more = next(part);
+    asio::post(io, [more = std::move(more), part = std::move(part),
+                    reply = std::move(reply)]() mutable { reply(more, std::move(part)); });
+  });
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}

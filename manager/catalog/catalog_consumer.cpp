@@ -4,7 +4,10 @@
 #include <asio/post.hpp>
 #include <chrono>
 #include <ctime>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/chrono.h>
 
@@ -18,7 +21,9 @@ namespace {
 constexpr std::chrono::seconds kInterval{1};
 /// Pause after an error that may pass, such as a full store.
 constexpr std::uint64_t kRetryAfter = 10;  // seconds
-constexpr std::size_t kMostLines = 10;     // of the log, about refused members of one look
+/// Commands that add zones one by one must not cause as many looks at large catalogs.
+constexpr std::uint64_t kAfterCommands = 10;  // seconds
+constexpr std::size_t kMostLines = 10;        // of the log, about refused members of one look
 
 /// The template of the first group that the configuration knows.
 std::string template_of(const config::Catalog& catalog, const CatalogMember& member) {
@@ -28,15 +33,41 @@ std::string template_of(const config::Catalog& catalog, const CatalogMember& mem
   return catalog.template_name;
 }
 
+std::uint64_t grace_of(const config::Catalog& catalog) {
+  return static_cast<std::uint64_t>(
+      std::chrono::ceil<std::chrono::seconds>(catalog.removal_grace).count());
+}
+
+/// Those that the log has.
+std::span<const CatalogUpdate::Refused> first_of(const std::vector<CatalogUpdate::Refused>& all) {
+  return std::span(all).first(std::min(kMostLines, all.size()));
+}
+
+void add_problem(std::string& problem, const std::vector<CatalogUpdate::Refused>& members,
+                 std::string_view fate) {
+  if (members.empty()) return;
+  problem += fmt::format("{}{} of its members {}: {}: {}", problem.empty() ? "" : "; ",
+                         members.size(), fate, to_text(members[0].zone), members[0].reason);
+}
+
+/// Zones that a catalog yields to others, by the catalog that may take them over. All are
+/// dns::folded_key().
+using Yields = std::map<std::string, std::set<std::string>>;
+
 }  // namespace
 
 struct CatalogConsumer::State {
   std::uint64_t data_version = 0;   // of the catalog, as it was looked at last
   std::uint64_t configured_at = 0;  // the configuration of then
+  std::uint64_t zone_commands = 0;  // Calls::zone_commands of then
+  std::uint64_t begun_at = 0;       // time of the last look
   config::Catalog settings{};       // and its section
   std::uint64_t retry_at = 0;       // 0: only after a change
   std::uint64_t many_left_at = 0;   // since when members wait for their removal; 0: none do
+  bool failed = false;              // the members could not be configured
+  bool has_refused = false;         // some members are not taken
   std::map<std::string, CatalogMember> members{};  // by dns::folded_key() of the zone
+  Yields yields{};
   std::string problem{};
 };
 
@@ -44,13 +75,41 @@ struct CatalogConsumer::State {
 struct CatalogConsumer::Task {
   config::Catalog catalog;
   zone::ZoneView zone;
-  shm::SlotTable::OwnPin pin;
   dns::Serial serial;
+  bool alone = false;  // applied without others, since its last try failed
+  Status read{};       // an error: the catalog is broken
   std::map<std::string, CatalogMember> members{};
-  std::shared_ptr<CatalogUpdate> update{};
-  std::uint64_t reset = 0;
+  Yields yields{};
+  std::shared_ptr<CatalogUpdate> update = std::make_shared<CatalogUpdate>();
 
   [[nodiscard]] std::string key() const { return dns::folded_key(catalog.zone); }
+  /// In a pool thread: a catalog may have a million members.
+  void read_members();
+};
+
+void CatalogConsumer::Task::read_members() {
+  auto found = read_catalog(zone);
+  if (!found) {
+    read = pass(found);
+    return;
+  }
+  update->catalog = catalog.zone;
+  update->primaries = catalog.primaries;
+  update->members_below = catalog.members_below;
+  for (CatalogMember& member : *found) {
+    std::string name = dns::folded_key(member.zone);
+    update->members.push_back({member.zone, template_of(catalog, member)});
+    if (member.new_catalog) yields[dns::folded_key(*member.new_catalog)].insert(name);
+    members.emplace(std::move(name), std::move(member));
+  }
+}
+
+/// One look at all catalogs that have changed.
+struct CatalogConsumer::Round {
+  shm::SlotTable::OwnPin pin;  // of the version with the zones of the tasks
+  std::vector<TaskPtr> tasks{};
+  std::vector<TaskPtr> waiting{};  // to be applied one after the other, the last one first
+  std::size_t under_way = 0;
 };
 
 CatalogConsumer::CatalogConsumer(asio::io_context& io, asio::thread_pool& pool, const Parts& parts,
@@ -77,79 +136,108 @@ void CatalogConsumer::look_later() {
 
 bool CatalogConsumer::is_due(const config::Catalog& catalog, const zone::ZoneView& zone,
                              const State& state) const {
+  const std::uint64_t now = calls_.now();
   return state.data_version != zone.data_version() || state.settings != catalog ||
-         state.configured_at != parts_.configuration.read_at ||
-         (state.retry_at != 0 && calls_.now() >= state.retry_at);
+         state.configured_at != parts_.configuration.reads ||
+         (state.retry_at != 0 && now >= state.retry_at) ||
+         (state.zone_commands != calls_.zone_commands() && now >= state.begun_at + kAfterCommands);
 }
 
 void CatalogConsumer::look() {
-  if (busy_) return;
+  if (round_ || stopped_) return;
   const auto& catalogs = parts_.configuration.runtime->settings.catalogs;
   std::erase_if(states_, [&](const auto& state) {
     return std::ranges::find(catalogs, dns::name_of_key(state.first), [](const auto& catalog) {
              return catalog.zone.view();
            }) == catalogs.end();
   });
+  auto round = std::make_shared<Round>();
+  round->pin = parts_.slots.pin_own(parts_.store.current().number);
   for (const config::Catalog& catalog : catalogs) {
-    if (busy_ || stopped_) return;
     if (catalog.role != config::Catalog::Role::kConsumer) continue;
     const zone::ZoneView zone = parts_.committer.current().zone_at(catalog.zone);
     if (!zone || !zone.loaded()) continue;
     State& state = states_[dns::folded_key(catalog.zone)];
-    if (is_due(catalog, zone, state)) begin(catalog, zone, state);
+    if (is_due(catalog, zone, state)) round->tasks.push_back(begin(catalog, zone, state));
   }
+  if (round->tasks.empty()) return;
+  round_ = std::move(round);
+  read_all();
 }
 
-void CatalogConsumer::begin(const config::Catalog& catalog, const zone::ZoneView& zone,
-                            State& state) {
-  busy_ = true;
+CatalogConsumer::TaskPtr CatalogConsumer::begin(const config::Catalog& catalog,
+                                                const zone::ZoneView& zone, State& state) const {
   state.data_version = zone.data_version();
-  state.configured_at = parts_.configuration.read_at;
+  state.configured_at = parts_.configuration.reads;
+  state.zone_commands = calls_.zone_commands();
+  state.begun_at = calls_.now();
   state.settings = catalog;
-  state.retry_at = 0;
   auto task = std::make_shared<Task>();
   task->catalog = catalog;
-  task->pin = parts_.slots.pin_own(parts_.store.current().number);
   task->zone = zone;
   task->serial = zone.serial();
-  asio::post(pool_, [this, task] {
-    auto members = read_catalog(task->zone);
-    asio::post(io_, [this, task, members = std::move(members)]() mutable {
-      taken(task, std::move(members));
-    });
+  task->alone = std::exchange(state.failed, false);
+  state.retry_at = 0;
+  return task;
+}
+
+void CatalogConsumer::read_all() {
+  asio::post(pool_, [this, round = round_] {
+    for (const TaskPtr& task : round->tasks) task->read_members();
+    asio::post(io_, [this] { all_read(); });
   });
 }
 
-void CatalogConsumer::taken(const TaskPtr& task, Result<std::vector<CatalogMember>> members) {
-  task->pin = {};
-  if (stopped_) return;
-  State& state = states_[task->key()];
-  if (!members) {
-    busy_ = false;
-    return refuse(*task, state, members.error());
+/// The members of all catalogs are known before the first one is applied: a catalog may yield
+/// members to another one. A catalog whose last try failed is applied alone: the reason, such as a
+/// full store, must not keep the members of others out.
+void CatalogConsumer::all_read() {
+  round_->pin = {};
+  if (stopped_) return round_.reset();
+  std::vector<TaskPtr> together;
+  for (const TaskPtr& task : round_->tasks) {
+    if (task->read)
+      (task->alone ? round_->waiting : together).push_back(task);
+    else
+      refuse(*task, states_[task->key()], task->read.error());
   }
-  auto update = std::make_shared<CatalogUpdate>();
-  update->catalog = task->catalog.zone;
-  update->primaries = task->catalog.primaries;
-  for (CatalogMember& member : *members) {
-    update->members.push_back({member.zone, template_of(task->catalog, member)});
-    task->members.emplace(dns::folded_key(member.zone), std::move(member));
-  }
-  find_yielded(*update);
-  const auto grace = static_cast<std::uint64_t>(
-      std::chrono::ceil<std::chrono::seconds>(task->catalog.removal_grace).count());
-  update->may_remove_many =
-      grace == 0 || (state.many_left_at != 0 && calls_.now() >= state.many_left_at + grace);
-  task->update = update;
-  calls_.update(update, [this, task](const Status& status) { applied(task, status); });
+  round_->under_way = together.size();
+  for (const TaskPtr& task : together) apply(task);
+  if (together.empty()) apply_next();
 }
 
-/// A member moves if the catalog that has it says so (RFC 9432 §4.4.1).
-void CatalogConsumer::find_yielded(CatalogUpdate& update) const {
-  for (const auto& [key, other] : states_)
-    for (const auto& [zone, member] : other.members)
-      if (member.new_catalog && *member.new_catalog == update.catalog.view())
-        update.yielded.insert(zone);
+void CatalogConsumer::apply_next() {
+  if (stopped_ || round_->waiting.empty()) return round_.reset();
+  const TaskPtr task = std::move(round_->waiting.back());
+  round_->waiting.pop_back();
+  round_->under_way = 1;
+  apply(task);
+}
+
+void CatalogConsumer::apply(const TaskPtr& task) {
+  const State& state = states_[task->key()];
+  const std::uint64_t grace = grace_of(task->catalog);
+  task->update->yielded = yielded_to(task->key());
+  task->update->may_remove_many =
+      grace == 0 || (state.many_left_at != 0 && calls_.now() >= state.many_left_at + grace);
+  calls_.update(task->update, [this, task](const Status& status) {
+    applied(task, status);
+    if (--round_->under_way == 0) apply_next();
+  });
+}
+
+/// A member moves if the catalog that has it says so (RFC 9432 §4.4.1). Catalogs that are applied
+/// together know of each other's members already.
+std::set<std::string> CatalogConsumer::yielded_to(const std::string& catalog) const {
+  std::map<std::string, const Yields*> all;
+  for (const auto& [key, state] : states_) all[key] = &state.yields;
+  for (const TaskPtr& task : round_->tasks)
+    if (task->read) all[task->key()] = &task->yields;
+  std::set<std::string> zones;
+  for (const auto& [key, yields] : all)
+    if (const auto found = yields->find(catalog); found != yields->end())
+      zones.insert(found->second.begin(), found->second.end());
+  return zones;
 }
 
 void CatalogConsumer::refuse(const Task& task, State& state, const Error& error) {
@@ -159,10 +247,10 @@ void CatalogConsumer::refuse(const Task& task, State& state, const Error& error)
 }
 
 void CatalogConsumer::applied(const TaskPtr& task, const Status& status) {
-  busy_ = false;
   if (stopped_) return;
   State& state = states_[task->key()];
   if (!status) {
+    state.failed = true;
     state.retry_at = calls_.now() + kRetryAfter;
     return refuse(*task, state, status.error());
   }
@@ -170,19 +258,16 @@ void CatalogConsumer::applied(const TaskPtr& task, const Status& status) {
   if (update.waiting == 0) state.many_left_at = 0;
   if (update.waiting != 0) {
     if (state.many_left_at == 0) state.many_left_at = calls_.now();
-    state.retry_at = state.many_left_at +
-                     static_cast<std::uint64_t>(
-                         std::chrono::ceil<std::chrono::seconds>(task->catalog.removal_grace).count());
+    state.retry_at = state.many_left_at + grace_of(task->catalog);
   }
   reset_changed(*task, state);
-  const bool yields = std::ranges::any_of(task->members, [](const auto& member) {
-    return member.second.new_catalog.has_value();
-  });
   state.members = std::move(task->members);
+  state.has_refused = !update.refused.empty();
   // Another catalog may get now what it was refused before.
-  if (yields)
+  if (state.yields != task->yields || update.removed + update.taken_over != 0)
     for (auto& [key, other] : states_)
-      if (key != task->key() && !other.problem.empty()) other.data_version = 0;
+      if (key != task->key() && other.has_refused) other.data_version = 0;
+  state.yields = task->yields;
   tell(*task, state);
 }
 
@@ -205,21 +290,23 @@ void CatalogConsumer::tell(const Task& task, State& state) {
               state.members.size(), "added", update.added, "removed", update.removed, "changed",
               update.changed, "taken_over", update.taken_over);
   if (update.waiting != 0) {
-    state.problem = fmt::format(
-        "{} left at once, and {} served until {:%FT%TZ} (removal-grace)",
-        update.waiting == 1 ? "1 member" : fmt::format("{} members", update.waiting),
-        update.waiting == 1 ? "is" : "are", fmt::gmtime(static_cast<std::time_t>(state.retry_at)));
+    const std::uint64_t left = state.retry_at - calls_.now();
+    state.problem =
+        fmt::format("{} left at once, and {} served until {:%FT%TZ} (removal-grace)",
+                    update.waiting == 1 ? "1 member" : fmt::format("{} members", update.waiting),
+                    update.waiting == 1 ? "is" : "are",
+                    fmt::gmtime(static_cast<std::time_t>(calls_.host_time() + left)));
     log::warning("catalog_removals_wait", "catalog", catalog, "serial", task.serial.value, "zones",
-                 update.waiting, "s", state.retry_at - calls_.now());
+                 update.waiting, "s", left);
   }
-  if (update.refused.empty()) return;
-  const CatalogUpdate::Refused& first = update.refused.front();
-  state.problem += fmt::format("{}{} of its members not taken: {}: {}",
-                               state.problem.empty() ? "" : "; ", update.refused.size(),
-                               to_text(first.zone), first.reason);
-  for (std::size_t i = 0; i < std::min(kMostLines, update.refused.size()); ++i)
-    log::warning("catalog_member_not_taken", "catalog", catalog, "zone",
-                 to_text(update.refused[i].zone), "reason", update.refused[i].reason);
+  add_problem(state.problem, update.refused, "not taken");
+  add_problem(state.problem, update.retained, "retained");
+  for (const auto& member : first_of(update.refused))
+    log::warning("catalog_member_not_taken", "catalog", catalog, "zone", to_text(member.zone),
+                 "reason", member.reason);
+  for (const auto& member : first_of(update.retained))
+    log::warning("catalog_member_retained", "catalog", catalog, "zone", to_text(member.zone),
+                 "reason", member.reason);
 }
 
 std::string CatalogConsumer::problem(dns::NameView zone) const {

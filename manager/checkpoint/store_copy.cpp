@@ -1,5 +1,7 @@
 #include "manager/checkpoint/store_copy.h"
 
+#include <sys/stat.h>
+
 #include <asio/post.hpp>
 #include <filesystem>
 
@@ -20,14 +22,35 @@ std::filesystem::path plain(const std::string& path) {
 
 }  // namespace
 
-Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
-                         const std::vector<std::string>& own, bool (*may_replace)(ByteView)) {
+Status check_not_own(const std::string& path, const std::string& journal,
+                     const std::vector<std::string>& own) {
   const std::filesystem::path target = plain(path);
   if (target.parent_path() == plain(journal))
     return fail(Errc::kInvalid, "{}: in the folder of the journal", path);
   for (const std::string& file : own)
     if (!file.empty() && plain(file) == target)
       return fail(Errc::kInvalid, "{}: the server's own", path);
+  return {};
+}
+
+Status check_same_folder(const Fd& descriptor, const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  struct stat theirs{};
+  struct stat ours{};
+  if (::fstat(descriptor.get(), &theirs) != 0) return fail_errno("fstat");
+  if (::stat(folder.c_str(), &ours) == 0 && ours.st_dev == theirs.st_dev &&
+      ours.st_ino == theirs.st_ino)
+    return {};
+  return fail(
+      Errc::kInvalid,
+      "{}: the manager does not see this folder, or sees another one of that name (its unit "
+      "has a /tmp of its own, and no /home): name a folder that both see",
+      folder);
+}
+
+Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
+                         const std::vector<std::string>& own, bool (*may_replace)(ByteView)) {
+  if (auto other = check_not_own(path, journal, own); !other) return other;
   auto head = read_file(files, path, shm::kImageMagicBytes);
   if (!head) return head.error().code == Errc::kNotFound ? Status() : Status(pass(head));
   const bool image = may_replace == nullptr;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "manager/io/store_file.h"
 #include "manager/io/write_rate_limiter.h"
@@ -28,6 +29,13 @@ struct CopyRequest {
 Status check_copy_target(Files& files, const std::string& path, const std::string& journal,
                          const std::vector<std::string>& own,
                          bool (*may_replace)(ByteView head) = nullptr);
+
+/// kInvalid: the path lies in `journal`, or is one of `own`, by whatever name.
+Status check_not_own(const std::string& path, const std::string& journal,
+                     const std::vector<std::string>& own);
+/// kInvalid: `descriptor` is not of the folder in which this process finds `path`, as the other
+/// process sees other folders (PrivateTmp= of a unit, a container).
+Status check_same_folder(const Fd& descriptor, const std::string& path);
 
 /// Writes an image of the present version to `request.path`, of nobody's journal. A server with an
 /// empty journal starts on such an image, to seed a secondary or from a backup. The copy runs in a

@@ -89,6 +89,12 @@ Result<WrittenDump> write_dump(StoreFile& file, shm::Store& store, const zone::S
 
 Result<WrittenDump> write_file(Files& files, shm::Store& store, const zone::StoreView& version,
                                std::uint64_t position, const DumpRequest& request) {
+  if (request.into) {
+    auto written = write_dump(*request.into, store, version, position, request);
+    crash_point("dump-synced");
+    if (written) return written;
+    return fail(written.error().code, "{}: {}", request.path, written.error().text);
+  }
   const std::string partial = request.path + kPartial;
   auto file = files.open(partial, OpenMode::kSecret);
   if (!file) return pass(file);

@@ -25,11 +25,13 @@ struct WrittenDump {
 };
 
 struct DumpRequest {
-  std::string path;
+  std::string path;         ///< with `into`: a name for messages
   shm::StoreOwner owner{};  ///< the journal's identity
   std::shared_ptr<HistorySource> history;
   std::shared_ptr<std::atomic<bool>> ended;  ///< set: give up
   std::uint64_t bytes_per_second = WriteRateLimiter::kBytesPerSecond;
+  /// An empty file to write in place of `path`; null: none. An error leaves a part in it.
+  std::shared_ptr<StoreFile> into{};
 };
 
 /// Writes the present version to `request.path`. After success the file is whole and durable; after

@@ -5,7 +5,6 @@
 
 #include "base/crash_point.h"
 #include "base/steady_time.h"
-#include "base/unix_time.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -58,7 +57,7 @@ void StoreUpkeep::look_at_machine() {
   const shm::StoreStats stats = store_.stats();
   const bool before = std::exchange(memory_refused_, stats.memory_refused);
   if (before || !memory_refused_) return;
-  if (auto times = refused_.one_more(unix_milliseconds()))
+  if (auto times = refused_.one_more(steady_milliseconds()))
     log::warning("store_memory_refused", "effective_limit", stats.limit_bytes, "limit",
                  stats.size_limit, "times", *times);
 }
@@ -235,7 +234,7 @@ bool StoreUpkeep::is_spared(dns::NameView apex) {
 void StoreUpkeep::step_done(const Status& status) {
   step_running_ = false;
   if (!status) {
-    if (auto times = failed_.one_more(unix_milliseconds()))
+    if (auto times = failed_.one_more(steady_milliseconds()))
       log::warning("store_upkeep_failed", "reason", status.error().text, "times", *times);
     starved_ = starved_ || status.error().code == Errc::kFull;
     pause_until_ = Clock::now() + kPause;

@@ -10,6 +10,14 @@
 namespace pando::manager {
 
 namespace {
+
+void set_all(std::vector<bool>& bits, const std::vector<std::uint32_t>& indexes) {
+  for (const std::uint32_t index : indexes) {
+    if (bits.size() <= index) bits.resize(index + 1U);
+    bits[index] = true;
+  }
+}
+
 /// Limit of walks over all zones, when some removals lack space.
 constexpr unsigned kMostWalks = 8;
 /// Limit of settings that are kept encoded. Templates are few, and settings of one zone alone are
@@ -37,6 +45,7 @@ struct ZoneTableSync::Putting {
   std::uint64_t changed = 0;
   std::uint32_t next_side = 0;
   std::vector<std::uint32_t> taken;  ///< side table entries of new zones
+  std::vector<std::uint32_t> other;  ///< side table entries of zones with other settings
   RefusedZones passed;               ///< new zones that were not tried
   std::size_t first_passed = 0;      ///< index of the first of them
   bool last = false;
@@ -271,11 +280,9 @@ void ZoneTableSync::put(const Putting& slice) {
   counts_.added += slice.added;
   counts_.changed += slice.changed;
   counts_.sides.first = slice.next_side;
-  std::vector<bool>& used = counts_.sides.used;
-  for (const std::uint32_t side : slice.taken) {
-    if (used.size() <= side) used.resize(side + 1U);
-    used[side] = true;
-  }
+  set_all(counts_.sides.used, slice.taken);
+  set_all(counts_.counted, slice.taken);
+  set_all(counts_.counted, slice.other);
   if (slice.last) return finish({});
   go_on_behind(slice);
   put_next();
@@ -383,6 +390,7 @@ Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config
   }
   if (is_same) return {};
   ++slice.changed;
+  slice.other.push_back(side);
   return draft.put_zone_settings(zone.name, encoded, side);
 }
 

@@ -45,6 +45,8 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
     std::uint64_t loaded = 0;    ///< zones that stay and have data; of run() alone
     std::uint64_t unloaded = 0;  ///< zones that had data and were removed
     SideIndexes sides;           ///< without an error: for run_for()
+    /// By index of a zone's side table entry: the zone is among `added` or `changed`.
+    std::vector<bool> counted;
     /// With an error: everything is in line except zones that lacked space.
     bool but_for_some = false;
   };

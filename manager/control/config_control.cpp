@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-/// pando-http reads its section when it starts; two of its keys are the manager's, too.
+/// pando-http opens its addresses when it starts; two of its section's keys are the manager's, too.
 std::string_view restarted_program(const config::SettingChange& change) {
   if (!change.at_restart) return "";
   const bool of_http = change.key.starts_with("http.") && change.key != "http.user" &&
@@ -68,6 +68,9 @@ ConfigControl::ConfigControl(asio::io_context& io, asio::thread_pool& pool,
 void ConfigControl::add_to(CommandTable& table) {
   table.add_query(ipc::verb::kConfigShow, std::bind_front(&ConfigControl::show, this));
   table.add(ipc::verb::kConfigDiff, std::bind_front(&ConfigControl::diff, this));
+  table.add_query(ipc::verb::kHttpSettings, [this](const Request& request) {
+    return http_settings_.answer(configuration_.runtime, request);
+  });
   table.add_query(ipc::verb::kLogLevel, std::bind_front(&ConfigControl::log_level, this));
 }
 

@@ -5,13 +5,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "manager/control/command_table.h"
+#include "manager/control/http_settings.h"
 #include "manager/start/server_parts.h"
 #include "manager/workers/worker_pool.h"
 
 namespace pando::manager {
 
-/// The commands `config-show`, `config-diff` and `log-level`. Lives on the commit thread; files of
-/// the configuration are read in pool threads.
+/// The commands `config-show`, `config-diff`, `http-settings` and `log-level`. Lives on the commit
+/// thread; files of the configuration are read in pool threads.
 class ConfigControl {
  public:
   /// References outlive the object.
@@ -32,6 +33,7 @@ class ConfigControl {
   asio::thread_pool& pool_;
   CurrentConfiguration& configuration_;
   WorkerPool& workers_;
+  HttpSettings http_settings_;
 };
 
 }  // namespace pando::manager

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "ipc/control_json.h"
 
@@ -125,7 +126,9 @@ CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones)
   calls.reset = [&zones](const dns::Name& zone) {
     static_cast<void>(zones.refresher->refresh_now(zone, Refresher::Take::kAny));
   };
-  calls.now = unix_seconds;
+  calls.now = coarse_seconds;
+  calls.host_time = unix_seconds;
+  calls.zone_commands = [this] { return run_time_zones_.commands(); };
   return calls;
 }
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/unix_time.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
@@ -31,7 +31,7 @@ constexpr std::size_t kLongRequest = std::size_t{32} << 10;
 bool is_reading(std::string_view verb) {
   return verb == ipc::verb::kStatus || verb == ipc::verb::kZoneList ||
          verb == ipc::verb::kZoneStatus || verb == ipc::verb::kZoneSnapshots ||
-         verb == ipc::verb::kWorkerList;
+         verb == ipc::verb::kWorkerList || verb == ipc::verb::kHttpSettings;
 }
 
 }  // namespace
@@ -39,6 +39,7 @@ bool is_reading(std::string_view verb) {
 /// A request under way, or one whose reply waits for those of earlier requests.
 struct ControlServer::Unanswered {
   std::size_t bytes = 0;                            // of the request, and of a reply that waits
+  std::shared_ptr<const Fd> descriptor{};           // that came with the request
   std::optional<std::vector<std::string>> reply{};  // its packets
 };
 
@@ -115,7 +116,7 @@ void ControlServer::accept_some() {
 
 /// A courtesy to people: one packet, and if it does not fit, none.
 void ControlServer::refuse(const Fd& socket, std::uint32_t uid) {
-  if (const auto connections = refused_.one_more(unix_seconds() * 1000))
+  if (const auto connections = refused_.one_more(steady_milliseconds()))
     log::warning("control_refused", "uid", uid, "connections", *connections);
   const Error why{Errc::kDenied,
                   "this user may not give commands (server.control-group), or too many do"};
@@ -149,7 +150,7 @@ void ControlServer::admit(Fd socket) {
   ipc::Channel::Handlers handlers;
   const std::weak_ptr<Connection> weak = connection;
   handlers.packet = [this, weak](ipc::Packet&& received) {
-    if (const auto self = weak.lock()) packet(self, received.data);
+    if (const auto self = weak.lock()) packet(self, std::move(received));
   };
   handlers.closed = [this, weak](const Error&) {
     if (const auto self = weak.lock()) end(self);
@@ -157,15 +158,22 @@ void ControlServer::admit(Fd socket) {
   connection->channel->start(std::move(handlers));
 }
 
-void ControlServer::packet(const ConnectionPtr& connection, const Bytes& data) {
+void ControlServer::packet(const ConnectionPtr& connection, ipc::Packet&& received) {
+  const Bytes& data = received.data;
   auto text =
       connection->assembler.feed_text({reinterpret_cast<const char*>(data.data()), data.size()});
   if (!text) return break_off(connection);
-  if (*text) take(connection, std::move(**text));
+  if (!*text) return;
+  // No request needs more than one. A descriptor of an earlier packet is closed.
+  std::shared_ptr<const Fd> descriptor;
+  if (!received.descriptors.empty())
+    descriptor = std::make_shared<const Fd>(std::move(received.descriptors.front()));
+  take(connection, std::move(**text), std::move(descriptor));
 }
 
-void ControlServer::take(const ConnectionPtr& connection, std::string text) {
-  auto place = std::make_shared<Unanswered>(text.size());
+void ControlServer::take(const ConnectionPtr& connection, std::string text,
+                         std::shared_ptr<const Fd> descriptor) {
+  auto place = std::make_shared<Unanswered>(text.size(), std::move(descriptor));
   connection->unanswered.push_back(place);
   connection->unanswered_bytes += place->bytes;
   connection->is_decoding = text.size() > kLongRequest;
@@ -211,7 +219,9 @@ void ControlServer::answer(const ConnectionPtr& connection,
   if (!request) return reply(connection, *place, ipc::error_reply(request.error()));
   if (auto allowed = check_rights(connection->rights, *request); !allowed)
     return reply(connection, *place, ipc::error_reply(allowed.error()));
+  request->descriptor = std::move(place->descriptor);
   request->connection = connection->number;
+  request->uid = connection->uid;
   request->session = connection->rights == Rights::kEdit ? connection->number : 0;
   callbacks_.handler(*request, [this, connection, place](Result<nlohmann::json> result) {
     reply(connection, *place,

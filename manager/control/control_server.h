@@ -63,8 +63,9 @@ class ControlServer {
   [[nodiscard]] bool has_room(std::uint32_t uid) const;
   void admit(Fd socket);
   void refuse(const Fd& socket, std::uint32_t uid);
-  void packet(const ConnectionPtr& connection, const Bytes& data);
-  void take(const ConnectionPtr& connection, std::string text);
+  void packet(const ConnectionPtr& connection, ipc::Packet&& received);
+  void take(const ConnectionPtr& connection, std::string text,
+            std::shared_ptr<const Fd> descriptor);
   [[nodiscard]] static Decoded decode(const std::string& text);
   void answer(const ConnectionPtr& connection, const std::shared_ptr<Unanswered>& place,
               Decoded decoded);

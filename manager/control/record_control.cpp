@@ -16,6 +16,7 @@
 #include "manager/control/explain.h"
 #include "manager/control/zone_control.h"
 #include "manager/control/zone_reading.h"
+#include "manager/support/local_user.h"
 #include "manager/support/soa.h"
 #include "shm/side_table.h"
 
@@ -134,6 +135,13 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
     query.key = *key;
   }
   return query;
+}
+
+/// A program may name the client that it acts for: the user of the socket is the program's then.
+zone::Author author_of(const ipc::ControlRequest& request) {
+  const std::string name = request.by.empty() ? "user " + local_user_name(request.uid)
+                                              : "API key " + request.by;
+  return zone::make_author(name, request.client);
 }
 
 }  // namespace
@@ -317,7 +325,7 @@ void RecordControl::commit(const Request& request, const Reply& reply) {
   transactions_.commit(
       *names, if_serial_of(request), parts_.configuration.runtime->limits,
       [reply](Result<ipc::ZoneCommitResult> result) { reply(as_json(std::move(result))); },
-      request.session);
+      request.session, author_of(request));
 }
 
 Result<json> RecordControl::abort(const Request& request) {

@@ -1,5 +1,6 @@
 #include "manager/control/status_report.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "ipc/log.h"
@@ -23,6 +24,14 @@ config::Settings restart_keys(const config::Settings& settings) {
     http.metrics_zones = settings.http->metrics_zones;
   }
   return kept;
+}
+
+std::string missing_text(const std::vector<std::string>& slots) {
+  if (slots.empty()) return {};
+  return fmt::format(
+      "no worker in slot {}: the last one ended without an order, and its unit has started no "
+      "other",
+      fmt::join(slots, ", "));
 }
 
 }  // namespace
@@ -62,14 +71,21 @@ ipc::StatusResult StatusReport::make() const {
 }
 
 void StatusReport::add_workers(ipc::StatusResult& result) const {
+  const std::vector<WorkerStatus> workers = parts_.workers.status();
   const config::Settings& settings = parts_.configuration.runtime->settings;
   const bool external = settings.server.workers.mode == config::Workers::Mode::kExternal;
   result.worker_mode = external ? "external" : "managed";
   result.worker_isolation = parts_.workers.have_own_user() ? "user" : "none";
   result.workers_wanted = external ? 0 : wanted_workers(settings);
+  std::vector<std::string> missing;
+  for (const WorkerStatus& worker : external ? workers : std::vector<WorkerStatus>()) {
+    result.workers_wanted += worker.is_wanted() ? 1 : 0;
+    if (worker.is_missing()) missing.push_back(std::to_string(worker.slot));
+  }
+  if (result.problem.empty()) result.problem = missing_text(missing);
   result.addresses = parts_.listeners.addresses();
   result.xdp = parts_.workers.xdp_status();
-  for (const WorkerStatus& worker : parts_.workers.status())
+  for (const WorkerStatus& worker : workers)
     if (worker.state == WorkerStatus::State::kServing) ++result.workers_running;
 }
 

@@ -129,16 +129,23 @@ void StoreControl::write_checkpoint(const Request&, const Reply& reply) {
   checkpointer->write_now([reply](const Status& status) { reply(empty_result(status)); });
 }
 
-/// `may_replace`: as check_copy_target() takes it.
-Status StoreControl::check_target(const std::string& path, bool (*may_replace)(ByteView)) const {
+/// `may_replace`: as check_copy_target() takes it. A client that gives the file of a dump has
+/// looked into the file that it replaces, as this process may not be able to.
+Status StoreControl::check_target(const Request& request, bool (*may_replace)(ByteView)) const {
+  const std::string& path = request.to;
   if (!path.starts_with('/')) return fail(Errc::kInvalid, "'{}': not an absolute path", path);
   const config::StoreSettings& store = parts_.configuration.runtime->settings.store;
+  const bool is_dump = may_replace != nullptr;
+  if (is_dump && request.descriptor)
+    return check_not_own(path, store.journal, {store.image, store.path});
+  if (request.descriptor)
+    if (auto same = check_same_folder(*request.descriptor, path); !same) return same;
   return check_copy_target(native_files(), path, store.journal, {store.image, store.path},
                            may_replace);
 }
 
 void StoreControl::copy(const Request& request, const Reply& reply) {
-  if (auto fine = check_target(request.to, nullptr); !fine) return reply(pass(fine));
+  if (auto fine = check_target(request, nullptr); !fine) return reply(pass(fine));
   if (auto whole = parts_.services.check_whole(); !whole) return reply(pass(whole));
   if (std::exchange(copying_, true))
     return reply(fail(Errc::kExists, "another copy is being written"));
@@ -152,11 +159,15 @@ void StoreControl::copy(const Request& request, const Reply& reply) {
 }
 
 void StoreControl::dump(const Request& request, const Reply& reply) {
-  if (auto fine = check_target(request.to, zone::looks_like_dump); !fine) return reply(pass(fine));
-  write_dump(request.to, reply);
+  if (auto fine = check_target(request, zone::looks_like_dump); !fine) return reply(pass(fine));
+  if (!request.descriptor) return write_dump(request.to, nullptr, reply);
+  auto into = open_given(*request.descriptor);
+  if (!into) return reply(pass(into));
+  write_dump(request.to, std::move(*into), reply);
 }
 
-void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
+void StoreControl::write_dump(const std::string& path, std::shared_ptr<StoreFile> into,
+                              const DumpDone& done) {
   if (!parts_.zones.loads->settled())
     return done(fail(Errc::kExists, "the zones are still being loaded"));
   if (auto whole = parts_.services.check_whole(); !whole) return done(pass(whole));
@@ -167,6 +178,7 @@ void StoreControl::write_dump(const std::string& path, const DumpDone& done) {
   auto owner = journal_identity(native_files(), journal);
   if (!owner) return done(pass(owner));
   DumpRequest request{path, *owner, make_history(*data.journal), ending_};
+  request.into = std::move(into);
   dump_store(
       *data.store, *data.slots, *data.journal, io_, writers(), native_files(), std::move(request),
       [this, done](const Result<WrittenDump>& written) {
@@ -195,7 +207,7 @@ void StoreControl::print_records(const Request& request, const Reply& reply) {
 
 /// A dump beside the journal is all that the next manager needs; later updates are in the journal.
 void StoreControl::hand_over(const Request&, const Reply& reply) {
-  write_dump(PlacedDump::path_in(parts_.configuration.runtime->settings.store.journal),
+  write_dump(PlacedDump::path_in(parts_.configuration.runtime->settings.store.journal), nullptr,
              [this, reply](Result<json> written) {
                const bool done = written.has_value();
                reply(std::move(written));

@@ -36,10 +36,10 @@ class StoreControl {
   using DumpDone = std::function<void(Result<nlohmann::json>)>;
   void audit(const Request& request, const Reply& reply);
   void write_checkpoint(const Request&, const Reply& reply);
-  [[nodiscard]] Status check_target(const std::string& path, bool (*may_replace)(ByteView)) const;
+  [[nodiscard]] Status check_target(const Request& request, bool (*may_replace)(ByteView)) const;
   void copy(const Request& request, const Reply& reply);
   void dump(const Request& request, const Reply& reply);
-  void write_dump(const std::string& path, const DumpDone& done);
+  void write_dump(const std::string& path, std::shared_ptr<StoreFile> into, const DumpDone& done);
   void hand_over(const Request&, const Reply& reply);
   void print_records(const Request& request, const Reply& reply);
   asio::thread_pool& writers();

@@ -61,7 +61,7 @@ ipc::WorkerRow WorkerControl::make_row(const WorkerStatus& worker) const {
   ipc::WorkerRow row;
   row.slot = worker.slot;
   row.pid = static_cast<std::uint32_t>(std::max(worker.pid, 0));
-  row.state = to_text(worker.state);
+  row.state = worker.left ? "stopped" : to_text(worker.state);
   row.restarts = worker.restarts;
   row.build = worker.build;
   row.page_tables = page_table_bytes(worker.pid);

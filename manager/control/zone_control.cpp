@@ -52,10 +52,12 @@ void ZoneControl::export_zone(const dns::Name& zone, const Request& request, con
     reply(json(ipc::ExportResult{to_text(zone), exported->serial.value, exported->records,
                                  exported->path, exported->written}));
   };
-  if (request.to.empty())
-    parts_.zones.exports->write_own(zone, done);
-  else
-    parts_.zones.exports->write_to(zone, request.to, done);
+  ZoneExports& exports = *parts_.zones.exports;
+  if (request.to.empty()) return exports.write_own(zone, done);
+  if (!request.descriptor) return exports.write_to(zone, request.to, done);
+  auto file = open_given(*request.descriptor);
+  if (!file) return reply(pass(file));
+  exports.write_into(zone, request.to, std::move(*file), done);
 }
 
 void ZoneControl::purge(const dns::Name& zone, const Request&, const Reply& reply) {

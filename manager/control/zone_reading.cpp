@@ -178,12 +178,18 @@ class HistoryCounts {
   explicit HistoryCounts(std::vector<ipc::ChangesetRow>& rows) : rows_(rows) {}
   void take(const zone::HistoryReader& reader, const zone::HistoryRecord& record) {
     if (rows_.empty() || rows_.back().from != reader.from().value)
-      rows_.push_back({reader.from().value, reader.to().value});
+      rows_.push_back(row_of(reader));
     if (record.type == RRType::kSOA) return;
     ++(record.added ? rows_.back().added : rows_.back().removed);
   }
 
  private:
+  static ipc::ChangesetRow row_of(const zone::HistoryReader& reader) {
+    zone::Author author = reader.author();
+    return {reader.from().value,   reader.to().value,       0, 0, std::move(author.name),
+            std::move(author.client)};
+  }
+
   std::vector<ipc::ChangesetRow>& rows_;
 };
 

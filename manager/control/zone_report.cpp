@@ -77,6 +77,8 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
     row.state = expired ? "expired" : "ok";
   row.serial = zone.loaded() ? zone.serial().value : 0;
   row.records = zone.record_count();
+  row.names = zone.name_count();
+  row.history = zone.history_bytes();
   row.frozen = zones.frozen->contains(zone.apex());
   row.problem = problem_of(zone, secondary);
   return row;
@@ -84,6 +86,7 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
 
 ipc::ZoneRow ZoneReport::short_row(const zone::ZoneView& zone) const {
   ipc::ZoneRow result = row(zone);
+  add_origin(zone, result);
   if (result.problem.size() > kMostProblemBytes)
     result.problem.replace(kMostProblemBytes, std::string::npos, "...");
   return result;
@@ -98,11 +101,12 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
     result.load_total = seen.total;
   }
   add_judgement(zone.apex(), result);
-  result.names = zone.name_count();
   result.signature_faults = parts_.zones.signatures->faults(zone.apex());
-  result.history = zone.history_bytes();
   add_settings(zone, result);
-  add_catalog(zone, result);
+  add_origin(zone, result);
+  if (!result.catalog_role.empty())
+    result.catalog_members =
+        count_members(parts_.configuration.runtime->settings.zones, dns::Name(zone.apex()));
   result.notified = parts_.zones.notifier->status(dns::Name(zone.apex()));
   const shm::Store::SideEntry* side =
       shm::known_side(parts_.data.store->window(), zone.side_index());
@@ -136,7 +140,6 @@ void ZoneReport::add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) con
   const config::Settings& settings = parts_.configuration.runtime->settings;
   const auto index = settings.zones.find(zone.apex());
   if (!index) return;
-  row.added = settings.zones[*index].added;
   row.file = settings.zones.path(*index);
   const config::ZoneOptions& options = *settings.zones[*index].options;
   if (!options.is_secondary()) return;
@@ -179,21 +182,22 @@ std::vector<ipc::CatalogRow> ZoneReport::catalogs() const {
   return rows;
 }
 
-/// The catalog to which the zone belongs, or the zone's own part as a catalog.
-void ZoneReport::add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const {
+/// Whether a command added the zone, the catalog to which it belongs, and its own part as a
+/// catalog.
+void ZoneReport::add_origin(const zone::ZoneView& zone, ipc::ZoneRow& row) const {
   const config::Settings& settings = parts_.configuration.runtime->settings;
-  if (const auto* options = settings.zones.options_of(zone.apex())) {
-    if (options->catalog) row.catalog = to_text(*options->catalog);
+  if (const auto index = settings.zones.find(zone.apex())) {
+    row.added = settings.zones[*index].added;
+    const config::ZoneOptions& options = *settings.zones[*index].options;
+    if (options.catalog) row.catalog = to_text(*options.catalog);
     // Members of a catalog that left the configuration are zones like others.
-    if (options->member_of && find_catalog(settings, *options->member_of) != nullptr) {
-      row.catalog = to_text(*options->member_of);
+    if (options.member_of && find_catalog(settings, *options.member_of) != nullptr) {
+      row.catalog = to_text(*options.member_of);
       row.added = false;
     }
   }
   const config::Catalog* own = find_catalog(settings, zone.apex());
-  if (own == nullptr) return;
-  row.catalog_role = role_of(*own);
-  row.catalog_members = count_members(settings.zones, own->zone);
+  if (own != nullptr) row.catalog_role = role_of(*own);
 }
 
 /// A zone that left the configuration and whose updates the journal keeps.

@@ -33,7 +33,7 @@ class ZoneReport {
   [[nodiscard]] bool is_loading(const zone::ZoneView& zone) const;
   void add_judgement(dns::NameView zone, ipc::ZoneRow& row) const;
   void add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
-  void add_catalog(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
+  void add_origin(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
   [[nodiscard]] std::string catalog_problem(dns::NameView zone) const;
   [[nodiscard]] std::string delegation_problem(const zone::ZoneView& zone) const;
   [[nodiscard]] std::string problem_of(const zone::ZoneView& zone, bool secondary) const;

@@ -50,6 +50,7 @@ struct SignatureWatch::State {
   std::string first_fault{};
   std::uint64_t end = 0;  // of the first signature; 0: unknown
   std::string end_of{};   // owner and type of that signature
+  // Of the steady clock:
   std::uint64_t verified_at = 0;
   std::uint64_t not_before = 0;  // the next verification
   std::uint64_t told_at = 0;     // of the last line about faults
@@ -190,7 +191,7 @@ void SignatureWatch::next() {
       continue;
     }
     if (!needs_verdict(state, live)) continue;
-    if (options_.now() < state.not_before) {
+    if (options_.steady() < state.not_before) {
       wait(key, state.not_before);
       continue;
     }
@@ -208,7 +209,7 @@ void SignatureWatch::look_at_waiting() {
   waiting_timer_.expires_after(kLookInterval);
   waiting_timer_.async_wait([this](const asio::error_code& error) {
     if (error || stopped_) return;
-    const std::uint64_t now = options_.now();
+    const std::uint64_t now = options_.steady();
     while (!waiting_.empty() && waiting_.begin()->first <= now) {
       const auto at = states_.find(waiting_.extract(waiting_.begin()).value().second);
       if (at != states_.end()) enqueue(at->first, at->second);
@@ -274,7 +275,7 @@ void SignatureWatch::conclude(States::iterator at, const Task& task) {
   }
   if (task.verdict.found.given_up) {
     at->second.wanted = true;
-    at->second.not_before = options_.now() + kAfterGivingUp;
+    at->second.not_before = options_.steady() + kAfterGivingUp;
     return;
   }
   ++(task.verdict.whole ? counters_.whole : counters_.changes);
@@ -306,9 +307,9 @@ void SignatureWatch::take(const dns::Name& zone, State& state, const Task& task)
   state.serial = task.serial;
   set_faults(state, result.fault_count);
   state.first_fault = fault;
-  state.verified_at = task.now;
+  state.verified_at = options_.steady();
   const auto cost = static_cast<std::uint64_t>(task.cost.count());
-  state.not_before = options_.now() + options_.pause_factor * cost / 1000;
+  state.not_before = options_.steady() + options_.pause_factor * cost / 1000;
   const std::uint64_t end = result.first_end ? result.first_end->at : 0;
   if (task.verdict.whole || state.end == 0 || (end != 0 && end < state.end)) {
     state.end = end;
@@ -329,7 +330,7 @@ void SignatureWatch::log_faults(const dns::Name& zone, State& state, const Task&
   if (result.ok())
     return log::debug("zone_verified", "zone", to_text(zone), "serial", task.serial.value, "whole",
                      task.verdict.whole, "signatures", result.signatures, "ms", task.duration.count());
-  const std::uint64_t now = options_.now();
+  const std::uint64_t now = options_.steady();
   if (!is_new && now < state.told_at + kRepeatAfter) return;
   state.told_at = now;
   const auto left_out = lines_.one_more(steady_milliseconds());
@@ -342,8 +343,9 @@ void SignatureWatch::log_faults(const dns::Name& zone, State& state, const Task&
 void SignatureWatch::look_at_end(const dns::Name& zone, State& state) {
   const std::uint64_t now = options_.now();
   if (!state.ends_before(now + kWarnBefore)) return;
-  if (state.warned_at != 0 && now < state.warned_at + kRepeatAfter) return;
-  state.warned_at = now;
+  const std::uint64_t steady = options_.steady();
+  if (state.warned_at != 0 && steady < state.warned_at + kRepeatAfter) return;
+  state.warned_at = steady;
   ++counters_.warnings;
   const auto left_out = lines_.one_more(steady_milliseconds());
   if (!left_out) return;
@@ -397,9 +399,10 @@ bool SignatureWatch::look_at(const std::string& key, State& state) {
   const zone::ZoneView live = committer_.current().zone_at(name);
   if (!is_wanted(name, live)) return false;
   const std::uint64_t now = options_.now();
+  const std::uint64_t steady = options_.steady();
   const bool is_due = state.wanted || state.ends_before(now + kWarnBefore) ||
-                      now >= state.verified_at + kRepeatAfter;
-  if (is_due && now >= state.not_before && needs_verdict(state, live))
+                      steady >= state.verified_at + kRepeatAfter;
+  if (is_due && steady >= state.not_before && needs_verdict(state, live))
     enqueue(key, state);
   else
     look_at_end(name, state);

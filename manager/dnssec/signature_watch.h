@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/steady_time.h"
 #include "config/settings/zone_table.h"
 #include "manager/commit/committer.h"
 #include "manager/dnssec/changes_verification.h"
@@ -31,8 +32,7 @@ namespace pando::manager {
 class SignatureWatch {
  public:
   using PolicyOf = std::function<config::SignaturePolicy(const dns::Name& zone)>;
-  /// Seconds since 1970.
-  using Clock = std::function<std::uint64_t()>;
+  using Clock = std::function<std::uint64_t()>;  ///< seconds
   struct Counters {
     std::uint64_t begun = 0;
     std::uint64_t whole = 0;     ///< zones verified as a whole
@@ -41,10 +41,12 @@ class SignatureWatch {
   };
   struct Options {
     unsigned threads = 1;  ///< for a large zone
-    Clock now{};
+    Clock now{};           ///< since 1970: signatures have such times
     /// A zone that changes all the time is verified again after this many times what its
     /// verification cost: a twentieth of the processors at most.
     std::uint64_t pause_factor = 20;
+    /// For pauses; of a clock that does not go back.
+    Clock steady = coarse_seconds;
   };
 
   /// References outlive the object.

@@ -95,6 +95,8 @@ class Describer {
     row_.added_count = changes.added.size();
     row_.removed = record_rows(changes.removed, rows_);
     row_.added = record_rows(changes.added, rows_);
+    row_.by = changes.author.name;
+    row_.client = changes.author.client;
   }
 
   Status take_edit() {

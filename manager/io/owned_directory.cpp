@@ -4,17 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <utility>
+
+#include "base/files/guarded_path.h"
 
 namespace pando::manager {
 
 namespace {
 
-/// As in the kernel: more links than that are a loop.
-constexpr int kMaxLinks = 40;
 constexpr mode_t kNewMode = 0750;
 
 /// Makes `name` in `parent`. Without the sync, a power cut can take the directory with all files
@@ -27,69 +25,6 @@ Status make_directory(int parent, const std::string& name) {
   return {};
 }
 
-/// Takes the first name off a path.
-std::string next_name(std::string& rest) {
-  const std::size_t begin = rest.find_first_not_of('/');
-  if (begin == std::string::npos) {
-    rest.clear();
-    return {};
-  }
-  const std::size_t end = rest.find('/', begin);
-  std::string name = rest.substr(begin, end == std::string::npos ? end : end - begin);
-  rest = end == std::string::npos ? "" : rest.substr(end);
-  return name;
-}
-
-/// Follows a path name by name. The kernel would follow any link in a path. A link of the server's
-/// user would then lead a process that is still root wherever that user likes.
-class PathWalk {
- public:
-  explicit PathWalk(std::string path) : rest_(std::move(path)) {}
-
-  Result<Fd> run() {
-    if (auto begun = begin_at(rest_.starts_with('/') ? "/" : "."); !begun) return pass(begun);
-    for (std::string name = next_name(rest_); !name.empty(); name = next_name(rest_))
-      if (auto stepped = step(name); !stepped) return pass(stepped);
-    return std::move(at_);
-  }
-
- private:
-  Status begin_at(const char* path) {
-    at_ = Fd(::open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
-    return at_ ? Status() : fail_errno(fmt::format("open {}", path));
-  }
-
-  Status step(const std::string& name) {
-    Fd next(::openat(at_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (!next && errno == ENOENT) {
-      if (auto made = make_directory(at_.get(), name); !made) return made;
-      next = Fd(::openat(at_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    }
-    struct stat status{};
-    if (!next || ::fstat(next.get(), &status) != 0) return fail_errno("open " + name);
-    if (S_ISLNK(status.st_mode)) return follow(next.get(), name, status.st_uid);
-    if (!S_ISDIR(status.st_mode)) return fail(Errc::kDenied, "{} is not a directory", name);
-    at_ = std::move(next);
-    return {};
-  }
-
-  /// The link's owner is who made it.
-  Status follow(int link, const std::string& name, std::uint32_t made_by) {
-    const bool trusted = made_by == 0 || (::geteuid() != 0 && made_by == ::geteuid());
-    if (!trusted) return fail(Errc::kDenied, "{} is a link that user {} has made", name, made_by);
-    if (++links_ > kMaxLinks) return fail(Errc::kDenied, "{}: too many links", name);
-    std::array<char, PATH_MAX> target{};
-    const ssize_t length = ::readlinkat(link, "", target.data(), target.size());
-    if (length < 0) return fail_errno("readlink " + name);
-    rest_ = std::string(target.data(), static_cast<std::size_t>(length)) + "/" + rest_;
-    return rest_.starts_with('/') ? begin_at("/") : Status();
-  }
-
-  std::string rest_;
-  Fd at_;
-  int links_ = 0;
-};
-
 }  // namespace
 
 OwnedDirectory::OwnedDirectory(std::string what, std::string path,
@@ -98,7 +33,7 @@ OwnedDirectory::OwnedDirectory(std::string what, std::string path,
 
 Result<OwnedDirectory> OwnedDirectory::open(const std::string& what, const std::string& path,
                                             std::optional<std::uint32_t> owner) {
-  auto found = PathWalk(path.empty() ? "." : path).run();
+  auto found = make_folder(path, kNewMode);
   if (!found) return fail(found.error().code, "{}: {}: {}", what, path, found.error().text);
   OwnedDirectory directory(
       what, path, owner,

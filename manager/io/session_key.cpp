@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/files/guarded_path.h"
 #include "base/random.h"
 #include "base/secret.h"
 #include "dns/encoding.h"
@@ -96,8 +97,7 @@ Result<bool> make_session_keys(const config::Settings& settings,
 Bytes session_secret(const config::Key& key) {
   const WipeFreed wipe_freed;
   Bytes secret;
-  if (const Fd file(::open(key.session_file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); file)
-    secret = secret_in(read_small(file));
+  if (const auto file = open_to_read(key.session_file)) secret = secret_in(read_small(*file));
   if (!secret.empty()) return secret;
   secret.resize(kSecretBytes);
   fill_random(secret);

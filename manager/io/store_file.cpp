@@ -199,6 +199,20 @@ Files& native_files() noexcept {
   return files;
 }
 
+Result<std::unique_ptr<StoreFile>> open_given(const Fd& descriptor) {
+  struct stat status{};
+  if (::fstat(descriptor.get(), &status) != 0) return fail_errno("fstat");
+  // A write to a pipe or a terminal could hold a thread of the pool for ever.
+  if (!S_ISREG(status.st_mode) || status.st_size != 0)
+    return fail(Errc::kInvalid, "the descriptor is of no empty regular file");
+  const int flags = ::fcntl(descriptor.get(), F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & (O_PATH | O_APPEND)) != 0)
+    return fail(Errc::kInvalid, "the descriptor's file may not be written");
+  Fd copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return fail_errno("fcntl");
+  return std::unique_ptr<StoreFile>(std::make_unique<NativeFile>(std::move(copy)));
+}
+
 static Status write_whole(Files& files, const std::string& path, ByteView bytes) {
   auto file = files.open(path, OpenMode::kCreate);
   if (!file) return pass(file);

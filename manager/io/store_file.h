@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/fd.h"
 #include "base/result.h"
 
 /// The one seam for durable file writes (journal, images, dumps, exports). Tests put a model of a
@@ -71,6 +72,10 @@ class Files {
 
 /// The operating system's files.
 Files& native_files() noexcept;
+
+/// The file behind a descriptor that another process has opened, by a copy of the descriptor.
+/// kInvalid: it is no regular file, is not empty, or may not be written.
+Result<std::unique_ptr<StoreFile>> open_given(const Fd& descriptor);
 
 /// Writes `bytes` to `path`; after a crash the file has either the old or the new contents.
 Status write_file_atomically(Files& files, const std::string& path, ByteView bytes);

@@ -52,7 +52,9 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
     return fail(Errc::kCorrupt, "not a journal file");
   if (load_be64(bytes.data() + kHeaderChecksumAt) != XXH3_64bits(bytes.data(), kHeaderChecksumAt))
     return fail(Errc::kCorrupt, "journal file header has a wrong checksum");
-  if (load_be64(bytes.data()) != kFileMagic || load_be32(bytes.data() + 8) != kJournalVersion)
+  const std::uint32_t version = load_be32(bytes.data() + 8);
+  if (load_be64(bytes.data()) != kFileMagic || version < kOldestJournalVersion ||
+      version > kJournalVersion)
     return fail(Errc::kLayout, "its format is not the one that this build reads, version {}",
                 kJournalVersion);
   SegmentHeader header;

@@ -12,7 +12,9 @@
 /// The bytes of journal files; docs/formats/journal.md has the pictures and the reasons.
 namespace pando::manager {
 
-inline constexpr std::uint32_t kJournalVersion = 2;
+inline constexpr std::uint32_t kJournalVersion = 3;
+/// Files of this version are read, too: their changesets have no author.
+inline constexpr std::uint32_t kOldestJournalVersion = 2;
 inline constexpr std::size_t kSegmentHeaderBytes = 64;
 inline constexpr std::size_t kRecordHeaderBytes = 40;
 /// Limit of one record's body. A whole zone is split into parts far below the limit. The changeset

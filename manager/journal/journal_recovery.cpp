@@ -31,6 +31,12 @@ Result<std::string> name_to_keep(Files& disk, const std::string& first) {
 /// may be appended behind them.
 Status refused(const Error& why) { return fail(why.code, "journal file {}", why.text); }
 
+/// Of the last segment. The tail may prove that damaged records had been synced; readers skip the
+/// tail each time.
+std::uint64_t bytes_to_keep(const SegmentReader& reader) noexcept {
+  return reader.damaged_places() != 0 ? reader.readable_bytes() : reader.valid_bytes();
+}
+
 /// One look through the folder, file by file in the order of their names.
 class Recovery {
  public:
@@ -204,9 +210,11 @@ Status Recovery::recover_tail(const std::string& file, const SegmentReader& read
   if (reader.torn())
     note_({false, fmt::format("journal file {}: torn tail cut off at byte {}", file,
                               reader.valid_bytes())});
-  // The tail may prove that damaged records had been synced. Readers skip the tail each time.
-  const std::uint64_t length =
-      reader.damaged_places() != 0 ? reader.file_bytes() : reader.valid_bytes();
+  if (const auto& pages = reader.unread_reserve(); !pages.empty())
+    note_({false, fmt::format("journal file {}: {} pages from byte {} on cannot be read; they lie "
+                              "behind the last record, in space that was never used",
+                              file, pages.size(), pages.front())});
+  const std::uint64_t length = bytes_to_keep(reader);
   auto old = disk_.open(file, OpenMode::kRead);
   if (!old) return pass(old);
   Bytes bytes(length);
@@ -262,8 +270,7 @@ Status Recovery::read_last_segment() {
                           reader->damaged_places()));
   if (auto recovered = recover_tail(segment.path, *reader); !recovered) return recovered;
   // Nothing more is written to the segment, but the next one may get the name of an empty one.
-  files_.segments.back().bytes =
-      reader->damaged_places() != 0 ? reader->file_bytes() : reader->valid_bytes();
+  files_.segments.back().bytes = bytes_to_keep(*reader);
   return {};
 }
 

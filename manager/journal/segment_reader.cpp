@@ -7,6 +7,16 @@ namespace pando::manager {
 
 namespace {
 constexpr std::size_t kReadAhead = 256 << 10;
+/// The kernel reads files in such pages, so one unreadable sector takes its page along.
+constexpr std::uint64_t kPage = 4096;
+/// Zeros directly behind the last record show that no group follows, because a group begins with a
+/// header. One page of them may be a fault of the medium; two are none.
+constexpr std::uint64_t kEmptyBehindRecord = 2 * kPage;
+/// No written record has as many zeros in one stretch: RDATA have 65,535 bytes at most, and other
+/// data lie between two of them.
+constexpr std::uint64_t kMoreZerosThanRecords = 128 << 10;
+/// A failing disk takes seconds for each unreadable page, and a start waits for that.
+constexpr std::size_t kMaxUnread = 32;
 
 /// Whether `bytes`, which begin at `offset` of a file, have a piece of zeros that may not have been
 /// written. The first and the last piece count as far as they belong to `bytes`.
@@ -41,17 +51,34 @@ Result<SegmentReader> SegmentReader::open(Files& files, const std::string& path,
   return reader;
 }
 
+/// Fills the window from `offset` on. An unreadable page ends the window, because the bytes before
+/// the page count; an error concerns one of the first `bytes`.
+Status SegmentReader::read_window(std::uint64_t offset, std::size_t bytes) {
+  const std::uint64_t rest = file_bytes_ - std::min(file_bytes_, offset);
+  window_.resize(std::min<std::uint64_t>(std::max(bytes, kReadAhead), rest));
+  window_at_ = offset;
+  auto got = file_->read_at(offset, window_);
+  std::size_t read = got.value_or(0);
+  while (!got && read < window_.size()) {
+    const std::size_t length =
+        std::min<std::size_t>(kPage - (offset + read) % kPage, window_.size() - read);
+    auto page = file_->read_at(offset + read, std::span(window_).subspan(read, length));
+    read += page.value_or(0);
+    if (page && *page == length) continue;
+    got = std::move(page);
+    break;
+  }
+  const bool reached_end = got.has_value() || read == window_.size();
+  window_.resize(read);
+  return reached_end || read >= bytes ? Status() : Status(pass(got));
+}
+
 /// The stretch [offset, offset + bytes), shorter at the end of the file; valid until the next
 /// call.
 Result<ByteView> SegmentReader::bytes_at(std::uint64_t offset, std::size_t bytes) {
   const bool inside = offset >= window_at_ && offset + bytes <= window_at_ + window_.size();
-  if (!inside) {
-    window_.resize(std::max(bytes, kReadAhead));
-    auto got = file_->read_at(offset, window_);
-    if (!got) return pass(got);
-    window_.resize(*got);
-    window_at_ = offset;
-  }
+  if (!inside)
+    if (auto read = read_window(offset, bytes); !read) return pass(read);
   const std::size_t skip = static_cast<std::size_t>(offset - window_at_);
   return ByteView(window_).subspan(skip, std::min(bytes, window_.size() - skip));
 }
@@ -70,14 +97,55 @@ Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offs
   return std::optional<JournalRecord>(std::move(*record));
 }
 
-Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
-  while (offset < file_bytes_) {
-    auto bytes = bytes_at(offset, std::min<std::uint64_t>(kReadAhead, file_bytes_ - offset));
+/// Passes over the page at which the window ended with the error `why`. Returns the offset behind
+/// the page; the error, if an acknowledged record may be there.
+Result<std::uint64_t> SegmentReader::pass_over(const Error& why) {
+  const std::uint64_t page = window_at_ + window_.size();
+  auto reserve = unread_.empty() ? is_reserve(page) : Result<bool>(true);
+  if (!reserve) return pass(reserve);
+  if (!*reserve || unread_.size() == kMaxUnread) return pass(why);
+  unread_.push_back(page);
+  return (page / kPage + 1) * kPage;
+}
+
+/// Whether `offset` lies behind all that has been synced: between the last record and there is a
+/// stretch of zeros that synced records do not have.
+Result<bool> SegmentReader::is_reserve(std::uint64_t offset) {
+  std::uint64_t zeros_from = at_;
+  const auto is_long = [&](std::uint64_t end) {
+    return end - zeros_from >= (zeros_from == at_ ? kEmptyBehindRecord : kMoreZerosThanRecords);
+  };
+  for (std::uint64_t place = at_; place < offset;) {
+    auto bytes = bytes_at(place, std::min<std::uint64_t>(kReadAhead, offset - place));
     if (!bytes) return pass(bytes);
+    if (bytes->empty()) return false;
+    for (std::size_t i = 0; i < bytes->size(); ++i) {
+      if ((*bytes)[i] == 0) continue;
+      if (is_long(place + i)) return true;
+      zeros_from = place + i + 1;
+    }
+    place += bytes->size();
+  }
+  return is_long(offset);
+}
+
+/// Whether all that can be read from `offset` on is zeros. Fails if an acknowledged record may be
+/// in a part that cannot be read.
+Result<bool> SegmentReader::only_zeros_from(std::uint64_t offset) {
+  unread_.clear();
+  while (offset < file_bytes_) {
+    auto bytes = bytes_at(offset, 1);
+    if (!bytes) {
+      auto behind = pass_over(bytes.error());
+      if (!behind) return pass(behind);
+      offset = *behind;
+      continue;
+    }
     if (bytes->empty()) return true;
-    if (std::any_of(bytes->begin(), bytes->end(), [](std::uint8_t b) { return b != 0; }))
+    const ByteView ahead = ByteView(window_).subspan(offset - window_at_);
+    if (std::any_of(ahead.begin(), ahead.end(), [](std::uint8_t b) { return b != 0; }))
       return false;
-    offset += bytes->size();
+    offset += ahead.size();
   }
   return true;
 }
@@ -107,9 +175,18 @@ Result<bool> SegmentReader::is_written_and_wrong() {
 Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   const std::uint64_t expected = last_position_ + 1;
   std::optional<std::uint64_t> same;  // the first sound record of the damaged group
+  std::optional<Error> unread;
+  unread_.clear();
   for (std::uint64_t offset = at_ + 8; offset + kRecordHeaderBytes <= file_bytes_; offset += 8) {
     auto found = record_at(offset);
-    if (!found) return pass(found);
+    if (!found) {
+      unread = found.error();
+      const bool is_in_body = window_at_ + window_.size() >= offset + kRecordHeaderBytes;
+      auto behind = is_in_body ? Result<std::uint64_t>(pass(found)) : pass_over(found.error());
+      if (!behind) return pass(behind);
+      offset = *behind - 8;
+      continue;
+    }
     if (!*found) continue;
     // Records of the damaged group count only if the group is known to have been synced: a later
     // group proves it, or the next segment.
@@ -117,6 +194,8 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
       if (!same) same = offset;
       continue;
     }
+    // So the place before it had been synced, and an unreadable part of it may be sound.
+    if (is_behind_unread(offset)) return pass(*unread);
     ++damaged_ahead_;
     at_ = same.value_or(offset);
     return same ? record_at(at_) : std::move(found);
@@ -126,6 +205,7 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   auto damaged = synced_ != 0 ? Result<bool>(true) : is_written_and_wrong();
   if (!damaged) return pass(damaged);
   if (!*damaged) return std::nullopt;
+  if (same && is_behind_unread(*same)) return pass(*unread);
   // Sound records of the last group count then as well.
   ++damaged_ahead_;
   synced_ = UINT64_MAX;
@@ -135,21 +215,26 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   return record_at(at_);
 }
 
+/// The record at `at_`, or the first one behind it that counts; moves `at_` there.
+Result<std::optional<JournalRecord>> SegmentReader::find_record() {
+  auto record = record_at(at_);
+  if (!record || *record) return record;
+  auto zeros = only_zeros_from(at_);
+  if (!zeros) return pass(zeros);
+  torn_ = !*zeros;
+  if (!torn_) return std::nullopt;
+  record = skip_damage();
+  if (record) torn_ = !record->has_value() && !ends_damaged_;
+  return record;
+}
+
 /// The next valid record, whether or not its group is whole.
 Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
   if (ended_) return std::nullopt;
-  auto record = record_at(at_);
+  auto record = find_record();
+  // The records behind the synced end never took place, so nobody needs to read them.
+  if (!record && has_all_synced()) record = std::nullopt;
   if (!record) return pass(record);
-  if (!*record) {
-    auto zeros = only_zeros_from(at_);
-    if (!zeros) return pass(zeros);
-    torn_ = !*zeros;
-    if (torn_) {
-      record = skip_damage();
-      if (!record) return pass(record);
-      torn_ = !record->has_value() && !ends_damaged_;
-    }
-  }
   if (!*record) {
     ended_ = true;
     return std::nullopt;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "manager/io/store_file.h"
 #include "manager/journal/journal_format.h"
@@ -25,6 +26,10 @@ inline constexpr std::uint64_t kWrittenPiece = 64;
 /// The reader continues behind damage, where records may belong to other zones. A group whose end
 /// is torn has no valid record, however sound each is: the group was written to be there as a
 /// whole.
+///
+/// A read error ends the reading, because acknowledged records may be there. Two places cannot have
+/// such records, so an error there is passed over: the space that was never written (see
+/// unread_reserve()), and positions above `synced` in a segment that another follows.
 class SegmentReader {
  public:
   /// Reads no more than `bytes` of a file that is being written. A group that appears there during
@@ -47,7 +52,16 @@ class SegmentReader {
   [[nodiscard]] bool ends_damaged() const noexcept { return ends_damaged_; }
   /// Places skipped so far because they hold damage.
   [[nodiscard]] std::uint32_t damaged_places() const noexcept { return damaged_; }
-  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  /// Bytes up to the first unreadable place behind the records; the file's bytes without one.
+  [[nodiscard]] std::uint64_t readable_bytes() const noexcept {
+    return unread_.empty() ? file_bytes_ : unread_.front();
+  }
+  /// Unreadable pages behind the last record, by their offsets (known after the end). They have no
+  /// acknowledged record, because a long stretch of zeros lies before them: records are synced in
+  /// order without gaps, and none has such a stretch.
+  [[nodiscard]] const std::vector<std::uint64_t>& unread_reserve() const noexcept {
+    return unread_;
+  }
 
  private:
   SegmentReader(std::unique_ptr<StoreFile> file, SegmentHeader header, std::uint64_t bytes)
@@ -62,8 +76,18 @@ class SegmentReader {
   Result<std::optional<JournalRecord>> record_at(std::uint64_t offset);
   Result<std::optional<Found>> read_ahead();
   Status read_group();
+  Result<std::optional<JournalRecord>> find_record();
   Result<std::optional<JournalRecord>> skip_damage();
+  Status read_window(std::uint64_t offset, std::size_t bytes);
   Result<bool> only_zeros_from(std::uint64_t offset);
+  Result<std::uint64_t> pass_over(const Error& why);
+  Result<bool> is_reserve(std::uint64_t offset);
+  [[nodiscard]] bool is_behind_unread(std::uint64_t offset) const noexcept {
+    return !unread_.empty() && offset > unread_.front();
+  }
+  [[nodiscard]] bool has_all_synced() const noexcept {
+    return !is_last_ && last_position_ >= synced_;
+  }
   Result<ByteView> pieces_at(std::size_t bytes);
   Result<bool> is_written_and_wrong();
 
@@ -84,6 +108,7 @@ class SegmentReader {
   bool ended_ = false;
   Bytes window_;  // a stretch of the file, so that small records cost no system call each
   std::uint64_t window_at_ = 0;
+  std::vector<std::uint64_t> unread_;
 };
 
 /// Reads one record at an offset found before.

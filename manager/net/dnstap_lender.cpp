@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/unix_time.h"
+#include "base/steady_time.h"
 #include "ipc/frame_stream.h"
 #include "ipc/log.h"
 
@@ -56,7 +56,7 @@ void DnstapLender::opened(std::uint32_t slot, Result<Fd> opened_stream) {
   Stream& stream = streams_.at(slot);
   stream.opening.reset();
   if (!opened_stream) {
-    if (const auto attempts = failures_.one_more(unix_seconds() * 1000))
+    if (const auto attempts = failures_.one_more(steady_milliseconds()))
       log::warning("dnstap_unreachable", "socket", options_->socket, "error",
                    opened_stream.error().text, "attempts", *attempts);
     return open_later(slot, stream);

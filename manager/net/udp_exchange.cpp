@@ -20,13 +20,22 @@ using asio::ip::udp;
 /// Larger answers are cut, and then rejected by the reader; an answer to a NOTIFY has few octets.
 constexpr std::size_t kLargestAnswer = 4096;
 
+/// Errors that the network reports about a peer that is not there.
+bool tells_absence(const asio::error_code& error) {
+  return error == asio::error::connection_refused || error == asio::error::host_unreachable ||
+         error == asio::error::network_unreachable;
+}
+
 /// A connected UDP socket with a deadline: the kernel drops datagrams of other senders, and reports
 /// ICMP errors.
 class Attempt {
  public:
   Attempt(asio::any_io_executor executor, const UdpExchange& exchange)
-      : exchange_(exchange), socket_(executor), deadline_(executor) {}
-  ~Attempt() { deadline_.cancel(); }
+      : exchange_(exchange), socket_(executor), deadline_(executor), again_(executor) {}
+  ~Attempt() {
+    deadline_.cancel();
+    again_.cancel();
+  }
 
   Status open() {
     asio::error_code error = open_towards(socket_, exchange_.peer, exchange_.source);
@@ -39,6 +48,7 @@ class Attempt {
       asio::error_code ignored;
       socket_.close(ignored);
     });
+    if (exchange_.again.count() > 0) send_later();
     return {};
   }
 
@@ -46,19 +56,40 @@ class Attempt {
     asio::error_code error;
     co_await socket_.async_send(asio::buffer(exchange_.message),
                                 asio::redirect_error(asio::use_awaitable, error));
-    while (!error && !timed_out_) {
+    while (goes_on(error)) {
       const std::size_t size = co_await socket_.async_receive(
           asio::buffer(buffer_), asio::redirect_error(asio::use_awaitable, error));
       if (!error && exchange_.accept(ByteView(buffer_.data(), size))) co_return Status();
     }
-    if (timed_out_) co_return fail(Errc::kIo, "no answer");
+    if (timed_out_) error = absence_;
+    if (!error) co_return fail(Errc::kIo, "no answer");
     co_return fail(Errc::kIo, "{}", error.message());
   }
 
  private:
+  bool goes_on(const asio::error_code& error) {
+    if (timed_out_) return false;
+    const bool is_absent = exchange_.again.count() > 0 && tells_absence(error);
+    if (is_absent) absence_ = error;
+    return !error || is_absent;
+  }
+
+  /// An error of the network comes with the next receive.
+  void send_later() {
+    again_.expires_after(exchange_.again);
+    again_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code ended) {
+      if (ended || alive.expired() || timed_out_) return;
+      asio::error_code ignored;
+      socket_.send(asio::buffer(exchange_.message), 0, ignored);
+      send_later();
+    });
+  }
+
   const UdpExchange& exchange_;
   udp::socket socket_;
   asio::steady_timer deadline_;
+  asio::steady_timer again_;
+  asio::error_code absence_;  // the last error that told of the peer's absence
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   bool timed_out_ = false;
   std::array<std::uint8_t, kLargestAnswer> buffer_;

@@ -37,7 +37,7 @@ struct Notifier::Attempt {
   dns::Name zone;
   dns::Serial serial;
   std::uint32_t number = 1;
-  bool first = false;  // no try to this address has ended yet
+  bool is_probe = false;
   RuntimePtr runtime;  // keeps the key alive
 };
 
@@ -97,7 +97,10 @@ void Notifier::configure(const RuntimePtr& runtime) {
       if (target->queue.put_off_count() > 0)
         target->earlier.emplace_back(before, target->queue.take_backlog());
   // A newly added secondary may have had an old version for long, so all zones are notified.
-  for (const TargetPtr& target : new_targets) target->queue.put_off_all(settings.zones.size());
+  for (const TargetPtr& target : new_targets) {
+    target->queue.put_off_all(settings.zones.size());
+    target->presence.news(steady_milliseconds());
+  }
   run_soon();
 }
 
@@ -119,6 +122,7 @@ bool Notifier::keep_backlog(Target& target) const {
 
 void Notifier::put(Target& target, const dns::Name& zone, std::size_t index,
                    std::uint64_t due) const {
+  target.presence.news(due);
   if (!target.queue.add(zone, due)) target.queue.put_off(index, runtime_->settings.zones.size());
 }
 
@@ -136,8 +140,10 @@ void Notifier::zone_changed(const dns::Name& zone) {
 }
 
 void Notifier::tell_all() {
-  for (const auto& [key, target] : targets_)
+  for (const auto& [key, target] : targets_) {
     target->queue.put_off_all(runtime_->settings.zones.size());
+    target->presence.news(steady_milliseconds());
+  }
   run_soon();
 }
 
@@ -181,11 +187,12 @@ bool Notifier::refill(Target& target, std::uint64_t now) {
 /// A query of a remote that did not answer shows that the remote is back: the pauses end. At most
 /// one look each pause, and none while the remote answers.
 void Notifier::look_for_life(Target& target, std::uint64_t now) const {
-  if (!seen_ || !target.silent || target.queue.waiting() == 0 || now < target.look_at) return;
+  if (!seen_ || !target.presence.is_silent() || target.queue.waiting() == 0 || now < target.look_at)
+    return;
   target.look_at = now + options_.look_pause;
   const std::uint64_t seen = seen_(target.endpoint.address);
   if (seen == 0 || seen == target.seen) return;
-  target.silent = false;
+  target.presence.seen();
   target.queue.end_pauses(now);
 }
 
@@ -203,16 +210,23 @@ bool Notifier::start_some(std::uint64_t now) {
   return any;
 }
 
+/// The time of the next try; nullopt: none is pending, or the end of another one comes first.
+std::optional<std::uint64_t> Notifier::next_start(const Target& target, std::uint64_t now) const {
+  const auto due = target.queue.next_due();
+  if (!due || target.running >= options_.max_running_per_remote) return std::nullopt;
+  if (!target.presence.is_probed(now)) return due;
+  if (target.is_probing) return std::nullopt;
+  return std::max(*due, target.next_probe);
+}
+
 bool Notifier::start_one(const TargetPtr& target, std::uint64_t now) {
-  if (running_ >= options_.max_running || target->running >= options_.max_running_per_remote)
-    return false;
-  const auto due = target->queue.next_due();
-  if (!due || *due > now || !pace_.take(now)) return false;
-  start(target, *target->queue.take(now));
+  const auto at = next_start(*target, now);
+  if (!at || *at > now || running_ >= options_.max_running || !pace_.take(now)) return false;
+  start(target, *target->queue.take(now), now);
   return true;
 }
 
-void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
+void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next, std::uint64_t now) {
   const config::Settings& settings = runtime_->settings;
   const auto* options = settings.zones.options_of(next.zone);
   const zone::ZoneView view = committer_.current().zone_at(next.zone);
@@ -227,7 +241,7 @@ void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
   attempt->serial = view.serial();
   attempt->number = next.number;
   attempt->runtime = runtime_;
-  attempt->first = !target->tried && options_.first_timeout.count() > 0;
+  attempt->is_probe = target->presence.is_probed(now);
   if (seen_) target->seen = seen_(target->endpoint.address);
   NotifyJob job;
   job.zone = next.zone;
@@ -235,7 +249,12 @@ void Notifier::start(const TargetPtr& target, const NotifyQueue::Try& next) {
   job.ttl = soa.ttl();
   job.remote = target->endpoint;
   job.source = settings.server.transfer_source;
-  job.timeout = attempt->first ? options_.first_timeout : options_.timeout;
+  job.timeout = options_.timeout;
+  if (attempt->is_probe) {
+    target->is_probing = true;
+    target->next_probe = now + static_cast<std::uint64_t>(options_.probe_pause.count());
+    job.again = options_.probe_pause;
+  }
   job.key = key;
   ++running_;
   ++target->running;
@@ -259,15 +278,16 @@ void Notifier::finished(const std::shared_ptr<Attempt>& attempt, const Result<dn
   const bool good = result && *result == dns::Rcode::kNoError;
   NotifyQueue::Outcome outcome{attempt->serial, unix_seconds(),
                                result ? to_text(*result) : result.error().text, good, 0};
-  attempt->target->tried = true;
-  // An answer is a sign of life as well: the pauses of other zones end, of which the remote heard
-  // nothing while it was away.
-  if (std::exchange(attempt->target->silent, !result) && result) queue.end_pauses(now);
+  RemotePresence& presence = attempt->target->presence;
+  if (attempt->is_probe) attempt->target->is_probing = false;
+  if (!result) presence.unanswered(now);
+  // The remote is back: the back-off of its other zones ends.
+  if (result && presence.answered()) queue.end_pauses(now);
   auto tell = NotifyQueue::Tell::kNothing;
   if (final)
     tell = queue.answered(attempt->zone, outcome, now);
-  else if (attempt->first)
-    queue.try_soon(attempt->zone, now);
+  else if (!result && presence.is_probed(now))
+    queue.try_again(attempt->zone, now);
   else
     tell = queue.unanswered(attempt->zone, outcome, now);
   const bool given_up = !final && !queue.pending(attempt->zone);
@@ -290,12 +310,11 @@ void Notifier::arm_timer(std::uint64_t now) {
   std::optional<std::uint64_t> next;
   const auto consider = [&](std::uint64_t at) { next = next ? std::min(*next, at) : at; };
   for (const auto& [key, target] : targets_) {
-    const bool full = target->running >= options_.max_running_per_remote;
-    if (const auto due = target->queue.next_due(); due && !full)
-      consider(std::max(*due, pace_.next_ms()));
+    if (const auto at = next_start(*target, now)) consider(std::max(*at, pace_.next_ms()));
     if (target->queue.put_off_count() > 0 && target->queue.waiting() < kFewWaiting)
       consider(target->backlog_pace.next_ms());
-    if (seen_ && target->silent && target->queue.waiting() > 0) consider(target->look_at);
+    if (seen_ && target->presence.is_silent() && target->queue.waiting() > 0)
+      consider(target->look_at);
   }
   // With all sockets in use, the end of a NOTIFY calls run_soon().
   if (!next || running_ >= options_.max_running || !*alive_) {

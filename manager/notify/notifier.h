@@ -12,6 +12,7 @@
 #include "manager/commit/runtime.h"
 #include "manager/net/network.h"
 #include "manager/notify/notify_queue.h"
+#include "manager/notify/remote_presence.h"
 #include "manager/support/token_bucket.h"
 
 namespace pando::manager {
@@ -27,9 +28,9 @@ class Notifier {
   struct Options {
     NotifyQueue::Options queue{};
     std::chrono::milliseconds timeout{3000};  ///< limit to wait for an answer, per try
-    /// The limit of the first try to an address, which is repeated at once. It is short, since a
-    /// secondary that starts beside this server is ready a moment later. 0 = as any other try.
-    std::chrono::milliseconds first_timeout{500};
+    RemotePresence::Options presence{};
+    /// Between two datagrams of a probe: a remote that comes up hears within a second.
+    std::chrono::milliseconds probe_pause{800};
     /// Time between two looks for a sign of life of a remote that does not answer.
     std::uint64_t look_pause = 500;
     std::uint32_t max_running = 256;  ///< limit of sockets in use
@@ -72,16 +73,18 @@ class Notifier {
         : endpoint(address),
           key(remote.key),
           queue(options.queue),
+          presence(options.presence),
           backlog_pace(options.backlog_per_second, 1) {}
     Endpoint endpoint;
     std::optional<dns::Name> key;
     NotifyQueue queue;
+    RemotePresence presence;
     /// Backlogs of earlier configurations, translated in slices.
     std::deque<std::pair<RuntimePtr, ZoneBacklog>> earlier;
     TokenBucket backlog_pace;
     std::uint32_t running = 0;
-    bool tried = false;         ///< some try has ended
-    bool silent = false;        ///< the last try had no answer
+    bool is_probing = false;       ///< a probe is under way
+    std::uint64_t next_probe = 0;  ///< no probe begins earlier
     std::uint64_t seen = 0;     ///< SeenClient when the last try began
     std::uint64_t look_at = 0;  ///< time of the next look for a sign of life
   };
@@ -98,8 +101,10 @@ class Notifier {
   bool refill(Target& target, std::uint64_t now);
   void look_for_life(Target& target, std::uint64_t now) const;
   bool start_some(std::uint64_t now);
+  [[nodiscard]] std::optional<std::uint64_t> next_start(const Target& target,
+                                                        std::uint64_t now) const;
   bool start_one(const TargetPtr& target, std::uint64_t now);
-  void start(const TargetPtr& target, const NotifyQueue::Try& next);
+  void start(const TargetPtr& target, const NotifyQueue::Try& next, std::uint64_t now);
   void finished(const std::shared_ptr<Attempt>& attempt, const Result<dns::Rcode>& result);
   void arm_timer(std::uint64_t now);
 

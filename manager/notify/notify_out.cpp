@@ -18,6 +18,7 @@ asio::awaitable<Result<dns::Rcode>> notify_out(NotifyJob job) {
   exchange.source = job.source;
   exchange.message = notify->octets();
   exchange.timeout = job.timeout;
+  exchange.again = job.again;
   exchange.accept = [&](ByteView message) {
     auto answer = notify->read_answer(message, unix_seconds());
     if (answer)

@@ -19,6 +19,7 @@ struct NotifyJob {
   std::optional<IpAddress> source;                     ///< see open_towards()
   const dns::TsigKeyring::PreparedKey* key = nullptr;  ///< kept alive by the caller
   std::chrono::milliseconds timeout{3000};
+  std::chrono::milliseconds again{0};  ///< see UdpExchange
 };
 
 /// Sends the NOTIFY over UDP and waits for the answer. Returns the answer's RCODE. kIo: silence, an

@@ -72,13 +72,13 @@ NotifyQueue::Tell NotifyQueue::unanswered(const dns::Name& zone, Outcome outcome
   return last ? note(zone, std::move(outcome)) : Tell::kNothing;
 }
 
-void NotifyQueue::try_soon(const dns::Name& zone, std::uint64_t now) {
+void NotifyQueue::try_again(const dns::Name& zone, std::uint64_t now) {
   const auto found = notices_.find(zone);
   if (found == notices_.end()) return;
   Notice& notice = found->second;
   --notice.tries;
   notice.again = false;  // the next try carries the newest serial
-  schedule(*found, now + options_.soon_pause);
+  schedule(*found, now);
 }
 
 void NotifyQueue::end_pauses(std::uint64_t now) {

@@ -40,7 +40,6 @@ class NotifyQueue {
   struct Options {
     std::uint32_t tries = 5;            ///< the number that RFC 1996 §3.6 suggests
     std::uint64_t first_pause = 5'000;  ///< pause after the first try in ms; doubles with each try
-    std::uint64_t soon_pause = 300;     ///< pause before a try that does not count
     std::size_t max_waiting = 10'000;   ///< limit of zones with an entry
     std::size_t max_outcomes = 10'000;  ///< limit of zones with a remembered result
   };
@@ -76,8 +75,8 @@ class NotifyQueue {
   Tell answered(const dns::Name& zone, Outcome outcome, std::uint64_t now);
   /// Records a try without an answer, or with SERVFAIL. Returns kFailed only after the last try.
   Tell unanswered(const dns::Name& zone, Outcome outcome, std::uint64_t now);
-  /// Repeats a try soon, and does not count the one that had no answer.
-  void try_soon(const dns::Name& zone, std::uint64_t now);
+  /// Makes the zone due again, and does not count the try that had no answer.
+  void try_again(const dns::Name& zone, std::uint64_t now);
   /// Ends the pauses: zones between two tries are due now. The tries so far count, so that signs of
   /// life without answers cost a zone no more NOTIFYs than silence.
   void end_pauses(std::uint64_t now);

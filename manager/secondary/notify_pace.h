@@ -12,9 +12,12 @@ class NotifyPace {
   static constexpr std::uint64_t kPerSecond = 200;
   static constexpr std::uint64_t kBurst = 1000;
 
-  /// The second in which another refresh could begin; `now` is in seconds.
+  /// The second in which another refresh could begin. `now` is in seconds of a clock that does not
+  /// go back.
   [[nodiscard]] std::uint64_t next(std::uint64_t now) const noexcept {
-    return std::max(now * 1000, counted(now) - kBurst * 1000 / kPerSecond) / 1000;
+    constexpr std::uint64_t kBurstTime = kBurst * 1000 / kPerSecond;
+    const std::uint64_t at = counted(now);
+    return std::max(now * 1000, at > kBurstTime ? at - kBurstTime : 0) / 1000;
   }
   /// The same, of a refresh that will begin then.
   std::uint64_t take(std::uint64_t now) noexcept {

@@ -29,7 +29,17 @@ std::uint64_t PersistentTimers::first_look(const dns::Name& zone, std::uint64_t 
   const SoaTimers timers = timers_of(view);
   side->expires_at.store(
       believed_expiry(side->expires_at.load(), now, time_to_keep(timers, range_)));
-  return believed_look(side->next_refresh.load(), now, jittered(within(range_, timers.refresh)));
+  return believed_look(side->next_refresh.load(), now, within(range_, timers.refresh));
+}
+
+void PersistentTimers::clock_went_back(const dns::Name& zone, std::uint64_t due,
+                                       std::uint64_t now) {
+  const zone::ZoneView view = view_of(zone);
+  auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
+  if (side == nullptr) return;
+  side->next_refresh.store(due);
+  side->expires_at.store(
+      believed_expiry(side->expires_at.load(), now, time_to_keep(timers_of(view), range_)));
 }
 
 void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_t> stated,

@@ -38,6 +38,10 @@ class PersistentTimers {
   /// of the next refresh cycle.
   std::uint64_t next_look(const dns::Name& zone, bool ok, std::uint64_t now);
 
+  /// After the clock was put back: stores `due` as the time of the next refresh cycle. A time of
+  /// expiry that is implausibly late now becomes the latest plausible one.
+  void clock_went_back(const dns::Name& zone, std::uint64_t due, std::uint64_t now);
+
   [[nodiscard]] bool expired(const zone::ZoneView& zone, std::uint64_t now) const;
   struct Stored {
     std::uint64_t expires_at = 0;  ///< 0: unknown

@@ -214,13 +214,14 @@ void Refresher::resume() {
   run_due();
 }
 
-/// Resets the timers after the clock was put back. Times set while the clock was ahead would stay
-/// too late by the same amount.
-void Refresher::mark_timers_untrusted(std::uint64_t before, std::uint64_t now) {
+/// Corrects the timers after the clock was put back: each zone waits as long as before. Otherwise
+/// refreshes and retries would come late by as much as the clock has changed.
+void Refresher::put_timers_back(std::uint64_t before, std::uint64_t now) {
   log::warning("clock_went_back", "seconds", before - now);
   due_.clear();
   for (auto& [name, zone] : zones_) {
-    zone.due = zone.due <= before ? now : timers_.first_look(name, now);
+    zone.due = zone.due <= before ? now : zone.due - (before - now);
+    timers_.clock_went_back(name, zone.due, now);
     if (!zone.cycle.running() && !zone.waiting) due_.emplace(zone.due, name);
   }
 }
@@ -343,7 +344,7 @@ void Refresher::start_waiting() {
 void Refresher::run_due() {
   const std::uint64_t now = unix_seconds();
   const std::uint64_t before = std::exchange(look_.last, now);
-  if (went_back(before, now)) mark_timers_untrusted(before, now);
+  if (went_back(before, now)) put_timers_back(before, now);
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
@@ -649,13 +650,15 @@ void Refresher::refresh_soon(Zones::iterator at, RefreshCycle::Wish wish) {
   if (zone.cycle.put_off(wish)) return;
   const std::uint64_t now = unix_seconds();
   if (!wish.paced) return schedule(at, std::min(zone.due, now));
+  // The paces have a steady clock: a host's clock that is put back must not stop NOTIFYs.
+  const std::uint64_t steady = coarse_seconds();
   const std::uint64_t now_ms = steady_milliseconds();
   const std::uint64_t pause_ms = std::max(zone.pace.next_ms(), now_ms) - now_ms;
   NotifyPace& pace = notify_paces_[zone.cycle.primary().endpoint];
-  const std::uint64_t due = std::max(pace.next(now), now + (pause_ms + 999) / 1000);
+  const std::uint64_t due = now + std::max(pace.next(steady) - steady, (pause_ms + 999) / 1000);
   if (due >= zone.due) return schedule(at, zone.due);
   zone.pace.take(now_ms + pause_ms);
-  pace.take(now);
+  pace.take(steady);
   schedule(at, due);
 }
 

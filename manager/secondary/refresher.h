@@ -168,7 +168,7 @@ class Refresher {
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
   void wait_for(Zones::iterator zone, const Endpoint& primary);
-  void mark_timers_untrusted(std::uint64_t before, std::uint64_t now);
+  void put_timers_back(std::uint64_t before, std::uint64_t now);
   void refresh_soon(Zones::iterator zone, RefreshCycle::Wish wish);
 
   // One refresh attempt.

@@ -49,7 +49,7 @@ std::uint64_t expiry_after_contact(std::uint64_t before, std::optional<std::uint
 
 std::uint64_t believed_look(std::uint64_t stored, std::uint64_t now,
                             std::uint64_t interval) noexcept {
-  return std::clamp(stored, now, now + interval);
+  return stored > now + interval ? now : std::max(stored, now);
 }
 
 std::uint64_t believed_expiry(std::uint64_t stored, std::uint64_t now,

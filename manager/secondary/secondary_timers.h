@@ -37,8 +37,8 @@ struct SoaTimers {
                                                  std::optional<std::uint32_t> stated,
                                                  std::uint64_t now, std::uint64_t keep) noexcept;
 
-/// Corrects a stored time of the next refresh cycle. A clock that was ahead may have set the time,
-/// so the result is never further away than `interval`.
+/// Corrects a stored time of the next refresh cycle. A time further away than `interval` was set by
+/// a clock that was ahead. How long the zone has waited is unknown then, so the zone is due now.
 [[nodiscard]] std::uint64_t believed_look(std::uint64_t stored, std::uint64_t now,
                                           std::uint64_t interval) noexcept;
 /// Corrects a stored time of expiry in the same way, with `keep` as the limit. A stored 0 means

@@ -15,10 +15,12 @@ namespace pando::manager {
 
 namespace {
 
-/// A program that hangs must not keep the server from being ready.
-std::string loaded_text(std::uint64_t being_judged) {
-  if (being_judged == 0) return "all zones loaded";
-  return fmt::format("all zones loaded but {} that programs judge", being_judged);
+/// A zone whose file failed, or whose program hangs, must not keep the server from being ready.
+std::string loaded_text(std::uint64_t loaded, std::uint64_t zones, std::uint64_t being_judged) {
+  const std::string judged =
+      being_judged == 0 ? "" : fmt::format(", {} being judged", being_judged);
+  if (loaded >= zones) return "all zones loaded" + judged;
+  return fmt::format("{} of {} zones loaded{}", loaded, zones, judged);
 }
 
 /// Whether a zone is still to be loaded, of which another store may have the data.
@@ -110,6 +112,7 @@ void Server::leave_damaged_image(const Error& reason) {
 void Server::lists_read(const RuntimePtr& complete) {
   configuration_.runtime = complete;
   configuration_.read_at = unix_seconds();
+  ++configuration_.reads;
   zones_.updates->set_runtime(complete);
   lists_->accept();
   bring_in_line();
@@ -165,7 +168,9 @@ void Server::in_line(const Status& status, std::uint64_t zones_with_data) {
                        zones_.removed->look(configuration_.runtime, history, [](std::uint64_t) {});
                        if (counts.is_first) zones_.notifier->tell_all();
                        if (counts.is_first) services_.journal_upkeep->examine();
-                       readiness_.announce(loaded_text(counts.being_judged));
+                       readiness_.announce(loaded_text(zones_.loads->loaded(),
+                                                       services_.committer->current().zone_count(),
+                                                       counts.being_judged));
                      });
   control_.reloader->allow();
 }

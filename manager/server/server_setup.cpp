@@ -168,6 +168,8 @@ void Server::make_zone_services() {
   notifying.queue.first_pause = static_cast<std::uint64_t>(
       shortened(std::chrono::milliseconds(notifying.queue.first_pause)).count());
   notifying.timeout = shortened(notifying.timeout);
+  notifying.presence.probe_time = static_cast<std::uint64_t>(
+      shortened(std::chrono::milliseconds(notifying.presence.probe_time)).count());
   zones_.notifier =
       std::make_unique<Notifier>(io_, *network_, *services_.committer, notifying,
                                  [&slots = *data_->slots](const IpAddress& address) {

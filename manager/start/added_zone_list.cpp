@@ -121,6 +121,39 @@ bool is_consumed(const std::string& catalog, const config::Settings& settings) {
   return found != settings.catalogs.end();
 }
 
+/// Who has this zone, which is above a member of the catalog; empty: nobody else, as there is no
+/// such zone, or the catalog's primary has its names anyway.
+std::string other_owner(const CatalogUpdate& update, dns::NameView zone,
+                        const config::Settings& settings) {
+  const auto index = settings.zones.find(zone);
+  if (!index) return {};
+  const config::ZoneRef found = settings.zones[*index];
+  const auto& catalog = found.options->member_of;
+  if (catalog && *catalog == update.catalog.view()) return {};
+  if (catalog && is_consumed(dns::folded_key(*catalog), settings))
+    return fmt::format("catalog {} has", to_text(*catalog));
+  return found.added ? "a command has added" : "the configuration has";
+}
+
+/// Why the catalog may not have the member; empty: it may. The closest name above the member
+/// decides: a zone of others, or a name of `members-below`. What lies below the catalog's own name
+/// is its primary's already.
+std::string why_outside(const CatalogUpdate& update, dns::NameView member,
+                        const config::Settings& settings) {
+  bool below_catalog = false;
+  for (dns::NameView above = member;; above = above.parent()) {
+    if (std::ranges::any_of(update.members_below,
+                            [&](const dns::Name& name) { return name == above; }))
+      return {};
+    below_catalog = below_catalog || above == update.catalog.view();
+    if (!below_catalog && !(above == member))
+      if (const std::string owner = other_owner(update, above, settings); !owner.empty())
+        return fmt::format("{} {} above it", owner, to_text(above));
+    if (above.is_root()) break;
+  }
+  return update.members_below.empty() ? "" : "members-below does not have it";
+}
+
 }  // namespace
 
 AddedZoneList::AddedZoneList(Files& files, const std::string& journal)
@@ -283,6 +316,23 @@ Status AddedZoneList::set(const RunTimeChange::Setting& setting, config::Setting
 
 // Catalogs ----------------------------------------------------------------------------------------
 
+/// A member that is served already stays when a zone comes above it: others must not take zones
+/// away by a name above theirs. `members-below` says what the catalog may have at any time.
+void AddedZoneList::refuse_outside(CatalogUpdate& update, const config::Settings& settings) const {
+  const std::string catalog = dns::folded_key(update.catalog);
+  const auto is_listed = [&](const dns::Name& member) {
+    const auto listed = lines_.find(dns::folded_key(member));
+    return listed != lines_.end() && catalog_of(listed->second) == catalog;
+  };
+  std::erase_if(update.members, [&](const CatalogUpdate::Member& member) {
+    std::string reason = why_outside(update, member.zone, settings);
+    if (reason.empty()) return false;
+    const bool stays = update.members_below.empty() && is_listed(member.zone);
+    (stays ? update.retained : update.refused).push_back({member.zone, std::move(reason)});
+    return !stays;
+  });
+}
+
 /// Members in the list that the catalog does not have any more.
 std::set<std::string> AddedZoneList::find_gone(CatalogUpdate& update) const {
   std::set<std::string> wanted;
@@ -345,6 +395,7 @@ std::map<std::string, std::string> AddedZoneList::find_new(CatalogUpdate& update
 
 Status AddedZoneList::follow(CatalogUpdate& update, config::Settings& settings,
                              std::vector<dns::Name>& changed) {
+  refuse_outside(update, settings);
   const std::set<std::string> gone = find_gone(update);
   std::map<std::string, std::string> fresh = find_new(update, settings);
   update.removed = gone.size();

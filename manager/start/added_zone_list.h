@@ -33,6 +33,7 @@ struct CatalogUpdate {
   dns::Name catalog;
   std::vector<std::string> primaries{};
   std::vector<Member> members{};
+  std::vector<dns::Name> members_below{};  ///< see config::Catalog
   std::set<std::string> yielded{};  ///< dns::folded_key() of members that other catalogs yield to it
   bool may_remove_many = false;     ///< more than half of the members may leave at once, or all
 
@@ -42,6 +43,9 @@ struct CatalogUpdate {
   std::uint64_t removed = 0;
   std::uint64_t waiting = 0;  ///< members that left and stay, as too many left
   std::vector<Refused> refused{};
+  /// Members that were there before a zone of others came above them. Such a member stays, unless
+  /// `members_below` says what the catalog may have.
+  std::vector<Refused> retained{};
 };
 
 /// What a command does to zones; one of the members is filled. All but `reread` concern zones that
@@ -100,6 +104,7 @@ class AddedZoneList {
   Status set(const RunTimeChange::Setting& setting, config::Settings& settings);
   Status follow(CatalogUpdate& update, config::Settings& settings,
                 std::vector<dns::Name>& changed);
+  void refuse_outside(CatalogUpdate& update, const config::Settings& settings) const;
   [[nodiscard]] std::set<std::string> find_gone(CatalogUpdate& update) const;
   std::map<std::string, std::string> find_new(CatalogUpdate& update,
                                               const config::Settings& settings) const;

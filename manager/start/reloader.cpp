@@ -42,6 +42,7 @@ struct Reloader::Reload {
   bool only_added = false;  // all of them are new
   bool reads_files_only = false;
   ZoneFileLoads::Counts files;
+  ZoneFileLoads::ZoneBits counted;  // zones that are among the added or changed ones already
   bool by_name = false;  // the store's zones were not walked
   bool all_secondaries = true;
   bool lost_list = false;  // the list of added zones is missing, or cannot be used
@@ -167,6 +168,7 @@ void Reloader::end_sync(const ReloadPtr& reload, const Status& status,
                         ZoneTableSync::Counts&& counts) {
   sides_.reset();
   if (status) sides_ = std::move(counts.sides);
+  reload->counted = std::make_shared<const std::vector<bool>>(std::move(counts.counted));
   if (!status && !counts.but_for_some) return keep_old(reload, status);
   take_new(reload, status, counts);
 }
@@ -200,6 +202,7 @@ void Reloader::take_new(const ReloadPtr& reload, const Status& status,
     parts_.workers.set_keys(reload->runtime->worker_keys);
   if (!reload->only) {
     configuration.read_at = unix_seconds();
+    ++configuration.reads;
     configuration.list_problem.clear();
     configuration.log_level.reset();
     log::start(log_options(configuration.runtime->settings.server.log));
@@ -272,7 +275,7 @@ void Reloader::load_files(const ReloadPtr& reload) {
   if (reload->only)
     parts_.zones.loads->load_some(reload->runtime, *reload->only, reload->history, done);
   else
-    parts_.zones.loads->load(reload->runtime, reload->history, done);
+    parts_.zones.loads->load(reload->runtime, reload->history, done, std::move(reload->counted));
 }
 
 /// A zone that is new gets journal records only while the store has it, and a record when it

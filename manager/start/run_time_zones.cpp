@@ -221,6 +221,7 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
       continue;
     }
     const RunTimeChange& change = pending.change;
+    if (!change.add.empty() || !change.remove.empty()) ++commands_;
     if (change.reread.empty() && !change.catalog)
       log::info("zones_changed_by_command", "added", change.add.size(), "removed",
                 change.remove.size(), "configured", change.set ? 1 : 0);

@@ -30,6 +30,8 @@ class RunTimeZones {
   /// Whether a change that waits or is under way adds this zone with its content. Its file must
   /// not be touched then.
   [[nodiscard]] bool creates(const dns::Name& zone) const;
+  /// Changes that added or removed zones for commands.
+  [[nodiscard]] std::uint64_t commands() const noexcept { return commands_; }
   /// The process is to end: no change begins any more.
   void stop();
 
@@ -66,6 +68,7 @@ class RunTimeZones {
   asio::steady_timer timer_;
   std::deque<Pending> queue_;
   std::vector<dns::Name> creating_;  // by the changes under way
+  std::uint64_t commands_ = 0;
   bool busy_ = false;
   bool stopping_ = false;
 };

@@ -44,6 +44,7 @@ struct CurrentConfiguration {
   RuntimePtr runtime;
   std::uint64_t fingerprint = 0;  ///< of the files that the store is in line with; 0: with none
   std::uint64_t read_at = 0;      ///< seconds since 1970
+  std::uint64_t reads = 0;        ///< times that it was read: several may be within a second
   std::string list_problem{};     ///< why the last reload could not use the list of added zones
   /// The level that a command has set, until the next reload.
   std::optional<config::LogLevel> log_level{};

@@ -14,10 +14,10 @@ namespace pando::manager {
 namespace {
 
 /// Commands that do not depend on the zones of the configuration.
-constexpr std::array kAtOnce{ipc::verb::kStatus,    ipc::verb::kStop,
-                             ipc::verb::kReload,    ipc::verb::kWorkerList,
-                             ipc::verb::kWorkerAdd, ipc::verb::kWorkerRemove,
-                             ipc::verb::kLogLevel,  ipc::verb::kZoneQueries};
+constexpr std::array kAtOnce{
+    ipc::verb::kStatus,     ipc::verb::kStop,        ipc::verb::kReload,
+    ipc::verb::kWorkerList, ipc::verb::kWorkerAdd,   ipc::verb::kWorkerRemove,
+    ipc::verb::kLogLevel,   ipc::verb::kZoneQueries, ipc::verb::kHttpSettings};
 
 /// Commands that change zones, or need the files of all zones to have been checked.
 constexpr std::array kNeedsZones{ipc::verb::kZoneExport,   ipc::verb::kZoneRollback,

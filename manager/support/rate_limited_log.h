@@ -16,19 +16,18 @@ class RateLimitedLog {
 
   explicit constexpr RateLimitedLog(std::uint64_t pause = kPause) noexcept : pause_(pause) {}
 
-  /// Counts one event at `now` (milliseconds since 1970). When a line is due, returns the number of
-  /// events for which the line stands.
-  std::optional<std::uint64_t> one_more(std::uint64_t now) noexcept {
+  /// Counts one event at `now_ms`, of a clock that does not go back. When a line is due, returns
+  /// the number of events for which the line stands.
+  std::optional<std::uint64_t> one_more(std::uint64_t now_ms) noexcept {
     ++untold_;
-    const bool told_just_now = now >= told_ && now < told_ + pause_;  // a clock may go back
-    if (told_just_now) return std::nullopt;
-    told_ = now;
+    if (next_ > now_ms) return std::nullopt;
+    next_ = now_ms + pause_;
     return std::exchange(untold_, 0);
   }
 
  private:
   std::uint64_t pause_;
-  std::uint64_t told_ = 0;
+  std::uint64_t next_ = 0;  // when the next line may be written
   std::uint64_t untold_ = 0;
 };
 

@@ -49,7 +49,6 @@ RecentReplies::Key RecentReplies::key_of(const Endpoint& client, ByteView messag
 }
 
 bool RecentReplies::join(const Key& key, Reply& reply, std::uint64_t now_ms) {
-  // If the clock was put back, no entry expires early.
   while (!answered_.empty() && now_ms >= answered_.front().since_ms + life_ms_) drop_oldest();
   const auto found = entries_.find(key);
   if (found == entries_.end()) return false;

@@ -39,7 +39,7 @@ RecentReplies& ReplyPath::table(Execution execution) noexcept {
 bool ReplyPath::repeats(ClientRequest& request, Execution execution) {
   if (!request.over_udp()) return false;
   request.recent_key_ = RecentReplies::key_of(request.client(), request.parsed().octets());
-  if (!table(execution).join(*request.recent_key_, request.reply_, clock_())) return false;
+  if (!table(execution).join(*request.recent_key_, request.reply_, steady_())) return false;
   ++counters_.repeated;
   return true;
 }
@@ -78,7 +78,7 @@ void ReplyPath::accepted(ClientRequest& request, const zone::Applied& applied) {
 }
 
 void ReplyPath::refused(ClientRequest& request, const dns::Name& zone, const Refusal& refusal) {
-  if (const auto updates = refused_.one_more(clock_()))
+  if (const auto updates = refused_.one_more(steady_()))
     log::info("update_refused", "zone", to_text(zone), "client", to_text(request.client()), "key",
               key_text(request), "rcode", to_text(refusal.rcode), "reason", refusal.reason,
               "updates", *updates);
@@ -96,7 +96,7 @@ void ReplyPath::failed(ClientRequest& request, const Error& why, std::string_vie
 /// line per update.
 void ReplyPath::count_failure(const ClientRequest& request, const Error& why) {
   ++counters_.failed;
-  if (const auto updates = failed_.one_more(clock_()))
+  if (const auto updates = failed_.one_more(steady_()))
     log::error("updates_failed", "zone", to_text(request.parsed().zone()), "reason", why.text,
                "updates", *updates);
 }
@@ -110,7 +110,7 @@ void ReplyPath::not_ready(ClientRequest& request, std::string_view why) {
 
 void ReplyPath::not_verified(ClientRequest& request) {
   ++counters_.bad_signatures;
-  if (const auto requests = unverified_.one_more(clock_()))
+  if (const auto requests = unverified_.one_more(steady_()))
     log::info("request_not_verified", "zone", to_text(request.parsed().zone()), "client",
               to_text(request.client()), "key", to_text(request.verdict_.record.key_name), "error",
               tsig_error_to_text(request.tsig_error()), "requests", *requests);
@@ -118,14 +118,14 @@ void ReplyPath::not_verified(ClientRequest& request) {
 }
 
 void ReplyPath::forwarded(ClientRequest& request, Bytes response) {
-  if (const auto updates = forwarded_.one_more(clock_()))
+  if (const auto updates = forwarded_.one_more(steady_()))
     log::info("update_forwarded", "zone", to_text(request.parsed().zone()), "client",
               to_text(request.client()), "rcode", to_text(rcode_of(response)), "updates", *updates);
   deliver(request, std::move(response));
 }
 
 void ReplyPath::not_forwarded(ClientRequest& request, const Error& why) {
-  if (const auto updates = unforwarded_.one_more(clock_()))
+  if (const auto updates = unforwarded_.one_more(steady_()))
     log::warning("updates_not_forwarded", "zone", to_text(request.parsed().zone()), "reason",
                  why.text, "updates", *updates);
   if (!judge_key(request)) return not_verified(request);
@@ -171,7 +171,7 @@ void ReplyPath::deliver(ClientRequest& request, Bytes response) {
   // An empty response is no SERVFAIL: signing failed, and the update may have been executed.
   if (table == &recent_ && !response.empty() && rcode_of(response) == Rcode::kServFail)
     return table->fail(*request.recent_key_, response);
-  table->finish(*request.recent_key_, response, clock_());
+  table->finish(*request.recent_key_, response, steady_());
 }
 
 }  // namespace pando::manager

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/steady_time.h"
 #include "manager/support/rate_limited_log.h"
 #include "manager/update/client_request.h"
 #include "manager/update/recent_replies.h"
@@ -27,9 +28,12 @@ struct UpdateCounters {
 /// hands the response to the worker. Belongs to the commit thread.
 class ReplyPath {
  public:
-  using Clock = std::function<std::uint64_t()>;  ///< milliseconds since 1970
+  using Clock = std::function<std::uint64_t()>;  ///< milliseconds
 
-  explicit ReplyPath(Clock clock) : clock_(std::move(clock)) {}
+  /// `clock`: since 1970, for signatures. `steady`: of a clock that does not go back, for the
+  /// lifetime of kept answers and for the log's pauses.
+  explicit ReplyPath(Clock clock, Clock steady = steady_milliseconds)
+      : clock_(std::move(clock)), steady_(std::move(steady)) {}
   ReplyPath(const ReplyPath&) = delete;
   ReplyPath& operator=(const ReplyPath&) = delete;
 
@@ -78,6 +82,7 @@ class ReplyPath {
   [[nodiscard]] std::uint64_t seconds() const { return clock_() / 1000; }
 
   Clock clock_;
+  Clock steady_;
   UpdateCounters counters_;
   RecentReplies recent_;
   UsedSignatures used_;

@@ -20,6 +20,7 @@ struct UpdateCommits::Step {
     UpdateOutcome outcome = compute_update(snapshot, update.message, update.rules);
     verdict = {outcome.rcode, outcome.reason, outcome.code};
     if (outcome.rcode != dns::Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
+    outcome.changes.author = update.author;
     return std::move(outcome.changes);
   }
 };

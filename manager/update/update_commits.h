@@ -29,6 +29,7 @@ class UpdateCommits {
     Endpoint client;
     UpdateMessage message;
     UpdateRules rules;
+    zone::Author author;
     std::shared_ptr<const void> keeps;  ///< keeps the target of `rules` alive
     /// Checks on the commit thread, just before the update is applied, that the zone still takes
     /// updates. The zone's role may have changed while the update waited for a large one. May be

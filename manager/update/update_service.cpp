@@ -36,12 +36,12 @@ ipc::ZoneCounter counter_of(Rcode rcode) noexcept {
 }  // namespace
 
 UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify,
-                             Clock clock)
+                             Clock clock, Clock steady)
     : commits_(committer),
       runtime_(std::move(runtime)),
       notify_(std::move(notify)),
       clock_(std::move(clock)),
-      replies_(clock_) {}
+      replies_(clock_, std::move(steady)) {}
 
 UpdateService::Request UpdateService::receive(ipc::Forward&& forward, ForwardReply&& reply) const {
   return std::make_shared<ClientRequest>(std::move(forward), runtime_, std::move(reply));
@@ -164,7 +164,9 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     waiting_octets_ -= octets;
     committed(*request, zone, verdict, applied);
   };
-  commits_.submit({request->client(), std::move(message), rules, request,
+  const std::string key = request->key() == nullptr ? "" : "key " + to_text(*request->key());
+  const zone::Author author = zone::make_author(key, to_text(request->client().address));
+  commits_.submit({request->client(), std::move(message), rules, author, request,
                    [this, zone] { return takes_updates(zone); }, std::move(done)});
 }
 

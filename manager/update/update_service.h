@@ -32,8 +32,10 @@ class UpdateService {
   };
   using Clock = ReplyPath::Clock;
 
-  /// `notify` may be empty: then a NOTIFY for a secondary zone is answered without effect.
-  UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify, Clock clock);
+  /// `notify` may be empty: then a NOTIFY for a secondary zone is answered without effect. The
+  /// clocks are those of ReplyPath.
+  UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify, Clock clock,
+                Clock steady = steady_milliseconds);
 
   /// Null, the default: no update is forwarded to a primary. `forwarder` outlives the service.
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }

@@ -24,6 +24,11 @@ Status check_served(const zone::ZoneView& zone, const dns::Name& name) {
   return {};
 }
 
+const std::string& or_dash(const std::string& text) {
+  static const std::string kDash = "-";
+  return text.empty() ? kDash : text;
+}
+
 /// Each zone once: a repeated name is a slip of the command line.
 Status check_names(const std::vector<dns::Name>& zones) {
   if (zones.empty()) return fail(Errc::kInvalid, "no zone is named");
@@ -47,6 +52,7 @@ struct ZoneTransactions::Commit {
   std::optional<dns::Serial> if_serial;
   std::uint64_t now = 0;
   zone::DataLimits limits;
+  zone::Author author;
   Committed done;
 
   /// Any thread: reads the stage and the transaction alone.
@@ -58,7 +64,9 @@ struct ZoneTransactions::Commit {
       for (const auto wanted : {transaction.if_serial, if_serial})
         if (auto same = check_serial(present, wanted); !same) return pass(same);
       zone.result = {to_text(transaction.zone), present.serial().value, present.serial().value};
-      return transaction.edits.changes(present, zone.policy, now);
+      auto changes = transaction.edits.changes(present, zone.policy, now);
+      if (changes) changes->author = author;
+      return changes;
     };
     auto applied = committer.stage_changeset(stage, compute, limits);
     if (!applied) return pass(applied);
@@ -207,13 +215,15 @@ Result<std::shared_ptr<ZoneTransactions::Commit>> ZoneTransactions::prepare(
 
 void ZoneTransactions::commit(const std::vector<dns::Name>& zones,
                               std::optional<dns::Serial> if_serial, const zone::DataLimits& limits,
-                              const Committed& done, Session session) {
+                              const Committed& done, Session session,
+                              const zone::Author& author) {
   auto commit = prepare(zones, if_serial, session);
   if (!commit) return done(pass(commit));
   // Records of the operator have no limits, as those of a zone file. Those of a session come from
   // a program's clients, and have the limits of updates.
   (*commit)->limits = session == 0 ? limits.of_history() : limits;
   (*commit)->done = done;
+  (*commit)->author = author;
   for (const Commit::Zone& zone : (*commit)->zones) zone.transaction->committing = true;
   zones.size() == 1 ? commit_one(*commit) : commit_together(*commit);
 }
@@ -263,7 +273,8 @@ void ZoneTransactions::finish(Commit& commit, const Result<std::uint64_t>& versi
   ipc::ZoneCommitResult result;
   for (const Commit::Zone& zone : commit.zones) {
     log::info("transaction_committed", "zone", zone.result.zone, "serial", zone.result.to,
-              "removed", zone.result.removed, "added", zone.result.added);
+              "removed", zone.result.removed, "added", zone.result.added, "by",
+              or_dash(commit.author.name), "client", or_dash(commit.author.client));
     result.committed.push_back(zone.result);
   }
   commit.done(std::move(result));

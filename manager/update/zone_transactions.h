@@ -63,9 +63,10 @@ class ZoneTransactions {
   /// The changeset that a commit would publish now.
   [[nodiscard]] Result<zone::Changeset> changes(const dns::Name& zone) const;
   /// Publishes the edits of all zones as one version, durable before `done` is called, or none of
-  /// them. After an error the transactions stay open.
+  /// them. After an error the transactions stay open. `author`: for the journal and the history.
   void commit(const std::vector<dns::Name>& zones, std::optional<dns::Serial> if_serial,
-              const zone::DataLimits& limits, const Committed& done, Session session = 0);
+              const zone::DataLimits& limits, const Committed& done, Session session = 0,
+              const zone::Author& author = {});
   /// Forgets the transactions of all zones, or of none. kNotFound.
   Status abort(const std::vector<dns::Name>& zones, Session session = 0);
   /// Forgets the transactions that end with this connection. A commit on its way goes on.

@@ -13,14 +13,14 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <span>
 
 #include "base/fd.h"
+#include "base/whole_number.h"
 #include "ipc/packet_socket.h"
 #include "ipc/privileges.h"
 #include "ipc/wire.h"
 #include "manager/verifier/confinement.h"
-
-extern char** environ;
 
 namespace pando::manager {
 
@@ -28,19 +28,41 @@ namespace {
 
 constexpr int kLink = 3;
 
+struct ProgramCommand {
+  std::vector<std::string> environment;
+  std::vector<std::string> words;
+};
+
+/// From the words behind USER. kInvalid: there is no program among them.
+Result<ProgramCommand> command_from(std::span<const std::string> words) {
+  const auto variables = words.empty() ? std::nullopt : whole_number<std::uint32_t>(words[0]);
+  if (!variables || words.size() - 1 <= *variables)
+    return fail(Errc::kInvalid, "not a verifier's words");
+  const auto program = words.begin() + 1 + *variables;
+  return ProgramCommand{{words.begin() + 1, program}, {program, words.end()}};
+}
+
+/// Pointers for exec, valid as long as the texts.
+std::vector<char*> pointers_of(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const auto& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// The program, and everything that it starts. Processes whose parents have ended become children
 /// of this one (PR_SET_CHILD_SUBREAPER), so none gets away by a second fork or another session.
 class Program {
  public:
   /// Signals SIGCHLD are taken by a descriptor from here on.
-  Status start(const std::vector<std::string>& words, const Fd& rules);
+  Status start(const ProgramCommand& command, const Fd& rules);
   /// Until the program has ended, or the manager has closed the link: nullopt.
   std::optional<VerifierEnd> wait();
   void kill_all();
 
  private:
   struct Beginning {
-    const std::vector<std::string>& words;
+    const ProgramCommand& command;
     const Fd& rules;
     pid_t parent;
     int failed;  // descriptor for errno
@@ -54,7 +76,7 @@ class Program {
   std::optional<int> status_;
 };
 
-Status Program::start(const std::vector<std::string>& words, const Fd& rules) {
+Status Program::start(const ProgramCommand& command, const Fd& rules) {
   sigset_t child;
   ::sigemptyset(&child);
   ::sigaddset(&child, SIGCHLD);
@@ -70,7 +92,7 @@ Status Program::start(const std::vector<std::string>& words, const Fd& rules) {
   const pid_t parent = ::getpid();
   pid_ = ::fork();  // of a process with one thread
   if (pid_ < 0) return fail_errno("fork");
-  if (pid_ == 0) become({words, rules, parent, failed.get()});
+  if (pid_ == 0) become({command, rules, parent, failed.get()});
   failed.reset();
   int error = 0;
   if (::read(outcome.get(), &error, sizeof error) == sizeof error)  // else exec has closed it
@@ -79,9 +101,8 @@ Status Program::start(const std::vector<std::string>& words, const Fd& rules) {
 }
 
 void Program::become(const Beginning& beginning) {
-  std::vector<char*> arguments;
-  for (const auto& word : beginning.words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers_of(beginning.command.words);
+  const std::vector<char*> environment = pointers_of(beginning.command.environment);
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != beginning.parent) ::_exit(1);
@@ -90,7 +111,7 @@ void Program::become(const Beginning& beginning) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   int error = confine_program(beginning.rules);
   if (error == 0) {
-    ::execve(arguments[0], arguments.data(), environ);
+    ::execve(arguments[0], arguments.data(), environment.data());
     error = errno;
   }
   [[maybe_unused]] const auto told = ::write(beginning.failed, &error, sizeof error);
@@ -169,7 +190,10 @@ int run_verifier(const std::vector<std::string>& words) {
   ::fcntl(kLink, F_SETFD, FD_CLOEXEC);
   // Whoever started this process may have others that were not meant for it.
   ::syscall(SYS_close_range, kLink + 1, ~0U, 0);
-  if (words.size() < 2) return 2;
+  const auto command =
+      words.empty() ? Result<ProgramCommand>(fail(Errc::kInvalid, "no user"))
+                    : command_from(std::span(words).subspan(1));
+  if (!command) return 2;
   ::setsid();  // a Ctrl-C for the manager's terminal is not for this process
   const auto refuse = [](const Error& error) {
     report_end({VerifierEnd::Kind::kNotStarted, 0, error.text});
@@ -180,7 +204,7 @@ int run_verifier(const std::vector<std::string>& words) {
   if (auto closed = ipc::forbid_inspection(); !closed) return refuse(closed.error());
   if (::chdir("/") != 0) return 1;
   Program program;
-  if (auto begun = program.start({words.begin() + 1, words.end()}, *rules); !begun) {
+  if (auto begun = program.start(*command, *rules); !begun) {
     program.kill_all();
     return refuse(begun.error());
   }

@@ -8,8 +8,9 @@
 #include "base/result.h"
 
 /// The process around a program of the operator that judges a zone: `pando-manager --verifier USER
-/// PROGRAM ARGUMENT...`. It gives up the rights that it was started with, starts the program, and
-/// leaves no process behind. Descriptors:
+/// COUNT NAME=VALUE... PROGRAM ARGUMENT...`, with COUNT variables for the program's environment. Its
+/// own environment is empty. It gives up the rights that it was started with, starts the program,
+/// and leaves no process behind. Descriptors:
 ///
 ///     0  the zone's text, for the program     1, 2  the program's output
 ///     3  a packet socket: this process tells how the program has ended, in one packet. When the

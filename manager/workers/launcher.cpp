@@ -20,6 +20,10 @@ namespace pando::manager {
 
 namespace {
 
+/// The environment of a process that is to give up rights: the loader of programs obeys variables
+/// such as LD_PRELOAD before the process can give up anything.
+char* kNoEnvironment[] = {nullptr};
+
 /// Signals are the manager's own business: the worker starts with defaults and nothing blocked.
 class SpawnAttributes {
  public:
@@ -52,7 +56,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 
 Result<Child> spawn_process(const std::vector<std::string>& words,
                             const posix_spawn_file_actions_t* actions,
-                            char* const* environment = environ) {
+                            char* const* environment) {
   const SpawnAttributes attributes;
   Child child;
   const int failed = ::posix_spawn(&child.pid, words[0].c_str(), actions, attributes.get(),
@@ -201,7 +205,8 @@ class LauncherProcess {
   }
 
   /// The manager chooses the program, and never its user: the new process gives up this one's
-  /// rights before it looks at the words.
+  /// rights before it looks at the words. Variables are words, too, because variables of the new
+  /// process itself would have an effect while it has these rights.
   Status spawn_a_verifier(ipc::Decoder& in, const ipc::Packet& request, ipc::Encoder& out,
                           std::vector<int>& descriptors) {
     VerifierCommand command{command_.user, take_texts(in), take_texts(in)};
@@ -280,18 +285,20 @@ Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
                                  "--run-directory", command.run_directory};
   if (!command.user.empty()) words.insert(words.end(), {"--user", command.user});
   if (cpu) words.insert(words.end(), {"--cpu", fmt::format("{}", *cpu)});
-  return spawn_process(words, nullptr);
+  return spawn_process(words, nullptr, environ);
 }
 
 Result<Child> spawn_verifier(const VerifierCommand& command,
                              const VerifierDescriptors& descriptors) {
-  std::vector<std::string> words{"/proc/self/exe", "--verifier", command.user};
+  std::vector<std::string> words{"/proc/self/exe", "--verifier", command.user,
+                                 fmt::format("{}", command.environment.size())};
+  words.insert(words.end(), command.environment.begin(), command.environment.end());
   words.insert(words.end(), command.words.begin(), command.words.end());
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   for (std::size_t i = 0; i < descriptors.size(); ++i)
     ::posix_spawn_file_actions_adddup2(&actions, descriptors[i], static_cast<int>(i));
-  auto child = spawn_process(words, &actions, pointers_to(command.environment).data());
+  auto child = spawn_process(words, &actions, kNoEnvironment);
   ::posix_spawn_file_actions_destroy(&actions);
   return child;
 }
@@ -319,7 +326,9 @@ Result<Launcher> Launcher::start(const WorkerCommand& command) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, theirs, theirs);
-  auto child = spawn_process({"/proc/self/exe", "--launcher", fmt::format("{}", theirs)}, &actions);
+  // The manager's user has no influence yet: the variables are those that the manager began with.
+  auto child =
+      spawn_process({"/proc/self/exe", "--launcher", fmt::format("{}", theirs)}, &actions, environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (!child) return pass(child);
   Launcher launcher(std::move(pair->first));

@@ -8,7 +8,7 @@
 #include "base/program_build.h"
 #include "base/random.h"
 #include "base/secret.h"
-#include "base/unix_time.h"
+#include "base/steady_time.h"
 #include "ipc/log.h"
 #include "ipc/packet_socket.h"
 
@@ -109,14 +109,14 @@ void WorkerConnections::take_connection(Fd socket) {
 }
 
 void WorkerConnections::refuse_connection(std::uint32_t uid, pid_t pid, std::string_view error) {
-  if (const auto connections = connections_refused_.one_more(unix_seconds() * 1000))
+  if (const auto connections = connections_refused_.one_more(steady_milliseconds()))
     log::warning("worker_connection_refused", "uid", uid, "pid", pid, "error", error,
                  "connections", *connections);
 }
 
 /// Each kind of error has a line of its own, so that no stranger's hides a worker's.
 void WorkerConnections::log_refusal(std::uint32_t slot, pid_t pid, const Error& error) {
-  if (const auto times = refused_[error.code].one_more(unix_seconds() * 1000))
+  if (const auto times = refused_[error.code].one_more(steady_milliseconds()))
     log::warning("worker_refused", "slot", slot, "pid", pid, "error", error.text, "times", *times);
 }
 

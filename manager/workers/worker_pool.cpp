@@ -199,7 +199,7 @@ std::vector<WorkerStatus> WorkerPool::status() const {
   std::vector<WorkerStatus> list;
   for (const auto& [number, slot] : parts_->table.slots())
     list.push_back({number, slot.state, slot.pid, slot.adopted, slot.restarts.count(),
-                    slot.greeted ? slot.build : ""});
+                    slot.greeted ? slot.build : "", slot.left});
   return list;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/workers/adopted_worker.h"
 
@@ -47,6 +48,16 @@ WatchedProcess WorkerProcesses::watch(std::uint32_t slot, Child child) {
 void WorkerProcesses::kill(std::uint32_t slot, WatchedProcess& process) const {
   if (const auto killed = process.kill(launcher_); !killed)
     log::error("worker_not_killed", "slot", slot, "error", killed.error().text);
+}
+
+void WorkerProcesses::note_start(std::uint32_t slot) {
+  if (auto* page = slots_.page(slot); page != nullptr && page->started == 0)
+    page->started = unix_seconds();
+}
+
+bool WorkerProcesses::has_left(std::uint32_t slot) const {
+  const auto* page = slots_.page(slot);
+  return page == nullptr || page->started == 0;
 }
 
 void WorkerProcesses::clear_page(std::uint32_t slot) {

@@ -27,6 +27,11 @@ class WorkerProcesses {
   /// Names the process in the slot's page: from now on the next manager knows of the process,
   /// attached or not.
   WatchedProcess watch(std::uint32_t slot, Child child);
+  /// Notes in the slot's page that a worker of somebody else came, unless the worker has noted it.
+  void note_start(std::uint32_t slot);
+  /// Whether the slot, whose process has ended, had a worker that was told to leave, or none at
+  /// all.
+  [[nodiscard]] bool has_left(std::uint32_t slot) const;
   /// Kills the slot's process; a failure is logged.
   void kill(std::uint32_t slot, WatchedProcess& process) const;
   /// Clears the page of a slot whose process has ended. A page that the worker has damaged goes.

@@ -17,6 +17,16 @@ using std::chrono::seconds;
 
 constexpr auto kTick = seconds(1);
 
+/// Makes the slots whose external worker ended while the last manager lived, or none did, without
+/// an order to leave. Slots that have sockets alone are told apart in the same way.
+void miss_lost_workers(WorkerTable& table, const shm::SlotTable& slots,
+                       const WorkerProcesses& processes) {
+  for (const auto number : slots.numbers())
+    if (!processes.has_left(number)) table.at(number);
+  for (auto& [number, slot] : table.slots())
+    slot.left = !slot.process && !slot.awaited && processes.has_left(number);
+}
+
 }  // namespace
 
 WorkerSupervisor::WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
@@ -81,6 +91,7 @@ Status WorkerSupervisor::start(std::uint32_t count) {
   handover_.await_readers(options_.external ? WorkerSlot::State::kDead
                                             : WorkerSlot::State::kDraining);
   if (!options_.external) set_count(count);
+  if (options_.external) miss_lost_workers(table_, slots_, processes_);
   static_cast<void>(handover_.take_failure());
   settle_if_complete();
   return handover_.take_failure();
@@ -186,9 +197,14 @@ WorkerAdmission::Place WorkerSupervisor::place_of(std::uint32_t number) {
 
 void WorkerSupervisor::worker_came(WorkerSlot& slot, const std::shared_ptr<WorkerLink>& link) {
   if (!slot.process || slot.awaited) {
+    const bool is_new = !slot.awaited;
+    if (options_.external && slot.pid != 0 && slot.pid != link->peer().pid)
+      slot.restarts.process_replaced();
     slot.adopted = true;
-    slot.told_to_stop = false;
+    slot.told_to_stop = slot.left = false;
     watch(slot, {link->peer().pid, Fd(::fcntl(link->peer().pidfd.get(), F_DUPFD_CLOEXEC, 0))});
+    // Also a worker that ends before it attaches is missed.
+    if (options_.external && is_new) processes_.note_start(slot.number);
   }
   if (slot.link) slot.link->close();
   slot.link = link;
@@ -237,8 +253,9 @@ void WorkerSupervisor::ended(WorkerSlot& slot) {
 
 /// Nobody is in the slot any more.
 void WorkerSupervisor::vacated(WorkerSlot& slot) {
-  const auto next =
-      after_end(facts_of(slot), !listeners_.of(slot.number).empty(), options_.external);
+  slot.left = options_.external && processes_.has_left(slot.number);
+  const bool has_remains = !slot.left || !listeners_.of(slot.number).empty();
+  const auto next = after_end(facts_of(slot), has_remains, options_.external);
   const bool was_awaited = std::exchange(slot.awaited, false);
   if (next == AfterEnd::kRetire) {
     hasten_if_none_lives();

@@ -27,6 +27,11 @@ struct WorkerStatus {
   bool adopted = false;  ///< was not started by this manager
   std::uint32_t restarts = 0;
   std::string build{};  ///< build ID of its program, once it has said Hello
+  bool left = false;    ///< as WorkerSlot::left
+
+  /// Whether the slot should have a worker, or has one.
+  [[nodiscard]] bool is_wanted() const noexcept { return state != State::kDraining && !left; }
+  [[nodiscard]] bool is_missing() const noexcept { return state == State::kDead && !left; }
 };
 [[nodiscard]] std::string_view to_text(SlotState state) noexcept;
 
@@ -51,6 +56,8 @@ struct WorkerSlot {
   /// It serves from the store of the last manager; see WorkerPhase::keeps_previous_store.
   bool keeps_store = false;
   bool told_to_stop = false;
+  /// Nobody misses the slot's last worker: somebody else had started it, and told it to leave.
+  bool left = false;
   std::string build;  ///< build ID of the program, as its last Hello said
   RestartPause restarts;
   asio::steady_timer step;  ///< next step of its life: restart, Hello's deadline, stop's deadline

@@ -173,6 +173,12 @@ Status check_is_export(Files& files, const zone::ZoneView& zone, const std::stri
 
 }  // namespace
 
+Status write_zone_into(StoreFile& file, const zone::ZoneView& zone) {
+  auto hash =
+      write_zone_text(file, zone, fmt::format("{}{}", comment_of(zone), zone.serial().value));
+  return hash ? file.sync() : Status(pass(hash));
+}
+
 Status write_zone_to(Files& files, const zone::ZoneView& zone, const std::string& path) {
   if (auto may = check_is_export(files, zone, path); !may) return may;
   const std::string partial = path + kPartial;

@@ -30,5 +30,7 @@ Result<bool> finish_export(Files& files, const std::string& path, const zone::Zo
 /// Writes `zone` to a file that is not the source of any zone. An existing file is replaced only if
 /// it is an export of the same zone (else kExists). A mistyped name must not destroy other data.
 Status write_zone_to(Files& files, const zone::ZoneView& zone, const std::string& path);
+/// Writes and syncs the same text from the start of `file`, which somebody else has opened.
+Status write_zone_into(StoreFile& file, const zone::ZoneView& zone);
 
 }  // namespace pando::manager

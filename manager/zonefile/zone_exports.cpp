@@ -416,15 +416,37 @@ std::string ZoneExports::problem(dns::NameView zone) const {
 }
 
 void ZoneExports::write_to(const dns::Name& zone, std::string path, Done done) {
+  if (!path.starts_with('/')) return done(fail(Errc::kInvalid, "{} is not an absolute path", path));
+  write_apart(
+      zone, path,
+      [this, path](const zone::ZoneView& view) { return write_zone_to(files_, view, path); },
+      std::move(done));
+}
+
+void ZoneExports::write_into(const dns::Name& zone, std::string path,
+                             std::shared_ptr<StoreFile> file, Done done) {
+  write_apart(
+      zone, path,
+      [path, file = std::move(file)](const zone::ZoneView& view) -> Status {
+        auto written = write_zone_into(*file, view);
+        if (written) return written;
+        return fail(written.error().code, "{}: {}", path, written.error().text);
+      },
+      std::move(done));
+}
+
+/// Has `write` write the present version in the pool; nothing of the zone's own file changes.
+void ZoneExports::write_apart(const dns::Name& zone, const std::string& path,
+                              std::function<Status(const zone::ZoneView&)> write, Done done) {
   auto version = std::make_shared<zone::StoreView>(committer_.current());
   const zone::ZoneView live = version->zone_at(zone);
   if (!live) return done(fail(Errc::kNotFound, "no zone {}", to_text(zone)));
   if (!live.loaded()) return done(fail(Errc::kNotFound, "{} has no data", to_text(zone)));
-  if (!path.starts_with('/')) return done(fail(Errc::kInvalid, "{} is not an absolute path", path));
   auto pin = std::make_shared<shm::SlotTable::OwnPin>(slots_.pin_own(version->version()));
-  asio::post(pool_, [this, zone, path = std::move(path), version, pin, done = std::move(done)] {
+  asio::post(pool_, [this, zone, path, write = std::move(write), version, pin,
+                     done = std::move(done)] {
     const zone::ZoneView view = version->zone_at(zone);
-    auto written = write_zone_to(files_, view, path);
+    auto written = write(view);
     auto result = std::make_shared<Result<Exported>>(
         written ? Result<Exported>(Exported{view.serial(), view.record_count(), path, true})
                 : Result<Exported>(pass(written)));

@@ -62,6 +62,9 @@ class ZoneExports {
   /// Writes a zone of any kind to another file; `path` must be absolute. The merge base stays as it
   /// is.
   void write_to(const dns::Name& zone, std::string path, Done done);
+  /// The same into an empty file that somebody else has opened; `path` is a name for messages.
+  void write_into(const dns::Name& zone, std::string path, std::shared_ptr<StoreFile> file,
+                  Done done);
   /// Reason of the last failed export of the zone; empty if the last export succeeded.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
@@ -92,6 +95,8 @@ class ZoneExports {
   void take_name(const RunPtr& run);
   void end(const RunPtr& run, const Status& status);
   void report(const Run& run, const Status& status);
+  void write_apart(const dns::Name& zone, const std::string& path,
+                   std::function<Status(const zone::ZoneView&)> write, Done done);
 
   asio::io_context& io_;
   asio::thread_pool& pool_;

@@ -48,6 +48,7 @@ struct ZoneFileLoads::Load {
   int requests_left = 2;
   Done done;
   bool is_partial = false;
+  ZoneBits counted;
   std::set<std::string> judging;  // zones whose programs have no verdict yet, by folded name
   std::optional<asio::steady_timer> verdict_timer;
   bool is_ready = false;  // to end, after loads that began earlier
@@ -74,9 +75,10 @@ ZoneFileLoads::ZoneFileLoads(ZoneLoader& loader, ZoneCopies& copies, const Commi
       copy_checked_(std::move(copy_checked)) {}
 
 void ZoneFileLoads::load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history,
-                         Done done) {
+                         Done done, ZoneBits counted) {
   const LoadPtr load = loads_.emplace_back(std::make_shared<Load>());
   load->done = std::move(done);
+  load->counted = std::move(counted);
   newest_ = runtime;
   waiting_.clear();  // each zone is checked anew
   loader_.supersede_unless([this](const LoadJob& job) { return is_wanted(job); });
@@ -211,13 +213,20 @@ void ZoneFileLoads::end(Load& load) {
   load.done(load.counts);
 }
 
+bool ZoneFileLoads::is_counted(const Load& load, const dns::Name& zone) const {
+  if (!load.counted || load.counted->empty()) return false;
+  const zone::ZoneView view = committer_.current().zone_at(zone);
+  const std::uint32_t side = view ? view.side_index() : 0;
+  return view && side < load.counted->size() && (*load.counted)[side];
+}
+
 void ZoneFileLoads::count(Load& load, const LoadJob& job, const LoadOutcome& outcome) {
   using Kind = LoadOutcome::Kind;
   if (outcome.kind == Kind::kJudging) load.add_judged(job.apex);
   if (!outcome.is_final()) return;
   if (outcome.kind == Kind::kChanged || outcome.kind == Kind::kLoaded ||
       outcome.kind == Kind::kReplaced) {
-    ++load.counts.changed;
+    if (!is_counted(load, job.apex)) ++load.counts.changed;
     if (load.is_partial) load.counts.changed_zones.push_back(job.apex);
   }
   if (outcome.kind == Kind::kFailed) load.add_failure(job, outcome);

@@ -44,6 +44,8 @@ class ZoneFileLoads {
   /// must hold up its own zone alone.
   static constexpr std::chrono::seconds kVerdictTime{5};
   using Done = std::function<void(const Counts&)>;
+  /// Zones by the index of their side table entries; null: none.
+  using ZoneBits = std::shared_ptr<const std::vector<bool>>;
   using CopyChecked = std::function<void(const dns::Name& secondary)>;
 
   /// References outlive the object, which the loader calls for as long as the event loop runs.
@@ -68,8 +70,10 @@ class ZoneFileLoads {
   /// Brings all zones of `runtime` in line with their files. `done` is called after the last zone,
   /// and after the ends of loads that began earlier. Zones whose programs have no verdict then are
   /// served when they have it, unless a later load finds another file or program. `history`: see
-  /// LoadRequest.
-  void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done);
+  /// LoadRequest. `counted`: zones that the caller has counted, and which Counts::changed leaves
+  /// out.
+  void load(const RuntimePtr& runtime, const std::shared_ptr<HistorySource>& history, Done done,
+            ZoneBits counted = nullptr);
   /// The same for some zones of `runtime`, and for zones that it lacks by now. Programs that judge
   /// any of them begin anew.
   void load_some(const RuntimePtr& runtime, const std::vector<dns::Name>& zones,
@@ -124,6 +128,7 @@ class ZoneFileLoads {
   void set_ready(Load& load);
   void end(Load& load);
   void set_waiting(const LoadJob& job, const LoadOutcome& outcome);
+  [[nodiscard]] bool is_counted(const Load& load, const dns::Name& zone) const;
   void count(Load& load, const LoadJob& job, const LoadOutcome& outcome);
   void zone_loaded(const LoadJob& job, const LoadOutcome& outcome);
   void forget_problem(const dns::Name& name);

@@ -41,6 +41,7 @@ class MediaFaults {
   /// Notes the records of journal and snapshot, which are intact; then adds so many faults.
   void strike(std::uint64_t faults) {
     note_copies();
+    is_changed_ = false;
     for (; faults > 0; --faults) add();
     bool is_followed = false;  // by a segment whose header is sound
     for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
@@ -91,6 +92,11 @@ class MediaFaults {
     return no_serials_.contains(zone);
   }
   [[nodiscard]] bool is_unreadable() const { return !bad_.empty(); }
+  /// Nothing has a fault but space of the last segment that lies far behind its last record.
+  [[nodiscard]] bool is_reserve_alone() const {
+    return !bad_.empty() && !is_changed_ &&
+           std::all_of(bad_.begin(), bad_.end(), [](const Bad& bad) { return bad.is_reserve; });
+  }
   [[nodiscard]] std::string said() const {
     std::string text = fmt::format("snapshot at {}", snapshot_position_);
     for (const std::string& zone : hit_zones_) text += fmt::format(", {} damaged there", zone);
@@ -101,6 +107,7 @@ class MediaFaults {
 
  private:
   static constexpr std::uint64_t kSector = 512;
+  static constexpr std::uint64_t kDoubt = 3 * 4096;  // bytes behind the last record
   static constexpr std::uint64_t kBeginning = 100;  // bytes of a zone's first record, about
   /// A place that cannot be read.
   struct Bad {
@@ -109,6 +116,7 @@ class MediaFaults {
     std::uint64_t from = 0;
     std::uint64_t to = UINT64_MAX;
     std::uint64_t times = UINT64_MAX;
+    bool is_reserve = false;
 
     bool fails(const std::string& file, std::uint64_t begin, std::uint64_t end) {
       if (times == 0 || path != file || begin >= to || end <= from) return false;
@@ -128,6 +136,7 @@ class MediaFaults {
     std::string path;
     std::vector<Record> records;
     bool is_header_hit = false;
+    bool is_torn = false;
   };
   struct Part {  // of the snapshot; without a name: what does not belong to a zone
     std::string zone;
@@ -156,6 +165,7 @@ class MediaFaults {
           {next->position, next->group_first, reader.last_offset(),
            reader.last_offset() + kRecordHeaderBytes + next->zone.size() + 8 + next->payload.size(),
            to_text(next->zone)});
+    segment.is_torn = reader.torn();
   }
 
   void note_snapshot(const std::string& path) {
@@ -180,6 +190,7 @@ class MediaFaults {
   void add() {
     const std::vector<std::string> paths = disk_.paths();
     if (paths.empty()) return;
+    if (add_to_reserve()) return;
     const std::string path = paths[random_() % paths.size()];
     const std::uint64_t bytes = disk_.contents(path).size();
     if (bytes == 0) return;
@@ -218,6 +229,18 @@ class MediaFaults {
     }
   }
 
+  /// Chosen often enough, where the last segment has a reserve of some size.
+  bool add_to_reserve() {
+    if (segments_.empty() || segments_.back().records.empty()) return false;
+    const Segment& last = segments_.back();
+    const std::uint64_t begin = last.records.back().end + kDoubt;
+    const std::uint64_t end = disk_.contents(last.path).size();
+    if (begin + kSector >= end || random_() % 3 != 0) return false;
+    const std::uint64_t at = (begin + random_() % (end - begin)) / kSector * kSector;
+    be_bad({last.path, false, at, at + kSector}, "sector unreadable for good");
+    return true;
+  }
+
   /// Most of a segment may be its empty end.
   std::uint64_t place_in(const std::string& path, std::uint64_t bytes) {
     for (const Segment& segment : segments_)
@@ -228,13 +251,17 @@ class MediaFaults {
 
   void empty(const std::string& path) {
     tell("emptied file", path, 0);
+    is_changed_ = true;
     auto file = disk_.open(path, OpenMode::kWrite);
     if (!file) return;  // which cannot be read
     shm::test::must((*file)->truncate(0));
     shm::test::must((*file)->sync());
   }
   void be_bad(Bad&& bad, const std::string& what) {
-    tell(what, bad.path, bad.from);
+    const Segment* const last = segments_.empty() ? nullptr : &segments_.back();
+    bad.is_reserve = last != nullptr && last->path == bad.path && !last->is_torn && !bad.is_file &&
+                     !last->records.empty() && bad.from >= last->records.back().end + kDoubt;
+    tell(bad.is_reserve ? what + ", in the reserve" : what, bad.path, bad.from);
     bad_.push_back(std::move(bad));
   }
 
@@ -245,6 +272,7 @@ class MediaFaults {
     for (std::uint64_t at = from; at < to; ++at) {
       const std::uint8_t byte = other(before[at]);
       if (byte == before[at]) continue;
+      is_changed_ = true;
       disk_.damage(path, at, byte);
       hit(path, at);
     }
@@ -342,6 +370,7 @@ class MediaFaults {
   std::set<std::uint64_t> destroyed_;  // positions
   std::set<std::string> hit_zones_;    // in the snapshot
   std::set<std::string> no_serials_;   // zones of which no serial is left there
+  bool is_changed_ = false;  // bytes, with the last strike
   bool is_image_hit_ = false;
   bool is_image_struck_ = false;
   std::map<std::string, std::uint64_t> torn_end_;  // zones of the torn last groups; last position

@@ -45,6 +45,7 @@ constexpr const char* kJournal = "/disk/journal";
 constexpr const char* kIdentity = "/disk/journal/identity";
 constexpr const char* kImage = "/disk/image/zones.image";
 constexpr std::uint64_t kSegment = 6000;
+constexpr std::uint64_t kLongSegment = 60'000;  // with a reserve of many pages
 constexpr std::uint64_t kStore = 64 << 20;
 constexpr int kLives = 10;  // of one host
 /// Enough that each kind of event takes place, whatever the seed.
@@ -74,7 +75,11 @@ RuntimePtr runtime_in(const shm::test::Folder& folder, bool has_image) {
 class MediaHost {
  public:
   explicit MediaHost(std::uint64_t seed)
-      : random_(seed), removals_(seed), removes_(seed % 2 == 0), checkpoints_of_12_(random_() % 3) {
+      : random_(seed),
+        removals_(seed),
+        removes_(seed % 2 == 0),
+        segment_(seed % 3 == 0 ? kLongSegment : kSegment),
+        checkpoints_of_12_(random_() % 3) {
     disk_.sectors = {512, 4096};
     for (const std::string& zone : kZones) write_file(zone);
     start(false);
@@ -94,6 +99,8 @@ class MediaHost {
     steps_.clear();
     if (random_() % 3 != 0) lose_memory();
     faults_.strike(random_() % 4);
+    serves_all_ = faults_.is_reserve_alone();
+    counts["starts beside an unreadable reserve alone"] += serves_all_ ? 1 : 0;
     bool live = true;  // unless the store is lost already
     for (std::uint64_t starts = random_() % 3 == 0 ? 2 + random_() % 2 : 1; starts > 0; --starts) {
       stop();
@@ -101,6 +108,7 @@ class MediaHost {
       live = random_() % 2 == 0;
       if (::testing::Test::HasFailure()) return;
       run();
+      serves_all_ = false;  // records may have come to lie there
     }
     faults_.make_readable();
     run();
@@ -320,7 +328,7 @@ class MediaHost {
     UnreadLists lists;
     CurrentConfiguration configuration{"", runtime_in(*memory_, checkpoints_of_12_ != 0), 0, 0};
     Startup startup(host, configuration, lists,
-                    {disk_, {"", kSegment, std::chrono::milliseconds(0)}});
+                    {disk_, {"", segment_, std::chrono::milliseconds(0)}});
     auto opened = startup.open();
     if (!opened) {
       why_ = opened.error().text;
@@ -419,6 +427,7 @@ class MediaHost {
     steps_ += fmt::format("; load {}{}", zone, check.zone ? "" : " waits");
     if (!check.zone) {
       EXPECT_TRUE(check.outcome && check.outcome->waits_for_journal) << zone << said();
+      EXPECT_FALSE(serves_all_) << zone << " waits for space without records" << said();
       ++counts["loads that wait for the journal"];
       return;
     }
@@ -522,12 +531,14 @@ class MediaHost {
   std::mt19937_64 removals_;         // of its own: runs without removals stay as they are
   bool removes_;
   std::string removed_;  // the zone that is not configured; empty: all are
+  std::uint64_t segment_;            // bytes
   std::uint64_t checkpoints_of_12_;  // steps of twelve; 0: there is no image
   shm::test::Folder folder_;  // of zone files
   std::unique_ptr<shm::test::Folder> memory_ = std::make_unique<shm::test::Folder>();
   FakeDisk disk_;
   MediaFaults faults_{disk_, random_, counts, kImage};
   std::unique_ptr<OpenedData> data_;
+  bool serves_all_ = false;  // nothing has a fault that records may have
   bool is_examination_due_ = false;
   bool examines_first_ = false;  // as JournalUpkeep
   std::map<std::string, std::vector<JournalEntry>> pending_;  // of zones
@@ -571,7 +582,8 @@ TEST(MediaStates, LoseNothingThatAnIntactCopyHas) {
         "gaps to be closed", "journals to be healed", "loads that wait for the journal",
         "updates lost with their last copy", "serials raised for a doubt",
         "unreadable places found beside a live store", "zones that came back",
-        "zones of the image that wait for the journal"})
+        "zones of the image that wait for the journal",
+        "starts beside an unreadable reserve alone"})
     EXPECT_GT(MediaHost::counts[what], 0U) << what;
 }
 

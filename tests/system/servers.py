@@ -18,6 +18,7 @@ import dns.exception
 import dns.message
 import dns.query
 import dns.rcode
+import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "contrib"))
@@ -61,6 +62,11 @@ def peer_program(kind):
         if program.is_file() and os.access(program, os.X_OK):
             return str(program)
     raise RuntimeError(f"no {name} in {' or '.join(places)} of {folder}")
+
+
+def needs_root(reason):
+    """A mark of tests that other users skip. All other tests pass as any user."""
+    return pytest.mark.skipif(os.getuid() != 0, reason=f"needs root: {reason}")
 
 
 PORTS_GIVEN = set()

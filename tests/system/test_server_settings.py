@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 
 import dns.message
 import dns.query
@@ -62,6 +63,29 @@ def test_workers_are_bound_to_processors(pando, zone_file):
     server.extra = ""
     server.write_config()
     assert server.control("reload")["restart_needed"] == ["server.cpu-affinity"]
+
+
+def test_a_log_of_json_has_no_other_line_at_a_start(pando, zone_file):
+    """Warnings of the configuration stand before the log's first line, errors are its last."""
+    server = pando([{"name": "example", "file": str(zone_file)}], workers=1, extra="  log: {format: json}",
+                   keys=[{"name": "key.", "secret": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTAwMDE="}])
+    server.config.chmod(0o644)
+    server.start("example")
+    lines = [json.loads(line) for line in server.log_path.read_text().splitlines()]
+    [warned] = [line for line in lines if line["event"] == "configuration"]
+    assert warned["level"] == "warning" and "other users can read or write this file" in warned["text"]
+
+    server.stop()
+    server.log_path.write_text("")
+    server.config.write_text(server.config.read_text().replace("  log:", "  lisen: []\n  loc: {}\n  log:"))
+    for program in ("pando-manager", "pando-http"):
+        done = subprocess.run([str(servers.build_folder() / program), "--config", str(server.config)],
+                              capture_output=True, text=True, timeout=60, cwd=server.folder)
+        lines = [json.loads(line) for line in done.stderr.splitlines()]
+        assert done.returncode == 78 and done.stdout == ""
+        assert {line["process"] for line in lines} == {program}
+        reasons = [line["reason"] for line in lines if line["level"] == "error"]
+        assert len(reasons) == 2 and all(word in text for word, text in zip(("lisen", "loc"), reasons)), reasons
 
 
 def test_manager_and_workers_log_as_the_configuration_says_also_after_a_reload(pando, zone_file):

@@ -48,6 +48,20 @@ def new_update():
     return dns.update.Update("example", keyring=KEYRING)
 
 
+def test_history_journal_and_log_name_key_and_client(server):
+    update = new_update()
+    update.add("who", 60, "A", "192.0.2.9")
+    assert send(server, update).rcode() == dns.rcode.NOERROR
+    for _ in range(2):
+        [changeset] = server.control("zone", "history", "example")["changesets"]
+        assert (changeset["by"], changeset["client"]) == (f"key {KEY['name']}.", "127.0.0.1")
+        records = server.control("journal", "print", "example")["records"]
+        assert [(one["by"], one["client"]) for one in records if one["kind"] == "changeset"] == [
+            (f"key {KEY['name']}.", "127.0.0.1")]
+        server.kill()  # which the next start gets from the store
+        server.start("example")
+
+
 def test_ten_thousand_nsupdate_changes_while_dnsperf_asks(tmp_path, server):
     queries = tmp_path / "queries"
     queries.write_text("".join(f"host{i}.example A\n" for i in range(1000)))

@@ -136,7 +136,7 @@ def members_in_code():
 @pytest.mark.parametrize("struct, member", sorted(members_in_code()))
 def test_every_json_member_is_documented(struct, member):
     of_status = ("StatusResult", "CatalogRow", "FoundDamageRow", "XdpRow", "XdpQueueRow", "WorkerRow", "WorkerListResult")
-    page = "status.md" if struct in of_status else "pandoctl.md"
+    page = "status.md" if struct in of_status else "control-protocol.md" if struct.startswith("Http") else "pandoctl.md"
     assert f"`{member}`" in (REFERENCE / page).read_text(), f"{member} of {struct} in docs/reference/{page}"
 
 

@@ -28,6 +28,7 @@ ROOM_ORDER = {
     "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
+    "base": ["files", ""],
     "config": ["import", "import/pdns", "import/named", "import/model", "", "yaml", "settings"],
     "ctl": ["", "commands", "backup", "compare", "upgrade", "view"],
     "http": ["", "page", "api", "metrics", "observe", "serve"],

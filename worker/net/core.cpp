@@ -6,6 +6,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/files/file_status.h"
 #include "worker/tap/taps.h"
 
 namespace pando::worker {
@@ -31,7 +32,7 @@ std::uint64_t Core::coarse_now() noexcept {
 
 Core::FileId Core::id_of(int fd) {
   struct stat status{};
-  if (::fstat(fd, &status) != 0) return {};
+  if (!file_status(fd, status)) return {};
   return {status.st_dev, status.st_ino};
 }
 

@@ -252,13 +252,18 @@ void UdpService::ask_manager(const std::shared_ptr<Socket>& socket, const ReplyP
   request.response.assign(response.begin(), response.begin() + static_cast<long>(outcome.size));
   if (path.source && request.local == socket->description.local)
     request.local.address = *path.source;
-  if (path.direct) request.through = socket->description.id;
+  // The manager counts no responses, so a reply that has a limit is sent from here.
+  ReplyLimit limit = core_.responder().reply_limit();
+  if (path.direct && !limit.client) request.through = socket->description.id;
   Bytes failure(kUdpSpace);
   failure.resize(core_.responder().make_failure(failure));
   core_.link().forward(std::move(request), std::move(failure),
-                       [this, socket, path, held = std::move(held)](const Bytes& answer) {
+                       [this, socket, path, held = std::move(held),
+                        limit = std::move(limit)](const Bytes& reply) {
+                         Bytes answer = reply;
                          const int through = sender_for(socket);
-                         const bool sends = !answer.empty() && through >= 0;
+                         const bool sends = !answer.empty() && through >= 0 &&
+                                            core_.responder().sends_reply(limit, answer);
                          if (sends && !send_datagram(through, answer, path.to, path.source))
                            core_.counting().add(Counter::kSendErrors);
                          if (Taps* const taps = core_.taps(); taps != nullptr && held)

@@ -5,7 +5,7 @@
 namespace pando::worker {
 
 /// Bounds error responses over UDP: a flood of garbage with forged senders must not become a flood
-/// of answers to them. Always on. RFC 8906 §3 requires an answer to each query; ordinary clients
+/// of answers to them. Always on, beside the rate limits of the configuration (RateLimiter). RFC 8906 §3 requires an answer to each query; ordinary clients
 /// never get near the bound. One bucket a worker, filled once a second.
 class ErrorLimit {
  public:

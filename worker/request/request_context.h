@@ -11,6 +11,7 @@
 #include "worker/request/counting.h"
 #include "worker/request/error_limit.h"
 #include "worker/request/key_set.h"
+#include "worker/request/rate_limit.h"
 #include "worker/request/request.h"
 #include "zone/read/store_view.h"
 #include "zone/settings/compiled_settings.h"
@@ -27,14 +28,21 @@ struct BatchContext {
   bool manager_connected = false;  ///< requests can be forwarded, or wait for a new manager
 };
 
+/// Limits of a worker's responses over UDP.
+struct ResponseLimits {
+  ErrorLimit errors;
+  RateLimiter rates;
+};
+
 struct Foreseen;
 
 /// One request, and the state that its handling collects for the response. Handlers share this
 /// alone, so each handler can be tested with a context made by hand. A worker reuses its
 /// contexts: a request costs no allocation and no copy.
 struct RequestContext {
-  RequestContext(const BatchContext& of_batch, const Counting& counts, ErrorLimit& limit) noexcept
-      : batch(of_batch), counting(counts), error_limit(limit) {}
+  RequestContext(const BatchContext& of_batch, const Counting& counts,
+                 ResponseLimits& of_worker) noexcept
+      : batch(of_batch), counting(counts), limits(of_worker) {}
 
   /// Starts with the next request, before it is read. `of_client` stays in place while the request
   /// is handled.
@@ -50,6 +58,8 @@ struct RequestContext {
     space = for_response;
     session.reset();
     has_managers_key = false;
+    is_verified = false;
+    is_counted = false;
     expire.reset();
     version_of = {};
   }
@@ -71,7 +81,7 @@ struct RequestContext {
 
   const BatchContext& batch;
   Counting counting;
-  ErrorLimit& error_limit;
+  ResponseLimits& limits;
 
   Request request;
   /// Key of the question's name, made while requests were read together; null: not made.
@@ -85,6 +95,8 @@ struct RequestContext {
   /// Signs the response: the session of a verified request, or one that reports a TSIG error.
   std::optional<dns::TsigSession> session;
   bool has_managers_key = false;  ///< signed with a key that only the manager has
+  bool is_verified = false;       ///< the worker has found the request's signature right
+  bool is_counted = false;        ///< the response has passed the rate limits
   std::optional<dns::CookieReply> cookie;
   std::optional<std::uint32_t> expire;  ///< for the EXPIRE option
   zone::ZoneView version_of;            ///< zone for the ZONEVERSION option; none: option not sent

@@ -90,7 +90,26 @@ std::size_t ResponseBuilder::finish_unsigned() {
   return writer_.finish().size();
 }
 
+/// Counts a response that its handler has not counted.
+RateLimiter::Verdict ResponseBuilder::count() {
+  const Request& request = context_.request;
+  std::array<std::uint8_t, dns::kMaxNameOctets> name;
+  return count_response(
+      context_, kind_without_records(rcode_, request.has_question ? &request.question : nullptr,
+                                     name));
+}
+
 Outcome ResponseBuilder::finish() {
+  if (is_rate_limited(context_) && !context_.is_counted) {
+    const RateLimiter::Verdict verdict = count();
+    if (verdict == RateLimiter::Verdict::kDrop) return {};
+    if (verdict == RateLimiter::Verdict::kSlip) {
+      constexpr std::uint8_t kAa = 0x04;  // in the header's third octet
+      ResponseBuilder truncated(context_, (context_.space[2] & kAa) != 0, rcode_);
+      truncated.writer().set_tc();
+      return truncated.finish();
+    }
+  }
   std::size_t size = finish_unsigned();
   context_.counting.rcode(static_cast<std::uint16_t>(rcode_));
   if (context_.has_managers_key) {
@@ -116,7 +135,25 @@ Outcome respond_error(RequestContext& context, Rcode rcode, std::optional<Ede> d
 }
 
 bool may_send_error(RequestContext& context) noexcept {
-  return context.has_valid_cookie() || context.error_limit.allow(context.batch.now);
+  return context.has_valid_cookie() || context.limits.errors.allow(context.batch.now);
+}
+
+bool is_rate_limited_client(const RequestContext& context) noexcept {
+  const zone::RateLimit& rules = context.batch.settings->rate_limit;
+  return rules.responses != 0 && context.is_udp() && !context.has_valid_cookie() &&
+         !is_exempt(rules, context.address());
+}
+
+RateLimiter::Verdict count_response(RequestContext& context, const ResponseKind& kind) {
+  using Verdict = RateLimiter::Verdict;
+  context.is_counted = true;
+  const Verdict verdict = context.limits.rates.judge(context.batch.settings->rate_limit,
+                                                     context.address(), kind, context.batch.now);
+  if (verdict == Verdict::kSend) return verdict;
+  context.counting.add(Counter::kRateLimited);
+  context.counting.add(verdict == Verdict::kDrop ? Counter::kDropped : Counter::kRateSlipped);
+  if (verdict == Verdict::kSlip) context.counting.add(Counter::kTruncated);
+  return verdict;
 }
 
 Outcome drop_limited(RequestContext& context) noexcept {

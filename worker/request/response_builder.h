@@ -29,11 +29,14 @@ class ResponseBuilder {
   void set_rcode(dns::Rcode rcode) noexcept { rcode_ = rcode; }
 
   /// Completes the response and counts it. A response that only the manager can sign is forwarded.
+  /// Each response of a worker passes here, so rate limits are checked here, unless the caller has
+  /// counted the response before (count_response).
   Outcome finish();
   /// Completes the response without signature and count; returns its size.
   std::size_t finish_unsigned();
 
  private:
+  [[nodiscard]] RateLimiter::Verdict count();
   void add_options(std::optional<Ede> detail);
 
   RequestContext& context_;
@@ -46,6 +49,19 @@ class ResponseBuilder {
 /// Responds with an error, which over UDP is subject to the error limit (ErrorLimit).
 Outcome respond_error(RequestContext& context, dns::Rcode rcode,
                       std::optional<Ede> detail = std::nullopt);
+
+/// Whether the server's rate limits are for responses to this client, with whatever signature. A
+/// client that has proven its address (TCP, a valid cookie) is not the victim of a forged one.
+[[nodiscard]] bool is_rate_limited_client(const RequestContext& context) noexcept;
+/// Whether the response in hand is subject to the rate limits: its client is, and nothing was signed
+/// with a known key.
+[[nodiscard]] inline bool is_rate_limited(const RequestContext& context) noexcept {
+  if (context.batch.settings->rate_limit.responses == 0) return false;  // mostly
+  return !context.is_verified && !context.has_managers_key && is_rate_limited_client(context);
+}
+/// Counts the response in hand, of this kind, and decides on one above its client's limit. After
+/// is_rate_limited().
+RateLimiter::Verdict count_response(RequestContext& context, const ResponseKind& kind);
 
 /// True when an error over UDP may be sent, which counts against the error limit. A client with a
 /// valid cookie is not limited: the error cannot flood a victim.

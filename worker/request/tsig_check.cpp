@@ -37,7 +37,8 @@ std::optional<Outcome> check_present_tsig(RequestContext& context, VerifiedBy ve
   const auto verdict = dns::TsigSession::verify_request(request.message, *request.tsig, keys.shared,
                                                         context.batch.now);
   context.session = dns::TsigSession::for_response(verdict);
-  if (verdict.rcode == dns::Rcode::kNoError) return std::nullopt;
+  context.is_verified = verdict.rcode == dns::Rcode::kNoError;
+  if (context.is_verified) return std::nullopt;
   context.refusal = reason_of(verdict);
   return respond_error(context, verdict.rcode);
 }

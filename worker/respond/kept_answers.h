@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "dns/message/message_writer.h"
 #include "worker/respond/answer_table.h"
-#include "worker/respond/rate_limit.h"
+#include "worker/request/rate_limit.h"
 #include "zone/read/store_view.h"
 
 namespace pando::worker {

@@ -48,15 +48,6 @@ bool names_below_cut_help(dns::NameView qname, const zone::RecordView& cut, dns:
   return labels.may_have(child.data()) && cut.find(RRType::kNS).has_name_at_or_below(child);
 }
 
-/// Whether responses to this client are counted. A client that has proven its address (TCP, a valid
-/// cookie, a signature) is not the victim of a forged address.
-bool is_limited(const RequestContext& context) noexcept {
-  const zone::RateLimit& rules = context.batch.settings->rate_limit;
-  if (rules.responses == 0 || !context.is_udp()) return false;
-  const bool proven = context.request.tsig || context.has_valid_cookie();
-  return !proven && !is_exempt(rules, context.address());
-}
-
 bool wants_proofs(const Request& request) noexcept {
   return request.edns && request.edns->dnssec_ok;
 }
@@ -335,7 +326,7 @@ std::optional<Outcome> QueryHandler::repeat(RequestContext& context, const zone:
   ResponseBuilder response(context, kept.aa, static_cast<Rcode>(kept.rcode));
   if (!kept.suits(response.writer().room())) return std::nullopt;
   using Verdict = RateLimiter::Verdict;
-  const Verdict verdict = is_limited(context) ? judge(context, kept.kind()) : Verdict::kSend;
+  const Verdict verdict = is_rate_limited(context) ? count_response(context, kept.kind()) : Verdict::kSend;
   ++repeated_;
   if (verdict == Verdict::kDrop) return Outcome{};
   if (verdict == Verdict::kSlip)
@@ -364,10 +355,10 @@ Outcome QueryHandler::respond(RequestContext& context, const zone::ZoneView& zon
   if (answer_.rcode == Rcode::kRefused && context.is_udp() && !may_send_error(context))
     return drop_limited(context);
   using Verdict = RateLimiter::Verdict;
-  const bool limited = is_limited(context);
+  const bool limited = is_rate_limited(context);
   const bool keeps = asked != nullptr && !answer_.cut && kept_.wants(asked->place);
   const ResponseKind kind = limited || keeps ? kind_of(zone, answer_) : ResponseKind();
-  const Verdict verdict = limited ? judge(context, kind) : Verdict::kSend;
+  const Verdict verdict = limited ? count_response(context, kind) : Verdict::kSend;
   if (verdict == Verdict::kDrop) return {};
   if (request.edns && zone) choose_options(context, zone, rules, answer_.aa);
   // RFC 1035 §6.2: an answer to class ANY is never authoritative, since other classes might have
@@ -565,18 +556,6 @@ bool QueryHandler::put_security(const dns::Question& question, const zone::ZoneV
   const bool fits = answer_.rcode == Rcode::kNoError && render_authority(answer_, question, writer);
   answer_.clear();
   return fits;
-}
-
-/// Counts a response and decides on one above its client's rate limit. After is_limited().
-RateLimiter::Verdict QueryHandler::judge(RequestContext& context, const ResponseKind& kind) {
-  using Verdict = RateLimiter::Verdict;
-  const Verdict verdict = rate_limiter_.judge(context.batch.settings->rate_limit, context.address(),
-                                              kind, context.batch.now);
-  if (verdict == Verdict::kSend) return verdict;
-  context.counting.add(Counter::kRateLimited);
-  context.counting.add(verdict == Verdict::kDrop ? Counter::kDropped : Counter::kRateSlipped);
-  if (verdict == Verdict::kSlip) context.counting.add(Counter::kTruncated);
-  return verdict;
 }
 
 }  // namespace pando::worker

@@ -14,7 +14,7 @@
 #include "worker/respond/kept_answers.h"
 #include "worker/respond/kept_lookups.h"
 #include "worker/respond/question_sampler.h"
-#include "worker/respond/rate_limit.h"
+#include "worker/request/rate_limit.h"
 #include "worker/respond/server_sets.h"
 #include "worker/respond/zone_expiry.h"
 
@@ -101,13 +101,11 @@ class QueryHandler {
   [[nodiscard]] bool may_repeat(std::size_t octets) const noexcept;
   void keep(const RequestContext& context, const Asked& asked, const zone::ZoneView& zone,
             std::size_t room, const ResponseKind& kind, const dns::MessageWriter& writer);
-  RateLimiter::Verdict judge(RequestContext& context, const ResponseKind& kind);
 
   SettingsCache& cache_;
   const ZoneExpiry& expiry_;
   const Foreseen* foreseen_ = nullptr;  ///< for the zone of the answer in hand
   QuestionSampler sampler_;
-  RateLimiter rate_limiter_;
   KeptAnswers kept_;
   KeptLookups lookups_;
   AnswerTemplates templates_;

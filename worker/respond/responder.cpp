@@ -21,7 +21,7 @@ Responder::Responder(CounterArray& counters, SideTable side, std::span<shm::Tran
   read_.reserve(kTogether);
   for (std::size_t i = 0; i < kTogether; ++i)
     read_.push_back(
-        {RequestContext(batch_, Counting(counters, transfers), error_limit_), {}, {}, {}});
+        {RequestContext(batch_, Counting(counters, transfers), limits_), {}, {}, {}});
 }
 
 void Responder::set_keys(std::shared_ptr<const KeySet> keys) {
@@ -192,6 +192,34 @@ zone::ZoneView Responder::requested_zone() const {
   if (request.header.opcode != Opcode::kQuery) return batch_.view.zone_at(question.name);
   if (question.rr_class == RRClass::kCH) return {};
   return choose_zone(batch_.view, question.name, question.type);
+}
+
+bool Responder::sends_reply(const ReplyLimit& limit, Bytes& reply) {
+  if (!limit.client || reply.size() < dns::kHeaderOctets) return true;
+  constexpr std::uint8_t kTc = 0x02;     // in the header's third octet
+  constexpr std::uint8_t kRcode = 0x0f;  // in the fourth
+  const auto rcode = static_cast<Rcode>(reply[3] & kRcode);
+  // RFC 8945 §5.3.2: NOTAUTH tells of a signature that is not right.
+  if (limit.is_signed && rcode != Rcode::kNotAuth) return true;
+  std::array<std::uint8_t, dns::kMaxNameOctets> name;
+  const dns::Question zone{limit.zone, RRType::kSOA, RRClass::kIN};
+  const auto verdict = limits_.rates.judge(batch_.settings->rate_limit, *limit.client,
+                                           kind_without_records(rcode, &zone, name), batch_.now);
+  if (verdict == RateLimiter::Verdict::kSend) return true;
+  // A signature would not fit a truncated reply, so the client would not take it.
+  const bool slips = verdict == RateLimiter::Verdict::kSlip && !limit.is_signed;
+  context().counting.add(Counter::kRateLimited);
+  context().counting.add(slips ? Counter::kRateSlipped : Counter::kDropped);
+  if (slips) reply[2] |= kTc;
+  return slips;
+}
+
+ReplyLimit Responder::reply_limit() const {
+  const RequestContext& context = last();
+  if (!is_rate_limited_client(context)) return {};
+  const Request& request = context.request;
+  return {context.address(), request.has_question ? request.question.name : dns::Name(),
+          request.tsig.has_value()};
 }
 
 std::size_t Responder::make_servfail(std::span<std::uint8_t> space) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "dns/message/cookie.h"
-#include "worker/request/error_limit.h"
 #include "worker/request/key_set.h"
 #include "worker/request/outcome.h"
 #include "worker/request/request_context.h"
@@ -25,6 +24,13 @@ namespace pando::worker {
 struct Arrival {
   ByteView message;
   Client client;
+};
+
+/// Rate limit of the reply to a request that was forwarded over UDP.
+struct ReplyLimit {
+  std::optional<IpAddress> client;  ///< none: the reply is not limited
+  dns::Name zone;
+  bool is_signed = false;  ///< the request is, with a key that the manager has to check
 };
 
 /// Everything between a request's octets and a response's, without sockets, clocks or logs: parses
@@ -73,6 +79,11 @@ class Responder {
   /// After an Outcome of kForward: makes the response for the case that the manager does not
   /// answer, a SERVFAIL. None (0) if the client rather repeats its request (is_better_unanswered).
   std::size_t make_failure(std::span<std::uint8_t> space);
+  /// After an Outcome of kForward: the rate limit of the manager's reply.
+  [[nodiscard]] ReplyLimit reply_limit() const;
+  /// Counts a reply of the manager, or make_failure()'s, and truncates one that is to slip. False:
+  /// it is not sent.
+  [[nodiscard]] bool sends_reply(const ReplyLimit& limit, Bytes& reply);
 
  private:
   /// A request that was read.
@@ -93,7 +104,7 @@ class Responder {
   [[nodiscard]] bool take_cookie();
 
   SettingsCache cache_;
-  ErrorLimit error_limit_;
+  ResponseLimits limits_;
   ZoneExpiry expiry_;
   std::optional<dns::ServerCookies> cookies_;
   BatchContext batch_;

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/files/file_status.h"
+
 namespace pando::worker {
 
 namespace {
@@ -28,7 +30,7 @@ Status check_frames(const ipc::ServeXdp& what, const Fd& memory) {
       what.frame_bytes > kMaxFrameBytes)
     return fail(Errc::kInvalid, "frames of another size or number");
   struct stat status{};
-  if (::fstat(memory.get(), &status) != 0) return fail_errno("fstat");
+  if (!file_status(memory.get(), status)) return fail_errno("fstat");
   const std::uint64_t wanted =
       (std::uint64_t{what.receive_frames} + what.send_frames) * what.frame_bytes;
   if (static_cast<std::uint64_t>(status.st_size) < wanted)

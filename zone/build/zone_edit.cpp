@@ -27,6 +27,7 @@ Result<Applied> ZoneEdit::run() {
   entry_ = *draft_.entry_at(changes_.zone);
   applied_.from = applied_.to = {entry_.serial};
   applied_.effective.zone = changes_.zone;
+  applied_.effective.author = changes_.author;
   if (auto collected = collect_steps(); !collected) return pass(collected);
   if (auto worked_out = work_out_names(); !worked_out) return pass(worked_out);
   if (auto allowed = check_size(); !allowed) return pass(allowed);

@@ -40,7 +40,7 @@ std::vector<ByteView> piece_rdatas(const shm::Window& window, std::uint32_t ref)
   if (!set) return rdatas;
   rdatas.reserve(set.count());
   set.for_each_rdata([&](ByteView rdata) { rdatas.push_back(rdata); });
-  if (!rdatas.empty() && rdatas.front().size() != kPieceHeader) rdatas.clear();
+  if (!rdatas.empty() && rdatas.front().size() < kPieceHeader) rdatas.clear();
   return rdatas;
 }
 
@@ -94,6 +94,7 @@ bool HistoryReader::load_piece() {
   if (piece_ == 0) {
     to_ = header.to;
     left_ = zone_.entry_->history_records - header.records_before;
+    author_ = rdatas_.front().subspan(kPieceHeader);
   } else if (!(header.to == to_)) {
     return false;
   }
@@ -101,6 +102,11 @@ bool HistoryReader::load_piece() {
   ++piece_;
   at_ = 1;
   return to_.ahead_of(serial_);
+}
+
+Author HistoryReader::author() const {
+  dns::FieldReader fields(author_);
+  return take_author(fields);
 }
 
 const HistoryRecord* HistoryReader::next() {
@@ -170,9 +176,10 @@ std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial 
 /// Packs records into pieces and writes the pieces to the store.
 class HistoryEditor::Pieces {
  public:
-  Pieces(HistoryEditor& editor, const dns::Name& zone, dns::Serial from, dns::Serial to)
+  Pieces(HistoryEditor& editor, const Changeset& changeset, dns::Serial from, dns::Serial to)
       : editor_(editor),
-        zone_(zone),
+        zone_(changeset.zone),
+        author_(changeset.author),
         from_(from),
         to_(to),
         records_before_(editor.entry_.history_records) {}
@@ -202,6 +209,7 @@ class HistoryEditor::Pieces {
     Bytes header{last ? kLastPiece : std::uint8_t{0}};
     append_be32(header, to_.value);
     append_be32(header, records_before_);
+    if (piece_ == 0) put_author(header, author_);
     const Key key = key_of(from_, piece_++);
     NameDraft leaf;
     leaf.labels = key.labels();
@@ -218,6 +226,7 @@ class HistoryEditor::Pieces {
  private:
   HistoryEditor& editor_;
   const dns::Name& zone_;
+  const Author& author_;
   dns::Serial from_;
   dns::Serial to_;
   std::uint32_t records_before_;
@@ -241,7 +250,7 @@ bool HistoryEditor::has(dns::Serial from) const {
 
 Status HistoryEditor::append(const Changeset& changeset, dns::Serial from, dns::Serial to) {
   if (entry_.history == 0) entry_.history_first = from.value;
-  Pieces pieces(*this, changeset.zone, from, to);
+  Pieces pieces(*this, changeset, from, to);
   auto added = visit_in_order(
       changeset, [&](const Record& record, bool comes_in) { return pieces.add(record, comes_in); });
   return added ? pieces.put_piece(true) : added;

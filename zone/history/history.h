@@ -20,9 +20,11 @@
 /// and blocks are moved and released like those of names. A leaf is a name record with one RRset of
 /// kHistoryType. The RDATAs of that set are, numbers in network order:
 ///
-///   first   | flags, 1: the changeset's last piece | u32 serial to | u32 records before |
+///   first   | flags, 1: the changeset's last piece | u32 serial to | u32 records before | author |
 ///   others  | flags, 1: comes in, 2: owner as before | u8 octets, relative labels | u16 type |
 ///           | u32 TTL | RDATA |
+///
+/// The author (put_author) stands in a changeset's first piece, if it is known.
 ///
 /// Records stand in the order of RFC 1995 §4: old SOA, removed records, new SOA, added records. The
 /// changesets are without gaps; the last leads to the zone's serial. A change that has no such form
@@ -63,6 +65,8 @@ class HistoryReader {
   /// The changeset of the last record; the first changeset before any record was read.
   [[nodiscard]] dns::Serial from() const noexcept { return serial_; }
   [[nodiscard]] dns::Serial to() const noexcept { return to_; }
+  /// The author of that changeset.
+  [[nodiscard]] Author author() const;
 
  private:
   HistoryReader(const ZoneView& zone, dns::Serial serial) noexcept : zone_(zone), serial_(serial) {}
@@ -72,6 +76,7 @@ class HistoryReader {
   ZoneView zone_;
   dns::Serial serial_;            // serial from which the current changeset starts
   dns::Serial to_{};              // serial to which the current changeset leads
+  ByteView author_;               // of the current changeset
   std::uint32_t piece_ = 0;       // the next one to be read
   bool last_piece_ = false;       // whether the changeset's last piece has been read
   std::vector<ByteView> rdatas_;  // of the current piece

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dns/field_reader.h"
 #include "dns/heap_name.h"
 #include "dns/name.h"
 #include "dns/types.h"
@@ -21,6 +24,22 @@ struct Record {
 };
 static_assert(sizeof(Record) <= 40, "each changed record takes as much several times");
 
+/// The client that made a change, in words for people. Both texts have printable ASCII characters
+/// alone, at most kMaxAuthorText of them: they come from strangers, and go to terminals and logs.
+struct Author {
+  std::string name{};    ///< "key NAME", "user NAME" or "API key NAME"; empty: unsigned, not known
+  std::string client{};  ///< IP address; empty: a local client, or not known
+  [[nodiscard]] bool is_known() const noexcept { return !name.empty() || !client.empty(); }
+  bool operator==(const Author&) const = default;
+};
+inline constexpr std::size_t kMaxAuthorText = 120;
+/// Replaces other characters by `?`, and cuts long texts.
+[[nodiscard]] Author make_author(std::string_view name, std::string_view client);
+/// Appends | u8 octets, name | u8 octets, client |; nothing for an unknown author.
+void put_author(Bytes& out, const Author& author);
+/// The author in all that is left of `fields`.
+[[nodiscard]] Author take_author(dns::FieldReader& fields);
+
 /// A changeset between two versions of one zone: the form of every change (RFC 2136 update, IXFR,
 /// edited file, control transaction, journal replay). Order does not matter: all of `removed` goes
 /// out, then all of `added` comes in. TTLs of removed records are ignored. An added record sets the
@@ -29,6 +48,7 @@ struct Changeset {
   dns::Name zone;
   std::vector<Record> removed;
   std::vector<Record> added;
+  Author author{};
   [[nodiscard]] bool empty() const noexcept { return removed.empty() && added.empty(); }
 };
 

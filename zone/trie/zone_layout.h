@@ -24,7 +24,7 @@
 namespace pando::zone {
 
 /// To be raised when any layout or meaning below changes: a part of the store's fingerprint.
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 
 /// Trie branch: 8 bytes, then one 32-bit reference per child, in symbol order.
 ///

@@ -33,6 +33,9 @@ class ImportFiles {
   explicit ImportFiles(bool with_includes = true, std::size_t max_listed = kMaxListed)
       : with_includes_(with_includes), max_listed_(max_listed) {}
 
+  /// Whether include() reads files.
+  [[nodiscard]] bool has_includes() const noexcept { return with_includes_; }
+
   Result<ImportText> read(const std::string& path);
   /// Takes a text from memory instead of a file; it counts as well.
   Result<ImportText> text_of(std::string name, std::string text);

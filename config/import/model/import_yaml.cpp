@@ -24,8 +24,12 @@ void write_rules(std::string& out, std::string_view key, const zone::Acl& acl) {
 }
 
 bool is_everybody(const zone::Acl& acl) {
-  return acl == ZoneOptions().allow_query ||
-         (acl.size() == 1 && acl.front() == match_any().rule);
+  return acl == ZoneOptions().allow_query || (acl.size() == 1 && acl.front() == match_any().rule);
+}
+
+std::string word_of(SerialPolicy policy) {
+  if (policy == SerialPolicy::kUnixtime) return "unixtime";
+  return policy == SerialPolicy::kDate ? "date" : "increment";
 }
 
 /// The lines of a zone or template for its options; none for the defaults.
@@ -40,6 +44,17 @@ std::string options_text(const ZoneOptions& options) {
   if (!options.allow_update.empty()) write_rules(out, "allow-update", options.allow_update);
   if (!options.allow_notify.empty()) write_rules(out, "allow-notify", options.allow_notify);
   write_names("notify", options.notify);
+  const ZoneOptions usual;
+  const auto write_other = [&out](std::string_view key, const Shown& value,
+                                  const Shown& default_value) {
+    if (value && value != default_value) out += fmt::format("    {}: {}\n", key, *value);
+  };
+  write_other("notify-delay", shown(options.notify_delay), shown(usual.notify_delay));
+  write_other("serial-policy", word_of(options.serial_policy), word_of(usual.serial_policy));
+  write_other("export-interval", shown(options.export_interval), shown(usual.export_interval));
+  write_other("catalog", shown(options.catalog), {});
+  if (!options.catalog_group.empty())
+    out += fmt::format("    catalog-group: {}\n", yaml_scalar(options.catalog_group));
   if (options.forward_updates) out += "    forward-updates: true\n";
   return out;
 }
@@ -53,6 +68,24 @@ void write_rate_limit(std::string& out, const RateLimit& limit) {
     out += fmt::format("    ipv4-prefix: {}\n", limit.ipv4_prefix);
   if (limit.ipv6_prefix != usual.ipv6_prefix)
     out += fmt::format("    ipv6-prefix: {}\n", limit.ipv6_prefix);
+  if (!limit.exempt.empty()) out += fmt::format("    exempt: {}\n", *shown(limit.exempt));
+}
+
+void write_xdp(std::string& out, const std::vector<XdpInterface>& interfaces) {
+  if (!interfaces.empty()) out += "  xdp:\n";
+  for (const XdpInterface& each : interfaces)
+    out += fmt::format("    - interface: {}\n", yaml_scalar(each.interface));
+}
+
+void write_dnstap(std::string& out, const std::optional<Dnstap>& dnstap) {
+  if (!dnstap) return;
+  out += fmt::format("  dnstap:\n    socket: {}\n", yaml_scalar(dnstap->socket));
+  if (dnstap->messages == Dnstap().messages) return;
+  std::vector<std::string> words;
+  if (dnstap->has(Dnstap::Messages::kQueries)) words.emplace_back("queries");
+  if (dnstap->has(Dnstap::Messages::kResponses)) words.emplace_back("responses");
+  if (dnstap->has(Dnstap::Messages::kUpdates)) words.emplace_back("updates");
+  out += fmt::format("    messages: {}\n", flow_list(words, yaml_scalar));
 }
 
 std::string server_text(const Server& server) {
@@ -63,12 +96,19 @@ std::string server_text(const Server& server) {
     for (const Endpoint& endpoint : server.listen)
       out += fmt::format("    - {}\n", yaml_scalar(to_text(endpoint)));
   }
-  if (!server.identity.empty()) out += fmt::format("  identity: {}\n", yaml_scalar(server.identity));
+  if (!server.identity.empty())
+    out += fmt::format("  identity: {}\n", yaml_scalar(server.identity));
   if (!server.version.empty()) out += fmt::format("  version: {}\n", yaml_scalar(server.version));
   if (server.udp_payload != usual.udp_payload)
     out += fmt::format("  udp-payload: {}\n", server.udp_payload);
   if (server.minimal_responses != usual.minimal_responses) out += "  minimal-responses: false\n";
   if (server.md5) out += "  md5: true\n";
+  if (!server.proxy_protocol_from.empty())
+    out += fmt::format("  proxy-protocol-from: {}\n", *shown(server.proxy_protocol_from));
+  if (server.transfer_source)
+    out += fmt::format("  transfer-source: {}\n", *shown(*server.transfer_source));
+  write_xdp(out, server.xdp);
+  write_dnstap(out, server.dnstap);
   write_rate_limit(out, server.rate_limit);
   return out.empty() ? out : "server:\n" + out;
 }
@@ -80,7 +120,9 @@ std::string keys_text(const ImportedConfiguration& imported, bool with_secrets) 
     const ImportedKey& key = imported.keys()[i];
     out += fmt::format("  - name: {}\n    algorithm: {}\n", yaml_name(key.name),
                        yaml_scalar(dns::to_text(key.algorithm)));
-    if (with_secrets && !key.secret.empty())
+    if (!key.session_file.empty())
+      out += fmt::format("    session-file: {}\n", yaml_scalar(key.session_file));
+    else if (with_secrets && !key.secret.empty())
       out += fmt::format("    secret: {}\n", yaml_scalar(key.secret));
     else
       out += fmt::format("    secret-file: {}\n", yaml_scalar(files[i].name));
@@ -99,18 +141,19 @@ std::string remotes_text(const std::vector<Remote>& remotes) {
   return out.empty() ? out : "remotes:\n" + out;
 }
 
-/// Options that two zones or more have become a template, named like the pattern of the first.
+/// Templates of the other server, and options that two zones or more have: such a template is
+/// named like the pattern of the first zone.
 class Templates {
  public:
-  explicit Templates(const std::vector<ImportedZone>& zones) {
+  explicit Templates(const ImportedConfiguration& imported) : free_(imported.template_names()) {
+    for (const ImportedTemplate& each : imported.templates())
+      add(each.name, options_text(each.options));
     std::map<std::string, std::size_t> users;
-    for (const ImportedZone& zone : zones) ++users[options_text(zone.options)];
-    for (const ImportedZone& zone : zones) {
-      std::string options = options_text(zone.options);
-      if (options.empty() || users[options] < 2 || names_.contains(options)) continue;
-      const std::string name = free_name(zone.group);
-      text_ += fmt::format("  - name: {}\n{}", yaml_scalar(name), options);
-      names_.emplace(std::move(options), name);
+    for (const ImportedZone& zone : imported.zones()) ++users[options_text(zone.options)];
+    for (const ImportedZone& zone : imported.zones()) {
+      const std::string options = options_text(zone.options);
+      if (!options.empty() && users[options] > 1 && !names_.contains(options))
+        add(free_.take(zone.group), options);
     }
   }
 
@@ -124,20 +167,32 @@ class Templates {
   }
 
  private:
-  /// "default" would apply to every zone.
-  std::string free_name(const std::string& wanted) {
-    constexpr std::size_t kMaxName = 100;
-    std::string name = is_plain_scalar(wanted) && wanted.size() <= kMaxName ? wanted : "group";
-    const std::string base = name;
-    while (!used_.insert(name).second) name = fmt::format("{}-{}", base, ++number_);
-    return name;
+  void add(const std::string& name, const std::string& options) {
+    text_ += fmt::format("  - name: {}\n{}", yaml_scalar(name), options);
+    if (!options.empty()) names_.emplace(options, name);
   }
 
   std::map<std::string, std::string> names_;  // options' lines → name
-  std::set<std::string> used_;
-  std::size_t number_ = 1;
+  TemplateNames free_;
   std::string text_;
 };
+
+std::string catalogs_text(const std::vector<Catalog>& catalogs) {
+  std::string out;
+  for (const Catalog& catalog : catalogs) {
+    out += fmt::format("  - zone: {}\n    role: {}\n", yaml_name(catalog.zone),
+                       catalog.produces() ? "producer" : "consumer");
+    if (!catalog.primaries.empty())
+      out += fmt::format("    primaries: {}\n", flow_list(catalog.primaries, yaml_scalar));
+    if (!catalog.template_name.empty())
+      out += fmt::format("    template: {}\n", yaml_scalar(catalog.template_name));
+    if (!catalog.groups.empty()) out += "    groups:\n";
+    for (const CatalogGroup& group : catalog.groups)
+      out += fmt::format("      - name: {}\n        template: {}\n", yaml_scalar(group.name),
+                         yaml_scalar(group.template_name));
+  }
+  return out.empty() ? out : "catalogs:\n" + out;
+}
 
 }  // namespace
 
@@ -145,6 +200,10 @@ std::vector<SecretFile> secret_files(const ImportedConfiguration& imported) {
   std::vector<SecretFile> files;
   std::set<std::string> used;
   for (const ImportedKey& key : imported.keys()) {
+    if (!key.session_file.empty()) {
+      files.emplace_back();
+      continue;
+    }
     std::string base = lower_case(dns::to_text(key.name));
     base.pop_back();
     for (char& c : base)
@@ -162,11 +221,12 @@ std::vector<SecretFile> secret_files(const ImportedConfiguration& imported) {
 
 std::string write_yaml(const ImportedConfiguration& imported, std::string_view comment,
                        bool with_secrets) {
-  const Templates templates(imported.zones());
+  const Templates templates(imported);
   std::string out = fmt::format("# {}\n", comment);
   out += server_text(imported.server);
   out += keys_text(imported, with_secrets);
   out += remotes_text(imported.remotes());
+  out += catalogs_text(imported.catalogs());
   out += templates.text();
   if (imported.zones().empty()) return out + "zones: []\n";
   out += "zones:\n";

@@ -14,7 +14,8 @@ struct SecretFile {
   std::string secret;  ///< base64; empty if the other server's was not usable
 };
 
-/// Name of the file for each key's secret, in the order of keys(). Names are safe and unique.
+/// Name of the file for each key's secret, in the order of keys(). Names are safe and unique; that
+/// of a key whose secret the manager makes is empty.
 [[nodiscard]] std::vector<SecretFile> secret_files(const ImportedConfiguration& imported);
 
 /// The configuration as YAML. Options that several zones share become a template. With

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "config/settings/values.h"
+#include "config/settings/yaml_scalar.h"
+#include "dns/encoding.h"
 
 namespace pando::config {
 
 namespace {
 
-constexpr std::size_t kMaxShownBytes = 200;     // of one word of a hostile file in a line
+constexpr std::size_t kMaxShownBytes = 200;  // of one word of a hostile file in a line
 /// A third of the loader's limit, because YAML replaces each invalid octet by three.
 constexpr std::size_t kMaxImportedPath = 1365;
 
@@ -33,16 +35,24 @@ std::string to_text(const Omission& omission) {
                      omission.reason);
 }
 
-void ImportReport::add(const SourceLine& at, std::string_view statement, std::string_view reason) {
+void ImportReport::add(const SourceLine& at, std::string_view statement,
+                       const ImportReason& reason) {
   if (omissions_.size() >= kMaxOmissions) return;
   Omission omission{at.file ? *at.file : std::string(), at.line, one_line(statement),
-                    one_line(reason)};
+                    one_line(reason.text), reason.effect};
   if (lines_.insert(to_text(omission)).second) omissions_.push_back(std::move(omission));
 }
 
 void ImportReport::add_once(const SourceLine& at, std::string_view statement,
-                            std::string_view reason) {
-  if (once_.emplace(reason).second) add(at, statement, reason);
+                            const ImportReason& reason) {
+  if (once_.emplace(reason.text).second) add(at, statement, reason);
+}
+
+std::vector<Omission> ImportReport::omissions() const {
+  std::vector<Omission> ranked = omissions_;
+  std::ranges::stable_partition(
+      ranked, [](const Omission& omission) { return omission.effect == ImportEffect::kAnswers; });
+  return ranked;
 }
 
 void ImportedConfiguration::add_key(ImportReport& report, const SourceLine& at,
@@ -61,13 +71,21 @@ void ImportedConfiguration::add_key(ImportReport& report, const SourceLine& at,
   if (!known) return report.add(at, statement, known.error().text);
   if (*known == dns::TsigAlgorithm::kMd5) {
     server.md5 = true;
-    report.add(at, statement, "hmac-md5 is allowed by server.md5: change to hmac-sha256");
+    report.note(at, statement, "hmac-md5 is allowed by server.md5: change to hmac-sha256");
   }
   const auto octets = decode_base64(secret);
   const bool usable = octets && !octets->empty() && is_path(secret);
   if (!usable) report.add(at, statement, "the secret is not base64: put one into the key's file");
   key_names_.insert(*parsed);
   keys_.push_back({at, *parsed, *known, usable ? std::string(secret) : std::string()});
+}
+
+dns::Name ImportedConfiguration::session_key(std::string_view name) {
+  if (const auto known = find_key(name)) return *known;
+  const dns::Name key = *parse_name(name);
+  key_names_.insert(key);
+  keys_.push_back({{}, key, dns::TsigAlgorithm::kSha256, {}, "/run/pando/session.key"});
+  return key;
 }
 
 std::optional<dns::Name> ImportedConfiguration::find_key(std::string_view name) const {
@@ -103,6 +121,41 @@ void ImportedConfiguration::add_zone(ImportReport& report, const SourceLine& at,
   zones_.push_back(std::move(zone));
 }
 
+std::string TemplateNames::take(std::string_view wanted) {
+  constexpr std::size_t kMaxName = 100;
+  const bool is_usable = is_plain_scalar(wanted) && wanted.size() <= kMaxName;
+  const std::string base(is_usable ? wanted : "group");
+  std::string name = base;
+  while (!used_.insert(name).second) name = fmt::format("{}-{}", base, ++number_);
+  return name;
+}
+
+std::string ImportedConfiguration::add_template(std::string_view wanted,
+                                                const ZoneOptions& options) {
+  templates_.push_back({template_names_.take(wanted), options});
+  return templates_.back().name;
+}
+
+void ImportedConfiguration::add_catalog(ImportReport& report, const SourceLine& at,
+                                        std::string_view statement, Catalog catalog) {
+  constexpr std::size_t kMaxProduced = 200;  // as config/checks.cpp: its name is that of a file
+  const std::string name = dns::to_text(catalog.zone);
+  if (!catalog.produces() && catalog.primaries.empty())
+    return report.add(at, statement, "is a catalog of a file: only catalogs of primaries are read");
+  if (catalog.produces() &&
+      (name.size() > kMaxProduced || name.find_first_of("/\\") != std::string::npos))
+    return report.add(at, statement, "the name of a produced catalog is that of a file");
+  if (!zone_names_.insert(catalog.zone).second)
+    return report.add(at, statement, "a zone of this name is there already");
+  catalogs_.push_back(std::move(catalog));
+}
+
+bool ImportedConfiguration::produces(const dns::Name& zone) const noexcept {
+  return std::ranges::any_of(catalogs_, [&zone](const Catalog& catalog) {
+    return catalog.produces() && catalog.zone == zone;
+  });
+}
+
 std::uint16_t port_in(std::string_view text, std::uint16_t otherwise) {
   const auto port = parse_number(text, 1, 65535);
   return port ? static_cast<std::uint16_t>(*port) : otherwise;
@@ -125,16 +178,44 @@ bool take_rate_limit(std::string_view name, std::string_view value, RateLimit& l
   return true;
 }
 
+bool take_transfer_source(std::string_view address, Server& server) {
+  if (is_listed(" * 0.0.0.0 :: ", address)) return true;
+  const auto parsed = IpAddress::from_text(address);
+  if (!parsed || (server.transfer_source && *server.transfer_source != *parsed)) return false;
+  server.transfer_source = *parsed;
+  return true;
+}
+
+bool take_identity(std::string_view text, std::string& identity) {
+  if (!is_short_text(text)) return false;
+  identity = text;
+  return true;
+}
+
+bool take_identity_digits(std::string_view digits, std::string& identity) {
+  const auto octets = dns::hex_decode(digits);
+  return octets && take_identity(std::string_view(reinterpret_cast<const char*>(octets->data()),
+                                                  octets->size()),
+                                 identity);
+}
+
 std::string join_path(std::string_view folder, std::string_view file) {
   if (file.empty() || file.front() == '/' || folder.empty()) return std::string(file);
   while (file.starts_with("./")) file.remove_prefix(2);
   return fmt::format("{}{}{}", folder, folder.back() == '/' ? "" : "/", file);
 }
 
+std::string signed_reason(std::string_view server, std::string_view how) {
+  return fmt::format(
+      "is left out: {} signs it ({}), and its file has no signatures. Transfer it: let {} stay as "
+      "its hidden primary",
+      server, how, server);
+}
+
 void report_relative(ImportReport& report, const SourceLine& at, std::string_view file) {
   if (!file.empty() && file.front() != '/')
     report.add_once(at, fmt::format("file {}", file),
-                    "is relative to a folder that is not known: here to that of the result");
+                    {"is relative to a folder that is not known: here to that of the result"});
 }
 
 bool is_short_text(std::string_view text) noexcept {

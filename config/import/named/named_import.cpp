@@ -12,7 +12,8 @@ namespace {
 /// Statements that zones use, wherever they stand.
 constexpr std::string_view kZoneKeywords =
     " type file primaries masters allow-query allow-notify allow-update allow-transfer "
-    "update-policy also-notify notify directory masterfile-format allow-update-forwarding zone ";
+    "update-policy also-notify notify directory masterfile-format allow-update-forwarding zone "
+    "notify-delay serial-update-method ";
 
 bool is_zone_keyword(std::string_view keyword) { return is_listed(kZoneKeywords, keyword); }
 
@@ -39,6 +40,29 @@ bool is_nobody(const NamedStatement& statement) {
          (block->size() == 1 && block->front().word(0) == "none");
 }
 
+/// The statement of a scope that has BIND sign the zone; empty without one.
+std::string signing_of(const NamedStatement* policy, const NamedStatement* automatic,
+                       const NamedStatement* in_line) {
+  if (policy != nullptr && policy->lower(1) != "none")
+    return fmt::format("dnssec-policy {}", policy->word(1));
+  if (automatic != nullptr && automatic->lower(1) != "off")
+    return fmt::format("auto-dnssec {}", automatic->word(1));
+  if (in_line != nullptr && is_yes(in_line->lower(1))) return "inline-signing yes";
+  return {};
+}
+
+/// Whether a statement is a switch that is off, or a list of nobody.
+bool is_without_effect(const NamedStatement& statement) {
+  const NamedBlock* block = statement.block();
+  return block == nullptr ? is_off(statement.lower(1)) : is_nobody(statement);
+}
+
+/// Whether a list of clients has everybody in it.
+bool is_anybody(const NamedStatement& statement) {
+  const NamedBlock* block = statement.block();
+  return block != nullptr && block->size() == 1 && lower_case(block->front().word(0)) == "any";
+}
+
 /// Takes a text of the server; false if it is not usable.
 bool take_text(std::string_view value, std::string& out) {
   const bool absent = lower_case(value) == "none" || value.empty();
@@ -61,8 +85,9 @@ Status NamedImport::run(const ImportText& text) {
   const NamedStatement* options = find_statement(&*top, "options");
   const NamedBlock* block = options == nullptr ? nullptr : options->block();
   if (block != nullptr) take_options(*block);
-  if (listens_v4_ || listens_v6_) {
-    const std::vector<Endpoint> everywhere = default_listen();
+  if (listens_v4_ || listens_v6_ || port_ != kDnsPort) {
+    std::vector<Endpoint> everywhere = default_listen();
+    for (Endpoint& endpoint : everywhere) endpoint.port = port_;
     std::vector<Endpoint>& listen = out_.server.listen;
     listen = listens_v4_ ? listen_v4_ : std::vector{everywhere.front()};
     const std::vector<Endpoint> v6 = listens_v6_ ? listen_v6_ : std::vector{everywhere.back()};
@@ -72,6 +97,7 @@ Status NamedImport::run(const ImportText& text) {
       report_.add(options->at, "listen-on", "leaves no address: the default is all addresses");
     }
   }
+  if (const NamedStatement* sink = find_statement(block, "dnstap-output")) take_dnstap(*sink);
   take_views(*top, block);
   return {};
 }
@@ -84,8 +110,7 @@ void NamedImport::take_top(const NamedBlock& block) {
     if (later && statement.blocks.size() != 1 && statement.lower(2) != "in-view")
       report_.add(statement.at, fmt::format("{} {}", keyword, statement.word(1)),
                   "has not one block; is a semicolon missing?");
-    if (!later && !lists_.take(statement))
-      report_.add(statement.at, keyword, named_reason(keyword));
+    if (!later && !lists_.take(statement)) report_absent(statement, std::string(keyword));
     if (keyword == "view" && statement.block() != nullptr)
       for (const NamedStatement& inner : *statement.block())
         if (!is_zone_keyword(inner.word(0))) static_cast<void>(lists_.take(inner));
@@ -94,6 +119,8 @@ void NamedImport::take_top(const NamedBlock& block) {
 
 void NamedImport::take_options(const NamedBlock& block) {
   find_response_policies(block);
+  find_catalogs(block);
+  if (const NamedStatement* port = find_statement(&block, "port")) port_ = port_in(port->word(1));
   for (const NamedStatement& statement : block) take_server_setting(statement);
 }
 
@@ -104,6 +131,40 @@ void NamedImport::find_response_policies(const NamedBlock& block) {
     policy_zones_.insert(policy.lower(policy.word(0) == "zone" ? 1 : 0));
 }
 
+/// `zone "NAME" default-primaries { … };` for each catalog that is consumed.
+void NamedImport::find_catalogs(const NamedBlock& block) {
+  const NamedStatement* catalogs = find_statement(&block, "catalog-zones");
+  if (catalogs == nullptr || catalogs->block() == nullptr) return;
+  for (const NamedStatement& entry : *catalogs->block())
+    if (entry.word(0) == "zone") catalogs_.insert_or_assign(entry.lower(1), entry);
+}
+
+void NamedImport::report_absent(const NamedStatement& statement, const std::string& title) {
+  const ImportReason reason = named_reason(statement.word(0));
+  const bool changes = reason.effect == ImportEffect::kAnswers;
+  if (!changes || !is_without_effect(statement)) report_.add(statement.at, title, reason);
+}
+
+/// `dnstap-output unix "PATH"`. BIND says in `dnstap` which messages it sends there.
+void NamedImport::take_dnstap(const NamedStatement& sink) {
+  if (sink.lower(1) != "unix" || !sink.word(2).starts_with('/'))
+    return report_.add(sink.at, "dnstap-output", named_reason("dnstap"));
+  out_.server.dnstap.emplace().socket = sink.word(2);
+}
+
+/// Version, identity, and the source address of transfers.
+bool NamedImport::take_server_text(const NamedStatement& statement) {
+  const std::string_view keyword = statement.word(0);
+  const std::string_view value = statement.word(1);
+  Server& server = out_.server;
+  if (keyword == "version") return take_text(value, server.version);
+  if (keyword == "hostname") return take_text(value, server.identity);
+  if (keyword == "server-id")
+    return statement.lower(1) != "hostname" && take_text(value, server.identity);
+  return (keyword == "transfer-source" || keyword == "transfer-source-v6") &&
+         take_transfer_source(value, server);
+}
+
 void NamedImport::take_server_setting(const NamedStatement& statement) {
   const std::string_view keyword = statement.word(0);
   const std::string value = statement.lower(1);
@@ -112,9 +173,8 @@ void NamedImport::take_server_setting(const NamedStatement& statement) {
   if (keyword == "listen-on") return take_listen(statement, false);
   if (keyword == "listen-on-v6") return take_listen(statement, true);
   if (keyword == "rate-limit") return take_rate_limits(statement);
-  if (keyword == "version" || (keyword == "server-id" && value != "hostname"))
-    if (take_text(statement.word(1), keyword == "version" ? server.version : server.identity))
-      return;
+  if (is_listed(" port catalog-zones session-keyname dnstap-output ", keyword)) return;
+  if (take_server_text(statement)) return;
   if (keyword == "minimal-responses" && (is_yes(value) || is_no(value))) {
     server.minimal_responses = is_yes(value);
     return;
@@ -125,13 +185,13 @@ void NamedImport::take_server_setting(const NamedStatement& statement) {
       return;
     }
   if ((keyword == "recursion" || keyword == "querylog") && is_no(value)) return;
-  report_.add(statement.at, keyword, named_reason(keyword));
+  report_absent(statement, std::string(keyword));
 }
 
 void NamedImport::take_listen(const NamedStatement& statement, bool ipv6) {
   std::vector<Endpoint>& list = ipv6 ? listen_v6_ : listen_v4_;
   (ipv6 ? listens_v6_ : listens_v4_) = true;
-  std::uint16_t port = kDnsPort;
+  std::uint16_t port = port_;
   for (std::size_t i = 1; i < statement.words.size(); i += 2) {
     port = statement.lower(i) == "port" ? port_in(statement.word(i + 1), 0) : 0;
     if (port == 0)
@@ -156,10 +216,26 @@ void NamedImport::take_listen(const NamedStatement& statement, bool ipv6) {
 
 void NamedImport::take_rate_limits(const NamedStatement& statement) {
   if (statement.block() == nullptr) return;
-  for (const NamedStatement& member : *statement.block())
-    if (!take_rate_limit(member.word(0), member.word(1), out_.server.rate_limit))
-      report_.add(member.at, fmt::format("rate-limit: {}", member.word(0)),
-                  "see server.rate-limit");
+  for (const NamedStatement& member : *statement.block()) {
+    const std::string title = fmt::format("rate-limit: {}", member.word(0));
+    if (take_rate_limit(member.word(0), member.word(1), out_.server.rate_limit)) continue;
+    if (member.word(0) == "log-only" && is_yes(member.lower(1)))
+      report_.add(member.at, title, "responses are limited, not only counted");
+    else if (member.word(0) == "exempt-clients" && member.block() != nullptr)
+      take_exempt(member, title);
+    else
+      report_.note(member.at, title, "one limit holds for all kinds: see server.rate-limit");
+  }
+}
+
+/// Prefixes of clients without limit; conditions of other kinds are reported.
+void NamedImport::take_exempt(const NamedStatement& statement, const std::string& title) {
+  for (const zone::AclRule& rule : lists_.acl_of(statement)) {
+    if (!rule.deny && rule.address && !rule.key)
+      out_.server.rate_limit.exempt.push_back(*rule.address);
+    else
+      report_.add(statement.at, title, "server.rate-limit.exempt has prefixes alone");
+  }
 }
 
 void NamedImport::take_views(const NamedBlock& top, const NamedBlock* options) {
@@ -183,15 +259,22 @@ void NamedImport::take_views(const NamedBlock& top, const NamedBlock* options) {
 /// The only view is as good as none, if everybody sees it.
 void NamedImport::take_view(const NamedStatement& view, const NamedBlock* options) {
   find_response_policies(*view.block());
+  find_catalogs(*view.block());
   for (const NamedStatement& statement : *view.block()) {
     const std::string_view keyword = statement.word(0);
     if (keyword == "zone")
       take_zone(statement, view.block(), options);
     else if (!is_zone_keyword(keyword) && keyword != "key" && keyword != "server" &&
              keyword != "acl")
-      report_.add(statement.at, fmt::format("view {}: {}", view.word(1), keyword),
-                  named_reason(keyword));
+      report_of_view(statement, fmt::format("view {}: {}", view.word(1), keyword));
   }
+}
+
+/// Clients that a view does not have were refused.
+void NamedImport::report_of_view(const NamedStatement& statement, const std::string& title) {
+  if (statement.word(0).starts_with("match-") && is_anybody(statement)) return;
+  if (statement.word(0) == "catalog-zones") return;
+  report_absent(statement, title);
 }
 
 std::string NamedImport::type_of(const NamedStatement& statement) const {
@@ -217,15 +300,62 @@ std::string NamedImport::refusal_of(const NamedStatement& statement) const {
   return fmt::format("zones of type {} are not served", type);
 }
 
+std::string NamedImport::signing_in(const Scope& scope) const {
+  if (reader_ != NamedReader::kBind) return {};
+  return signing_of(scope.find("dnssec-policy"), scope.find("auto-dnssec"),
+                    scope.find("inline-signing"));
+}
+
 void NamedImport::take_zone(const NamedStatement& statement, const NamedBlock* view,
                             const NamedBlock* options) {
-  if (std::string refusal = refusal_of(statement); !refusal.empty())
-    return report_.add(statement.at, zone_title(statement), refusal);
+  if (std::string refusal = refusal_of(statement); !refusal.empty()) {
+    const bool is_hint = type_of(statement) == "hint";  // for a resolver, not for clients
+    return report_.add(statement.at, zone_title(statement),
+                       {refusal, is_hint ? ImportEffect::kNone : ImportEffect::kAnswers});
+  }
   auto name = parse_name(statement.word(1));
   if (!name) return report_.add(statement.at, zone_title(statement), name.error().text);
   const Scope scope{statement.block(), view, options};
+  if (const auto entry = catalogs_.find(statement.lower(1)); entry != catalogs_.end())
+    return take_catalog(statement, entry->second, scope, std::move(*name));
+  if (const std::string signing = signing_in(scope); !signing.empty())
+    return report_.add(statement.at, zone_title(statement), signed_reason("BIND", signing));
   out_.add_zone(report_, statement.at, zone_title(statement), zone_of(statement, scope, *name));
   report_rest(statement);
+}
+
+/// BIND gives member zones the settings of the view or of the options.
+void NamedImport::take_catalog(const NamedStatement& statement, const NamedStatement& entry,
+                               const Scope& scope, dns::Name name) {
+  Catalog catalog{.zone = std::move(name),
+                  .role = Catalog::Role::kConsumer,
+                  .primaries = {},
+                  .template_name = {}};
+  if (type_of(statement) == "secondary") catalog.primaries = primaries_of(scope);
+  for (const char* word : {"default-primaries", "default-masters"}) {
+    if (std::ranges::find(entry.words, word) == entry.words.end() || entry.block() == nullptr)
+      continue;
+    if (lists_.remotes_of(entry) != catalog.primaries)
+      report_.add(entry.at, fmt::format("catalog-zones: {} {}", entry.word(1), word),
+                  "members come from the primaries of the catalog itself");
+  }
+  const NamedBlock nothing;
+  ZoneOptions options;
+  options.primaries = catalog.primaries;
+  const Scope of_members{&nothing, scope.view, scope.options};
+  take_zone_access(statement.at, of_members, options);
+  take_notify(statement, of_members, options);
+  options.primaries.clear();
+  catalog.template_name = out_.add_template("members", options);
+  out_.add_catalog(report_, statement.at, zone_title(statement), std::move(catalog));
+}
+
+std::vector<std::string> NamedImport::primaries_of(const Scope& scope) {
+  std::vector<std::string> primaries;
+  for (const std::string_view word : {"primaries", "masters"})
+    if (const NamedStatement* list = find_statement(scope.zone, word))
+      primaries = lists_.remotes_of(*list);
+  return primaries;
 }
 
 ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& scope,
@@ -235,12 +365,11 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
   const NamedStatement* file = find_statement(scope.zone, "file");
   const NamedStatement* format = scope.find("masterfile-format");
   if (type_of(statement) == "secondary") {
-    for (const std::string_view word : {"primaries", "masters"})
-      if (const NamedStatement* list = find_statement(scope.zone, word))
-        zone.options.primaries = lists_.remotes_of(*list);
+    zone.options.primaries = primaries_of(scope);
     if (file != nullptr)
       report_.add_once(file->at, fmt::format("{}: file", zone_title(statement)),
-                       "BIND writes the copies of secondary zones; the zone comes by a transfer");
+                       {"BIND writes the copies of secondary zones; the zone comes by a transfer",
+                        ImportEffect::kNone});
   } else if (file != nullptr) {
     const NamedStatement* folder = scope.find("directory");
     zone.file = join_path(folder == nullptr ? "" : folder->word(1), file->word(1));
@@ -249,18 +378,19 @@ ImportedZone NamedImport::zone_of(const NamedStatement& statement, const Scope& 
       report_.add(statement.at, zone_title(statement),
                   "convert its file: named-compilezone -f raw -F text");
   }
-  take_zone_access(scope, zone.options);
+  take_zone_access(statement.at, scope, zone.options);
   take_notify(statement, scope, zone.options);
+  take_changes(scope, zone.options);
   return zone;
 }
 
-void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
+void NamedImport::take_zone_access(const SourceLine& at, const Scope& scope, ZoneOptions& zone) {
   if (const auto* query = scope.find("allow-query")) zone.allow_query = lists_.acl_of(*query);
   if (const auto* transfer = scope.find("allow-transfer"))
     zone.allow_transfer = lists_.acl_of(*transfer);
   else if (reader_ == NamedReader::kBind)
-    report_.add_once(scope.zone->front().at, "allow-transfer",
-                     "is absent: BIND before 9.20 allows transfers to everybody, here nobody");
+    report_.add_once(at, "allow-transfer",
+                     {"is absent: BIND before 9.20 allows transfers to everybody, here nobody"});
   if (const auto* notified = scope.find("allow-notify"))
     zone.allow_notify = lists_.acl_of(*notified);
   if (zone.is_secondary()) {
@@ -272,9 +402,29 @@ void NamedImport::take_zone_access(const Scope& scope, ZoneOptions& zone) {
     return;
   }
   if (const auto* policy = find_statement(scope.zone, "update-policy"))
-    zone.allow_update = lists_.policy_of(*policy);
+    zone.allow_update = lists_.policy_of(*policy, session_key_name(scope));
   else if (const auto* update = scope.find("allow-update"))
     zone.allow_update = lists_.acl_of(*update);
+}
+
+std::string NamedImport::session_key_name(const Scope& scope) {
+  const NamedStatement* name = find_statement(scope.options, "session-keyname");
+  return std::string(name == nullptr ? "local-ddns" : name->word(1));
+}
+
+/// `notify-delay` and `serial-update-method`.
+void NamedImport::take_changes(const Scope& scope, ZoneOptions& zone) {
+  if (const NamedStatement* delay = scope.find("notify-delay")) {
+    constexpr std::uint64_t kLongest = 3600;
+    if (const auto seconds = parse_number(delay->word(1), 0, kLongest))
+      zone.notify_delay = std::chrono::seconds(*seconds);
+    else
+      report_.note(delay->at, "notify-delay", "see zones[].notify-delay, at most an hour");
+  }
+  const NamedStatement* method = scope.find("serial-update-method");
+  const std::string word = method == nullptr ? std::string() : method->lower(1);
+  if (word == "unixtime") zone.serial_policy = SerialPolicy::kUnixtime;
+  if (word == "date") zone.serial_policy = SerialPolicy::kDate;
 }
 
 void NamedImport::take_notify(const NamedStatement& statement, const Scope& scope,
@@ -287,14 +437,14 @@ void NamedImport::take_notify(const NamedStatement& statement, const Scope& scop
     zone.notify = lists_.remotes_of(*also);
   if (mode != "explicit" && !zone.is_secondary())
     report_.add_once(statement.at, "notify",
-                     "servers of NS records are not notified: name them in zones[].notify");
+                     {"servers of NS records are not notified: name them in zones[].notify",
+                      ImportEffect::kNone});
 }
 
 void NamedImport::report_rest(const NamedStatement& statement) {
   for (const NamedStatement& member : *statement.block())
     if (!is_zone_keyword(member.word(0)))
-      report_.add(member.at, fmt::format("{}: {}", zone_title(statement), member.word(0)),
-                  named_reason(member.word(0)));
+      report_absent(member, fmt::format("{}: {}", zone_title(statement), member.word(0)));
 }
 
 }  // namespace pando::config

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -35,9 +36,13 @@ class NamedImport {
   void take_top(const NamedBlock& block);
   void take_options(const NamedBlock& block);
   void take_server_setting(const NamedStatement& statement);
+  bool take_server_text(const NamedStatement& statement);
   void take_listen(const NamedStatement& statement, bool ipv6);
   void take_rate_limits(const NamedStatement& statement);
+  void take_exempt(const NamedStatement& statement, const std::string& title);
+  void take_dnstap(const NamedStatement& sink);
   void find_response_policies(const NamedBlock& block);
+  void find_catalogs(const NamedBlock& block);
   void take_views(const NamedBlock& top, const NamedBlock* options);
   void take_view(const NamedStatement& view, const NamedBlock* options);
   void take_zone(const NamedStatement& statement, const NamedBlock* view,
@@ -46,10 +51,20 @@ class NamedImport {
   [[nodiscard]] std::string type_of(const NamedStatement& statement) const;
   /// Why a zone of this type is not served; empty for primary and secondary ones.
   [[nodiscard]] std::string refusal_of(const NamedStatement& statement) const;
+  /// The statement that has BIND sign the zone; empty without one.
+  [[nodiscard]] std::string signing_in(const Scope& scope) const;
+  void take_catalog(const NamedStatement& statement, const NamedStatement& entry,
+                    const Scope& scope, dns::Name name);
+  [[nodiscard]] std::vector<std::string> primaries_of(const Scope& scope);
   ImportedZone zone_of(const NamedStatement& statement, const Scope& scope, dns::Name name);
-  void take_zone_access(const Scope& scope, ZoneOptions& zone);
+  void take_zone_access(const SourceLine& at, const Scope& scope, ZoneOptions& zone);
+  void take_changes(const Scope& scope, ZoneOptions& zone);
+  [[nodiscard]] static std::string session_key_name(const Scope& scope);
   void take_notify(const NamedStatement& statement, const Scope& scope, ZoneOptions& zone);
   void report_rest(const NamedStatement& statement);
+  void report_of_view(const NamedStatement& statement, const std::string& title);
+  /// Reports the statement with its reason, unless it is a switch that is off.
+  void report_absent(const NamedStatement& statement, const std::string& title);
 
   ImportFiles& files_;
   ImportedConfiguration& out_;
@@ -57,6 +72,8 @@ class NamedImport {
   NamedLists lists_;
   NamedReader reader_;
   std::set<std::string, std::less<>> policy_zones_;
+  std::map<std::string, NamedStatement, std::less<>> catalogs_;  ///< that are consumed, by name
+  std::uint16_t port_ = kDnsPort;
   std::vector<Endpoint> listen_v4_;
   std::vector<Endpoint> listen_v6_;
   bool listens_v4_ = false;  ///< some statement decided about the family

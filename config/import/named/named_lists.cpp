@@ -63,8 +63,8 @@ void NamedLists::take_server(const NamedStatement& statement) {
   for (const NamedStatement& member : *statement.block()) {
     const NamedBlock* block = member.block();
     if (member.word(0) != "keys") {
-      report_.add(member.at, fmt::format("server {}: {}", statement.word(1), member.word(0)),
-                  "is not a setting of a remote here");
+      report_.note(member.at, fmt::format("server {}: {}", statement.word(1), member.word(0)),
+                   "is not a setting of a remote here");
     } else if (block != nullptr && !block->empty()) {
       key = block->front().word(0);
     } else {
@@ -111,7 +111,7 @@ MatchRules NamedLists::element_of(const NamedStatement& element, std::size_t at,
     return {unknown_rule()};
   }
   if (word == "localhost") {
-    report_.add_once(element.at, word, "loopback addresses alone, not the host's other ones");
+    report_.add_once(element.at, word, {"loopback addresses alone, not the host's other ones"});
     MatchRules rules = match_prefix("::1");
     if (put_before(rules, false, match_prefix("127.0.0.0/8"))) return rules;
   }
@@ -165,7 +165,8 @@ void NamedLists::collect_remotes(const NamedStatement& statement, std::uint16_t 
   for (const NamedStatement& entry : *statement.block()) {
     const std::string_view key = option_word(entry, "key", default_key);
     if (++steps_ > kMaxListSteps || depth > ImportFiles::kMaxNesting)
-      return report_.add_once(entry.at, entry.word(0), "lists of remotes are too deep or too long");
+      return report_.add_once(entry.at, entry.word(0),
+                              {"lists of remotes are too deep or too long"});
     const auto list = remote_lists_.find(entry.word(0));
     if (!option_word(entry, "tls", "").empty())
       report_.add(entry.at, fmt::format("{} tls", entry.word(0)), "there is no transfer over TLS");
@@ -271,14 +272,28 @@ bool NamedLists::grant(const NamedStatement& statement, zone::Acl& acl) {
   return true;
 }
 
-zone::Acl NamedLists::policy_of(const NamedStatement& statement) {
+/// Programs of this host sign with a key from a file, and BIND believes it from the host alone.
+zone::Acl NamedLists::policy_of_host(const NamedStatement& statement, std::string_view local_key) {
   zone::Acl acl;
-  const NamedBlock* block = statement.block();
-  if (block == nullptr) {
-    report_.add(statement.at, fmt::format("update-policy {}", statement.word(1)),
-                "there is no key of the local host: name a key in allow-update");
+  const std::string title = fmt::format("update-policy {}", statement.word(1));
+  if (statement.lower(1) != "local" || !parse_name(local_key)) {
+    report_.add(statement.at, title, "has no counterpart in allow-update");
     return acl;
   }
+  for (const char* address : {"127.0.0.0/8", "::1"}) {
+    zone::AclRule& rule = acl.emplace_back();
+    rule.key = out_.session_key(local_key);
+    rule.address = parse_match_prefix(address);
+  }
+  report_.note(statement.at, title,
+               "the manager writes the key into keys[].session-file: nsupdate -k has its path");
+  return acl;
+}
+
+zone::Acl NamedLists::policy_of(const NamedStatement& statement, std::string_view local_key) {
+  zone::Acl acl;
+  const NamedBlock* block = statement.block();
+  if (block == nullptr) return policy_of_host(statement, local_key);
   for (const NamedStatement& rule : *block) {
     if (grant(rule, acl)) continue;
     const bool lacks_key = owner_patterns(rule.lower(2), rule.word(3)) &&

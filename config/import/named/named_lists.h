@@ -23,8 +23,8 @@ class NamedLists {
   [[nodiscard]] zone::Acl acl_of(const NamedStatement& statement);
   /// Remotes of `primaries { … }` or `also-notify { … }`, without those that need TLS.
   [[nodiscard]] std::vector<std::string> remotes_of(const NamedStatement& statement);
-  /// `update-policy { grant …; };`
-  [[nodiscard]] zone::Acl policy_of(const NamedStatement& statement);
+  /// `update-policy { grant …; };`, or `update-policy local;` with the name of its key.
+  [[nodiscard]] zone::Acl policy_of(const NamedStatement& statement, std::string_view local_key);
 
  private:
   MatchRules rules_of(const NamedBlock& block, int depth);
@@ -38,6 +38,7 @@ class NamedLists {
   /// The key of the `server` statement for the narrowest network with this address.
   [[nodiscard]] std::string_view server_key(const IpAddress& address) const;
   bool grant(const NamedStatement& statement, zone::Acl& acl);
+  zone::Acl policy_of_host(const NamedStatement& statement, std::string_view local_key);
 
   ImportedConfiguration& out_;
   ImportReport& report_;

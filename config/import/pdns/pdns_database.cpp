@@ -84,19 +84,38 @@ bool is_true(std::string_view text) {
   return text == "1" || text == "t" || lower_case(text) == "true";
 }
 
-constexpr std::string_view kSigned =
-    "is signed by PowerDNS, and a dump has no signatures: transfer the zone";
+/// The beginning of a kind of metadata, and the reason why it is not taken over.
+constexpr std::pair<std::string_view, ImportReason> kMetadata[] = {
+    {"ALLOW-AXFR-FROM", {"write the rule into the zone's allow-transfer"}},
+    {"TSIG-ALLOW-AXFR", {"write the rule into the zone's allow-transfer"}},
+    {"ALLOW-DNSUPDATE-FROM", {"write the rule into the zone's allow-update"}},
+    {"TSIG-ALLOW-DNSUPDATE", {"write the rule into the zone's allow-update"}},
+    {"FORWARD-DNSUPDATE", {"see zones[].forward-updates"}},
+    {"AXFR-MASTER-TSIG", {"name the key with the zone's primaries"}},
+    {"AXFR-SOURCE", {"see server.transfer-source, one address for all"}},
+    {"ENABLE-LUA-RECORDS", {"LUA records have no counterpart"}},
+    {"LUA-AXFR-SCRIPT", {"there is no scripting"}},
+    {"GSS-", {"there is no GSS-TSIG"}},
+    {"SIGNALING-ZONE", {"records of signalling zones are not made"}},
+    {"ALSO-NOTIFY", {"write the server into the zone's notify", ImportEffect::kNone}},
+    {"NOTIFY-DNSUPDATE", {"NOTIFY follows each change", ImportEffect::kNone}},
+    {"SLAVE-RENOTIFY", {"NOTIFY follows each change", ImportEffect::kNone}},
+    {"SOA-EDIT", {"see zones[].serial-policy", ImportEffect::kNone}},
+    {"API-RECTIFY", {"zones need no rectification", ImportEffect::kNone}},
+    {"IXFR", {"IXFR is always there", ImportEffect::kNone}},
+    {"NSEC3", {"counts for zones that are signed: these are left out", ImportEffect::kNone}},
+    {"PUBLISH-C", {"counts for zones that are signed: these are left out", ImportEffect::kNone}},
+    {"RFC1123-CONFORMANCE", {"see pandoctl zone check", ImportEffect::kNone}},
+    {"X-", {"is for programs beside PowerDNS", ImportEffect::kNone}},
+};
 
-std::string_view reason_of_metadata(std::string_view kind) {
-  if (kind == "ALLOW-AXFR-FROM" || kind == "TSIG-ALLOW-AXFR")
-    return "write the rule into the zone's allow-transfer";
-  if (kind == "ALLOW-DNSUPDATE-FROM" || kind == "TSIG-ALLOW-DNSUPDATE")
-    return "write the rule into the zone's allow-update";
-  if (kind == "ALSO-NOTIFY") return "write the server into the zone's notify";
-  if (kind == "PRESIGNED") return "is signed: transfer the zone, to have its signatures";
-  if (kind == "AXFR-MASTER-TSIG") return "name the key with the zone's primaries";
-  return "has no counterpart";
+ImportReason reason_of_metadata(std::string_view kind) {
+  const auto row = std::ranges::find_if(
+      kMetadata, [kind](const auto& each) { return kind.starts_with(each.first); });
+  return row == std::end(kMetadata) ? ImportReason{"has no counterpart"} : row->second;
 }
+
+bool is_catalog(std::string_view kind) { return kind == "producer" || kind == "consumer"; }
 
 bool is_secondary(std::string_view kind) { return kind == "slave" || kind == "secondary"; }
 
@@ -115,8 +134,11 @@ Status PdnsDatabase::run(const ImportText& text) {
     return fail(Errc::kInvalid, "{}:1: no dump of PowerDNS's database: it has no zones",
                 *text.name);
   report_remarks();
+  for (const Zone& zone : zones_)
+    if (zone.is_known && is_catalog(zone.kind)) put_catalog(zone);
   for (const Zone& zone : zones_) put_zone(zone);
   listing_.finish();
+  join_catalogs();
   return {};
 }
 
@@ -129,14 +151,19 @@ void PdnsDatabase::take(std::string_view table, const SqlRow& row) {
   if (table == "tsigkeys")
     return out_.add_key(report_, row.at(), row.text("name"), row.text("algorithm"),
                         row.text("secret"));
-  if (table == "cryptokeys" && signed_.insert(std::string(row.text("domain_id"))).second)
-    remarks_.push_back({row.at(), std::string(row.text("domain_id")), {}, kSigned});
+  if (table == "cryptokeys") take_signing_key(row);
 }
 
 void PdnsDatabase::report_remarks() {
   for (const Remark& remark : remarks_)
     report_.add(remark.at, fmt::format("zone {}{}", name_of(remark.id), remark.text),
                 remark.reason);
+}
+
+/// A zone with an active key is signed while it is served.
+void PdnsDatabase::take_signing_key(const SqlRow& row) {
+  const std::string_view active = row.text("active");
+  if (active.empty() || is_true(active)) signed_.emplace(row.text("domain_id"));
 }
 
 PdnsDatabase::Zone& PdnsDatabase::zone_of(std::string_view id) {
@@ -159,7 +186,7 @@ void PdnsDatabase::take_zone(const SqlRow& row) {
   if (id.empty()) return report_.add(row.at(), statement, "has no number, so it has no records");
   Zone& zone = zone_of(id);
   if (zone.is_known && lower_case(zone.name) == lower_case(name))
-    return report_.add(row.at(), statement, "is there a second time: its first row counts");
+    return report_.note(row.at(), statement, "is there a second time: its first row counts");
   if (zone.is_known) {
     zone.has_rivals = true;
     return report_.add(row.at(), statement,
@@ -167,6 +194,8 @@ void PdnsDatabase::take_zone(const SqlRow& row) {
                                    shown_name(zone.name), id));
   }
   zone.is_known = true;
+  zone.id = id;
+  zone.catalog = row.text("catalog");
   zone.at = row.at();
   zone.name = name;
   zone.kind = lower_case(row.text("type"));
@@ -178,7 +207,7 @@ void PdnsDatabase::take_record(const SqlRow& row) {
   if (row.text("type").empty()) return;
   const std::string_view shown = shown_name(row.text("name"));
   const std::string statement = fmt::format("{} {}", shown, row.text("type"));
-  if (is_true(row.text("disabled"))) return report_.add(row.at(), statement, "is disabled");
+  if (is_true(row.text("disabled"))) return report_.note(row.at(), statement, "is disabled");
   const std::string type = lower_case(row.text("type"));
   const std::string_view ttl = row.is_null("ttl") ? "3600" : row.text("ttl");
   std::string line =
@@ -210,8 +239,8 @@ std::string PdnsDatabase::soa_rdata(const SqlRow& row) {
   if (const std::size_t given = fields.size(); given < defaults.size()) {
     fields.insert(fields.end(), defaults.begin() + static_cast<std::ptrdiff_t>(given),
                   defaults.end());
-    report_.add(row.at(), statement,
-                fmt::format("has {} of 7 fields: the others are PowerDNS's defaults", given));
+    report_.note(row.at(), statement,
+                 fmt::format("has {} of 7 fields: the others are PowerDNS's defaults", given));
   }
   if (std::string name = mailbox_name(fields[1]); !name.empty()) {
     report_.add(row.at(), statement,
@@ -228,6 +257,10 @@ std::string PdnsDatabase::soa_rdata(const SqlRow& row) {
 
 void PdnsDatabase::take_metadata(const SqlRow& row) {
   const std::string_view kind = row.text("kind");
+  if (kind == "PRESIGNED") {
+    if (is_true(row.text("content"))) presigned_.emplace(row.text("domain_id"));
+    return;
+  }
   remarks_.push_back({row.at(), std::string(row.text("domain_id")),
                       fmt::format(": {} {}", kind, row.text("content")), reason_of_metadata(kind)});
 }
@@ -240,13 +273,49 @@ void PdnsDatabase::put_zone(const Zone& zone) {
     return report_.add(zone.at, statement,
                        "is not taken over: another zone has its number, and the records have no "
                        "other mark");
+  if (signed_.contains(zone.id))
+    return report_.add(zone.at, statement, signed_reason("PowerDNS", "cryptokeys"));
   if (is_secondary(zone.kind)) return put_secondary(zone);
-  if (zone.kind == "producer" || zone.kind == "consumer")
-    report_.add(zone.at, statement,
-                "is a catalog: its zone is taken over, its meaning needs the section catalogs");
+  if (is_catalog(zone.kind)) return;  // put_catalog() has it
+  if (presigned_.contains(zone.id))
+    return report_.add(zone.at, statement,
+                       "is left out: it is signed (PRESIGNED), and a dump has no NSEC or NSEC3 "
+                       "records. Transfer it from PowerDNS");
   if (zone.records.empty()) return report_.add(zone.at, statement, "has no records");
   listing_.begin_zone(zone.at, shown_name(zone.name));
   for (const Record& record : zone.records) listing_.take_row(record.at, record.line, record.type);
+}
+
+/// Zones that have come become members of the catalogs that are produced here.
+void PdnsDatabase::join_catalogs() {
+  std::unordered_map<std::string, const Zone*> members;
+  for (const Zone& zone : zones_)
+    if (!zone.catalog.empty()) members.emplace(lower_case(zone.name), &zone);
+  for (ImportedZone& imported : out_.zones()) {
+    std::string name = dns::to_text(imported.name.folded());
+    name.pop_back();
+    const auto member = members.find(name);
+    if (member == members.end()) continue;
+    const auto catalog = dns::Name::from_text(member->second->catalog);
+    if (catalog && out_.produces(*catalog))
+      imported.options.catalog = *catalog;
+    else
+      report_.add(member->second->at, fmt::format("zone {}", name),
+                  fmt::format("no such catalog: {}", member->second->catalog));
+  }
+}
+
+void PdnsDatabase::put_catalog(const Zone& zone) {
+  const std::string statement = fmt::format("zone {}", shown_name(zone.name));
+  const auto name = dns::Name::from_text(shown_name(zone.name));
+  if (!name) return report_.add(zone.at, statement, name.error().text);
+  Catalog catalog{
+      .zone = *name, .role = Catalog::Role::kProducer, .primaries = {}, .template_name = {}};
+  if (zone.kind == "consumer") {
+    catalog.role = Catalog::Role::kConsumer;
+    catalog.primaries = pdns_remotes(zone.primaries, zone.at, statement + ": ", out_, report_);
+  }
+  out_.add_catalog(report_, zone.at, statement, std::move(catalog));
 }
 
 /// The records of a secondary zone come by a transfer.

@@ -36,10 +36,12 @@ class PdnsDatabase {
     SourceLine at;
     std::string id;  ///< the zone's number
     std::string text;
-    std::string_view reason;
+    ImportReason reason;
   };
   struct Zone {
     SourceLine at;
+    std::string id;           ///< the database's number
+    std::string catalog;      ///< the catalog of which the zone is a member
     std::string name;         ///< without a final dot; empty: the root
     bool is_known = false;    ///< the table domains has it
     bool has_rivals = false;  ///< other zones have its number, so no record is surely its own
@@ -56,6 +58,9 @@ class PdnsDatabase {
   void take_metadata(const SqlRow& row);
   void report_remarks();
   void put_secondary(const Zone& zone);
+  void put_catalog(const Zone& zone);
+  void join_catalogs();
+  void take_signing_key(const SqlRow& row);
   Zone& zone_of(std::string_view id);
   [[nodiscard]] std::string_view name_of(std::string_view id) const;
 
@@ -65,7 +70,8 @@ class PdnsDatabase {
   std::vector<Zone> zones_;                              ///< in the order of the dump
   std::unordered_map<std::string, std::size_t> places_;  ///< by the database's number
   std::vector<Remark> remarks_;
-  std::unordered_set<std::string> signed_;  ///< numbers of zones that PowerDNS signs
+  std::unordered_set<std::string> signed_;     ///< numbers of zones that PowerDNS signs
+  std::unordered_set<std::string> presigned_;  ///< that have signatures among their records
 };
 
 }  // namespace pando::config

@@ -15,7 +15,8 @@ constexpr std::string_view kReadOfPdns =
     " launch load-modules bind-config local-address local-ipv6 local-port allow-axfr-ips primary "
     "master secondary slave also-notify version-string server-id include-dir "
     "udp-truncation-threshold allow-notify-from trusted-notification-proxy disable-axfr "
-    "only-notify bind-check-interval config-dir ";
+    "only-notify bind-check-interval config-dir proxy-protocol-from query-local-address "
+    "query-local-address6 ";
 
 /// How the zones of a backend come here. `backend` may have an instance's name: "gmysql:other".
 std::string_view way_of_backend(std::string_view backend) {
@@ -119,6 +120,21 @@ void PdnsImport::take_texts() {
   if (const LineSetting* size = find("udp-truncation-threshold"))
     if (const auto number = parse_number(size->value(), 512, 4096))
       out_.server.udp_payload = static_cast<std::uint16_t>(*number);
+  take_sources();
+}
+
+/// Addresses of load balancers, and the source address of transfers.
+void PdnsImport::take_sources() {
+  if (const LineSetting* proxies = find("proxy-protocol-from"))
+    for (const zone::AclRule& rule : acl_of(*proxies))
+      if (!rule.deny && rule.address) out_.server.proxy_protocol_from.push_back(*rule.address);
+  for (const char* key : {"query-local-address", "query-local-address6"}) {
+    const LineSetting* sources = find(key);
+    if (sources == nullptr) continue;
+    for (const std::string& source : words_of(sources->value()))
+      if (!take_transfer_source(source, out_.server))
+        report_.add(sources->at, fmt::format("{}={}", key, source), pdns_reason(key));
+  }
 }
 
 Status PdnsImport::take_zones() {
@@ -178,19 +194,23 @@ void PdnsImport::finish_zones() {
     zone.options = std::move(options);
   }
   if (const LineSetting* only = find("only-notify"); only != nullptr && notifies)
-    report_.add(only->at, "only-notify",
-                "servers of NS records are not notified: name them in zones[].notify");
+    report_.note(only->at, "only-notify",
+                 "servers of NS records are not notified: name them in zones[].notify");
   const bool has_secondary =
       std::any_of(out_.zones().begin(), out_.zones().end(),
                   [](const ImportedZone& zone) { return zone.options.is_secondary(); });
   if (has_secondary && !is_on("secondary", "slave"))
     report_.add_once(find("bind-config")->at, "secondary",
-                     "is off: PowerDNS does not refresh its secondary zones, pando does");
+                     {"is off: PowerDNS does not refresh its secondary zones, pando does"});
 }
 
 void PdnsImport::report_rest() {
-  for (const auto& [key, setting] : settings_)
-    if (!is_listed(kReadOfPdns, key)) report_.add(setting.at, key, setting_reason(key));
+  for (const auto& [key, setting] : settings_) {
+    if (is_listed(kReadOfPdns, key)) continue;
+    const ImportReason reason = pdns_reason(key);
+    if (reason.effect == ImportEffect::kNone || !is_off(setting.value()))
+      report_.add(setting.at, key, reason);
+  }
 }
 
 }  // namespace pando::config

@@ -26,6 +26,7 @@ class PdnsImport {
   void take_launch();
   void take_listen();
   void take_texts();
+  void take_sources();
   Status take_zones();
   void finish_zones();
   zone::Acl acl_of(const LineSetting& setting);

@@ -75,6 +75,10 @@ void PdnsListing::run(const ImportText& text) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   finish();
+  if (!zone_files_.empty())
+    report_.add({text.name, 1}, "zones",
+                "a listing does not tell which of them PowerDNS signs: 'pdnsutil list-keys' names "
+                "these; transfer them instead");
 }
 
 void PdnsListing::finish() {
@@ -193,7 +197,7 @@ bool PdnsListing::take_record(const Line& line, dns::NameView zone, std::string&
     return false;
   }
   if (!name->view().is_at_or_below(zone)) {
-    report_.add(line.at, shown, fmt::format("is outside of zone {}", dns::to_text(zone)));
+    report_.note(line.at, shown, fmt::format("is outside of zone {}", dns::to_text(zone)));
     return true;
   }
   dns::ScanOptions options;

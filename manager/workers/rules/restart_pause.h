@@ -32,6 +32,9 @@ class RestartPause {
     return greeted ? Pause(0) : std::min(backoff_, kFirst);
   }
 
+  /// Somebody else has started the slot's next process, and chose the pause.
+  void process_replaced() noexcept { ++count_; }
+
   /// How often the slot has lost its process.
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
   /// None after a healthy life, else twice the one before.

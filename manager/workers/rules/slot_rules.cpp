@@ -20,10 +20,10 @@ SlotNeed need_of(const SlotFacts& slot, std::chrono::steady_clock::time_point no
   return external ? SlotNeed::kNothing : SlotNeed::kWorker;
 }
 
-AfterEnd after_end(const SlotFacts& slot, bool has_sockets, bool external) noexcept {
+AfterEnd after_end(const SlotFacts& slot, bool has_remains, bool external) noexcept {
   if (slot.draining()) return AfterEnd::kRetire;
   if (!external) return AfterEnd::kRestart;
-  return slot.awaited && !has_sockets ? AfterEnd::kForget : AfterEnd::kAwait;
+  return slot.awaited && !has_remains ? AfterEnd::kForget : AfterEnd::kAwait;
 }
 
 bool none_awaited(std::span<const SlotFacts> slots) noexcept {

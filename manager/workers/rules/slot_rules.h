@@ -39,14 +39,16 @@ enum class SlotNeed : std::uint8_t { kNothing, kWorker, kEnd };
 [[nodiscard]] SlotNeed need_of(const SlotFacts& slot, std::chrono::steady_clock::time_point now,
                                bool external) noexcept;
 
-/// The next step for a slot whose process has ended.
+/// The next step for a slot whose process has ended. `has_remains`: it has sockets, or its worker
+/// is missed.
 enum class AfterEnd : std::uint8_t {
   kRetire,   ///< the slot leaves once its queue is empty
-  kForget,   ///< the slot leaves at once: an external worker went that had no sockets
+  kForget,   ///< the slot leaves at once: an external worker went, without sockets and as it was
+             ///< told
   kRestart,  ///< another process is started, after a pause
   kAwait,    ///< the same, by somebody else
 };
-[[nodiscard]] AfterEnd after_end(const SlotFacts& slot, bool has_sockets, bool external) noexcept;
+[[nodiscard]] AfterEnd after_end(const SlotFacts& slot, bool has_remains, bool external) noexcept;
 
 /// No worker of an earlier manager is waited for: the order of the SO_REUSEPORT groups is known.
 [[nodiscard]] bool none_awaited(std::span<const SlotFacts> slots) noexcept;

@@ -1,7 +1,6 @@
 """pandoctl backup and restore: a server goes on elsewhere from one folder."""
 
 import json
-import os
 import shutil
 import signal
 import stat
@@ -200,7 +199,7 @@ def test_a_restore_that_was_killed_goes_on(setting):
     setting.server.start(ZONE)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts are root's")
+@servers.needs_root("mounts")
 def test_a_full_disk_leaves_nothing_of_a_backup(setting, tmp_path):
     small = tmp_path / "small"
     small.mkdir()

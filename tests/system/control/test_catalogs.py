@@ -1,6 +1,5 @@
 """Catalog zones (RFC 9432) from Knot and BIND: members come and go without a configuration for each."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -344,10 +343,9 @@ def test_copies_that_a_crash_left_without_their_names_are_not_used(batch, tmp_pa
         f"{zone}.zone" for zone in [*BATCH, CATALOG]), 60)
 
 
+@servers.needs_root("mounts")
 def test_copies_for_which_the_disk_has_no_room_are_written_later(batch):
     """Each file takes a page of the small file system."""
-    if os.getuid() != 0:
-        pytest.skip("needs a file system of its own")
     members = dict(list(BATCH.items())[:24])
 
     def mount(options, folder):

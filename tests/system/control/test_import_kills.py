@@ -340,10 +340,9 @@ def test_a_folder_that_is_put_in_place_of_the_hidden_one_is_not_touched(as_link,
     assert process.returncode == 0 and files.pop("gone", "") is None and files.keys() == after.keys(), told
 
 
+@servers.needs_root("it gives files away")
 def test_a_new_hidden_folder_that_another_user_replaces_is_refused(tmp_path):
     """Between its making and its opening."""
-    if os.getuid() != 0:
-        pytest.skip("only root gives files away")
     place = Place(tmp_path)
     held, process = held_import(place, "import-folder-made")
     hidden = tmp_path / "to" / HIDDEN
@@ -491,12 +490,11 @@ def test_a_second_file_system_without_room_for_names_leaves_nothing(inodes, tmp_
         place.end()
 
 
+@servers.needs_root("it gives files away")
 def test_a_folder_of_another_users_import_is_refused(tmp_path):
     """Such as in /tmp, where it might lead anywhere."""
     place = Place(tmp_path)
     hidden = tmp_path / "to" / HIDDEN
-    if os.getuid() != 0:
-        pytest.skip("only root gives files away")
     hidden.mkdir(mode=0o700)
     os.chown(hidden, 1, 1)
     done = place.run()

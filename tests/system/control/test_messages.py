@@ -242,3 +242,19 @@ def test_keys_that_wait_for_a_restart_are_told_until_it_happens(make):
     server.stop()
     server.start(ZONE)
     assert server.control("status")["restart_needed"] == []
+
+
+def test_a_server_without_a_zone_is_told_from_one_that_serves_all(pando):
+    server = pando([], workers=1).start()
+    assert ctl(server, "ready")[0] == 0
+    assert ctl(server, "ready", "--zones")[:2] == (4, "not ready: no zone is configured: every query is refused\n")
+    assert ctl(server, "--json", "ready", "--zones")[0] == 4
+
+
+def test_the_manager_is_ready_with_the_zones_that_it_has(pando, tmp_path):
+    (tmp_path / "said.zone").write_text(TEXT)
+    zones = [{"name": name, "file": str(tmp_path / file)} for name, file in ((ZONE, "said.zone"), ("none.test", "none"))]
+    server = pando(zones, workers=1).start(ZONE)
+    assert line_of(server, "manager_ready")["reason"] == '"1 of 2 zones loaded"'
+    whole = pando(zones[:1], workers=1).start(ZONE)
+    assert line_of(whole, "manager_ready")["reason"] == '"all zones loaded"'

@@ -107,7 +107,10 @@ def test_a_transaction_is_published_as_one_version_and_told(server):
     assert lines(server, ZONE, "www") == [f"www.{ZONE}. 600 IN A 192.0.2.11"]
     assert f'text.{ZONE}. 300 IN TXT "two words" "x;y"' in lines(server, ZONE, "text")
     history = server.control("zone", "history", ZONE)["changesets"]
-    assert history == [{"from": 10, "to": 11, "removed": 2, "added": 2}]
+    assert history == [{"from": 10, "to": 11, "removed": 2, "added": 2, "by": "user root", "client": ""}]
+    assert 'by="user root" client=-' in server.log()
+    assert ctl(server, "zone", "history", ZONE)[1].splitlines()[1].split()[-2:] == ["user", "root"]
+    assert "changeset 10 -> 11 by user root\n" in ctl(server, "journal", "print", ZONE)[1]
     sent = [rrset for message in dns.query.xfr("127.0.0.1", ZONE, rdtype="IXFR", serial=10, relativize=False,
                                                port=server.port, lifetime=30) for rrset in message.answer]
     assert sum(len(rrset) for rrset in sent) == 4 + 4

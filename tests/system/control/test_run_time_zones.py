@@ -91,6 +91,16 @@ def panel(pando, tmp_path):
     return Panel(pando, tmp_path).start()
 
 
+def test_a_list_says_that_a_zone_was_added(panel):
+    panel.add("new.test")
+    rows = {row["name"]: row for row in panel.server.control("zone", "list")}
+    for name, added in (("new.test.", True), (f"{BASE}.", False)):
+        status = panel.server.control("zone", "status", name)
+        assert rows[name]["added"] is status["added"] is added
+        for member in ("serial", "records", "names", "history", "catalog", "catalog_role", "frozen"):
+            assert rows[name][member] == status[member], member
+
+
 def test_a_zone_is_added_served_kept_over_a_kill_and_removed(panel):
     assert panel.add("new.test") == "1 zone added\n"
     assert panel.server.serial("new.test") == 10, "its file was read before the answer"

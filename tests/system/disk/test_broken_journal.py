@@ -102,6 +102,57 @@ def test_a_segment_that_cannot_be_read_keeps_no_live_store_from_serving(server):
     assert has(server, "before") and has(server, "after") and not has(server, "refused")
 
 
+SECTOR = 1 << 20  # offset in each segment, far behind a few records
+BAD_SECTOR = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* As the kernel reads a page with a bad sector: the bytes before it, then an error. A worker may not ask for names of
+   files. */
+static ssize_t read_before(int fd, void *bytes, size_t length, off_t at, const char *name) {
+  ssize_t (*const next)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, name);
+  if (strcmp(program_invocation_short_name, "pando-manager") != 0) return next(fd, bytes, length, at);
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t size = readlink(link, path, sizeof path - 1);
+  path[size < 0 ? 0 : size] = 0;
+  const char *const end = strstr(path, ".journal");
+  if (end && !end[8] && at < SECTOR + 4096 && at + (off_t)length > SECTOR) {
+    if (at >= SECTOR) return errno = EIO, -1;
+    length = SECTOR - at;
+  }
+  return next(fd, bytes, length, at);
+}
+ssize_t pread(int fd, void *bytes, size_t length, off_t at) { return read_before(fd, bytes, length, at, "pread"); }
+ssize_t pread64(int fd, void *bytes, size_t length, off_t at) { return read_before(fd, bytes, length, at, "pread64"); }
+"""
+
+
+@pytest.mark.release  # no library may come before that of a sanitizer
+def test_an_unreadable_sector_of_the_reserve_leaves_all_zones_served(server, tmp_path, monkeypatch):
+    (tmp_path / "sector.c").write_text(BAD_SECTOR)
+    subprocess.run(["cc", "-shared", "-fPIC", f"-DSECTOR={SECTOR}", "-o", tmp_path / "sector.so", tmp_path / "sector.c",
+                    "-ldl"], check=True)
+    server.start(ZONE)
+    assert accepts(server, "first")
+    server.kill()
+    lose_memory(server)
+    monkeypatch.setenv("LD_PRELOAD", str(tmp_path / "sector.so"))
+    for names in (["first"], ["first", "second"]):
+        server.start(ZONE)
+        assert all(has(server, name) for name in names)
+        assert problem(server) == ""
+        assert accepts(server, "second")
+        assert "cannot be read; they lie behind the last record" in server.log()
+        server.kill()
+        lose_memory(server)
+
+
 @pytest.mark.parametrize("text", (None, "", "0123456789abcdef" * 2), ids=("missing", "empty", "old form"))
 @pytest.mark.parametrize("live", (True, False), ids=("live store", "neither store nor image"))
 def test_an_identity_that_is_lost_is_known_from_the_journals_files(server, live, text):

@@ -28,7 +28,9 @@ needs_filter = pytest.mark.skipif(servers.is_sanitized(), reason="workers with A
 CALLS = {"read": 0, "write": 1, "open": 2, "close": 3, "lseek": 8, "mmap": 9, "ioctl": 16, "pread64": 17,
          "dup": 32, "getpid": 39, "socket": 41, "connect": 42, "sendto": 44, "recvfrom": 45, "sendmsg": 46,
          "recvmsg": 47, "shutdown": 48, "bind": 49, "setsockopt": 54, "getsockopt": 55, "kill": 62, "fcntl": 72, "ftruncate": 77,
-         "getuid": 102, "tgkill": 234, "openat": 257, "accept4": 288, "fallocate": 285, "execve": 59}
+         "getuid": 102, "tgkill": 234, "openat": 257, "accept4": 288, "fallocate": 285, "execve": 59, "stat": 4, "fstat": 5, "lstat": 6,
+         "access": 21, "readlink": 89, "statfs": 137, "newfstatat": 262, "readlinkat": 267, "faccessat": 269,
+         "name_to_handle_at": 303, "statx": 332, "openat2": 437, "faccessat2": 439}
 
 
 class Registers(ctypes.Structure):

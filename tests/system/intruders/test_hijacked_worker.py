@@ -356,6 +356,40 @@ def has(server, name):
     return answer is not None and answer.rcode() == 0
 
 
+AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/etc/shadow", "/no/such/file", "/", "."])
+def test_it_learns_nothing_of_a_file_by_its_path(server, worker, path):
+    """Neither size, owner and times, nor whether it is there: Landlock does not govern that."""
+    with injected.into(worker) as process:
+        name, result = process.put(path.encode() + b"\0"), process.free + 4096
+        assert process.call("newfstatat", AT_FDCWD, name, result, 0) == -errno.EACCES
+        assert process.call("statx", AT_FDCWD, name, 0, 0x7FF, result) == -errno.EACCES
+        assert process.call("openat", AT_FDCWD, name, os.O_PATH, 0) == -errno.EACCES
+    everybody_is_answered(server, 4)
+
+
+@pytest.mark.parametrize("call, folder", [
+    ("stat", []), ("lstat", []), ("access", []), ("readlink", []), ("statfs", []), ("open", []),
+    ("readlinkat", [AT_FDCWD]), ("faccessat", [AT_FDCWD]), ("faccessat2", [AT_FDCWD]), ("openat2", [AT_FDCWD]),
+    ("name_to_handle_at", [AT_FDCWD])])
+def test_no_other_call_tells_of_a_path(server, worker, call, folder):
+    assert is_ended(worker, call, *folder, lambda process: process.put(b"/etc/passwd\0"),
+                    lambda process: process.free + 4096, 4096, 0)
+
+
+def test_it_still_learns_of_what_it_has_open(server, worker):
+    """Its own code needs lengths of files; the descriptor of a folder, with no path, is no way around either."""
+    with injected.into(worker) as process:
+        result = process.free + 4096
+        assert process.call("fstat", slot_file(worker), result) == 0
+        size = struct.unpack("q", process.peek(result + 48, 8))[0]
+        assert size == (server.folder / "run/slots/0.slot").stat().st_size
+        empty = process.put(b"\0")
+        assert process.call("newfstatat", slot_file(worker), empty, result, AT_EMPTY_PATH) == -errno.EACCES
+
+
 def test_it_seeks_in_no_file(server, worker):
     assert is_ended(worker, "lseek", slot_file(worker), 1 << 30, os.SEEK_SET)
 

@@ -1,7 +1,6 @@
 """Secrets leave the memory of the processes: texts after they were read, and keys after a reload that removed them."""
 
 import base64
-import os
 import re
 import secrets
 import sys
@@ -12,7 +11,7 @@ import servers
 
 ZONE = "$TTL 300\n@ SOA ns admin 1 3600 600 86400 300\n@ NS ns\nns A 192.0.2.1\n"
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="other processes' memory is root's to read")
+pytestmark = servers.needs_root("it reads the memory of other processes")
 
 
 def memory_of(pid):

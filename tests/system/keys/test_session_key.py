@@ -1,6 +1,5 @@
 """Session keys: secrets that the manager makes, for nsupdate on the same host."""
 
-import os
 import pathlib
 import re
 import stat
@@ -95,7 +94,7 @@ def test_a_link_or_a_folder_of_others_is_refused(make, tmp_path):
     assert done.returncode == 1 and "local-ddns." in done.stderr
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts are root's")
+@servers.needs_root("mounts")
 def test_nsupdate_finds_the_file_by_itself(make, tmp_path):
     """Its default folder is mounted for nsupdate alone, as the host may have BIND's there."""
     folder = tmp_path / "named"

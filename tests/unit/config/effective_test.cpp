@@ -30,7 +30,7 @@ templates:
   - {name: customers, notify: [upstream], export-interval: 5min, verify: refuse}
 catalogs:
   - {zone: catalog.test, role: consumer, primaries: [upstream], removal-grace: 12h,
-     groups: [{name: g, template: customers}]}
+     members-below: [customers.test, .], groups: [{name: g, template: customers}]}
 )";
 
 /// The settings of two texts are equal but for zones.

@@ -45,6 +45,9 @@ TEST(Support, RefusedKeysAreStillChecked) {
       {"templates: [{name: t}]\ncatalogs: [{zone: c, role: producer, groups: [{name: g, template: t}]}]",
        "a produced catalog has no 'groups'"},
       {"catalogs: [{zone: c, role: producer, removal-grace: 1h}]", "has no 'removal-grace'"},
+      {"catalogs: [{zone: c, role: producer, members-below: [a]}]", "has no 'members-below'"},
+      {"catalogs: [{zone: c, role: consumer, members-below: [a, A.]}]",
+       "catalogs[0].members-below[1]"},
       {"catalogs: [{zone: 0/25.c, role: producer}]", "is the name of a file"},
       {"catalogs: [{zone: c, role: producer}]\nzones: [{name: c, file: f}]", "zones[0]"},
       {"catalogs: [{zone: c, role: producer}]\n"

@@ -139,9 +139,9 @@ class RequestTest : public ::testing::Test {
   std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();
   SettingsCache cache_;
   ZoneExpiry expiry_{[this](std::uint32_t index) { return store_->store().side(index); }};
-  ErrorLimit error_limit_;
+  ResponseLimits limits_;
   BatchContext batch_;
-  RequestContext context_{batch_, Counting(*counters_), error_limit_};
+  RequestContext context_{batch_, Counting(*counters_), limits_};
   Client client_;
   Bytes message_;
   std::vector<std::uint8_t> space_ = std::vector<std::uint8_t>(65535);

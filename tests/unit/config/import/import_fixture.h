@@ -21,6 +21,13 @@ struct Imported {
     for (const Omission& omission : outcome.omissions) text += to_text(omission) + "\n";
     return text;
   }
+  /// Lines of the report that change answers.
+  [[nodiscard]] std::string changes() const {
+    std::string text;
+    for (const Omission& omission : outcome.omissions)
+      if (omission.effect == ImportEffect::kAnswers) text += to_text(omission) + "\n";
+    return text;
+  }
   [[nodiscard]] const ZoneOptions& options(std::string_view zone) const {
     const auto index = settings.zones.find(*dns::Name::from_text(zone));
     static const ZoneOptions kNone;

@@ -94,13 +94,128 @@ TEST(KnotImport, AListMayHaveSeveralLines) {
 }
 
 TEST(KnotImport, MissingReferencesAreReported) {
-  const auto result = from_knot(
-      "zone:\n  - domain: a\n    notify: lost\n    acl: gone\n    template: none\n"
-      "    dnssec-signing: on\n");
-  for (const char* part : {":3: remote lost: no such remote", ":4: acl gone: no such acl",
-                           "no such template: none", ":6: zone a: dnssec-signing: there is no"})
+  const auto result =
+      from_knot("zone:\n  - domain: a\n    notify: lost\n    acl: gone\n    template: none\n");
+  for (const char* part :
+       {":3: remote lost: no such remote", ":4: acl gone: no such acl", "no such template: none"})
     EXPECT_THAT(result.report(), HasSubstr(part));
   EXPECT_TRUE(result.options("a").allow_transfer.empty());
+}
+
+/// Behind a DS record an unsigned zone is an outage.
+TEST(KnotImport, ZonesThatKnotSignsAreLeftOut) {
+  const auto result = from_knot(R"(
+template:
+  - id: default
+    dnssec-signing: on
+  - id: plain
+    file: /z/%s
+  - id: online
+    global-module: mod-onlinesign
+zone:
+  - domain: one
+  - domain: two
+    template: plain
+  - domain: three
+    template: plain
+    dnssec-signing: on
+  - domain: four
+    template: online
+  - domain: five
+    dnssec-signing: off
+    file: /z/five
+)");
+  EXPECT_EQ(result.settings.zones.size(), 2U) << result.report();
+  EXPECT_EQ(result.file("two"), "/z/two");
+  EXPECT_EQ(result.file("five"), "/z/five");
+  EXPECT_THAT(result.changes(), HasSubstr("zone one: is left out: Knot signs it (dnssec-signing)"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone three: is left out: Knot signs it"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone four: is left out: Knot signs it (mod-onlinesign"));
+}
+
+TEST(KnotImport, WhatTheServerHasHereIsTaken) {
+  const auto result = from_knot(R"(
+server:
+  nsid: 0x6e7331
+  udp-max-payload: 1400
+  proxy-allowlist: [192.0.2.0/24, 2001:db8::1]
+  automatic-acl: off
+xdp:
+  listen: [eth0, "eth1@53", 192.0.2.1]
+mod-rrl:
+  - id: mild
+    rate-limit: 20
+    slip: 3
+    whitelist: [198.51.100.0/24]
+mod-dnstap:
+  - id: tap
+    sink: unix:/run/dnstap.sock
+    log-responses: off
+template:
+  - id: default
+    global-module: [mod-rrl/mild, mod-dnstap/tap, mod-stats]
+zone:
+  - domain: a
+    file: /a
+    serial-policy: unixtime
+    notify-delay: 5
+    module: mod-geoip/x
+)");
+  const Server& server = result.settings.server;
+  EXPECT_EQ(server.identity, "ns1");
+  EXPECT_EQ(server.udp_payload, 1400);
+  EXPECT_EQ(server.proxy_protocol_from.size(), 2U);
+  ASSERT_EQ(server.xdp.size(), 2U);
+  EXPECT_EQ(server.xdp[1].interface, "eth1");
+  EXPECT_EQ(server.rate_limit.responses, 20U);
+  EXPECT_EQ(server.rate_limit.slip, 3U);
+  EXPECT_EQ(server.rate_limit.exempt.size(), 1U);
+  EXPECT_EQ(server.dnstap.value().socket, "/run/dnstap.sock");
+  EXPECT_FALSE(server.dnstap->has(Dnstap::Messages::kResponses));
+  EXPECT_EQ(result.options("a").serial_policy, SerialPolicy::kUnixtime);
+  EXPECT_EQ(result.options("a").notify_delay, std::chrono::seconds(5));
+  EXPECT_EQ(result.outcome.changes(), 1U) << result.report();
+  EXPECT_THAT(result.changes(), HasSubstr("zone a: mod-geoip/x: this module is not there"));
+}
+
+TEST(KnotImport, CatalogsAreConsumedAndProduced) {
+  const auto result = from_knot(R"(
+remote:
+  - id: up
+    address: 192.0.2.1
+acl:
+  - id: out
+    address: 192.0.2.9
+    action: transfer
+template:
+  - id: members
+    acl: out
+  - id: special
+    notify: up
+zone:
+  - domain: in.example
+    master: up
+    catalog-role: interpret
+    catalog-template: [members, special]
+  - domain: member.example
+    file: /m
+    catalog-role: member
+    catalog-zone: out.example
+    catalog-group: g
+  - domain: out.example
+    acl: out
+    catalog-role: generate
+)");
+  ASSERT_EQ(result.settings.catalogs.size(), 2U) << result.report();
+  const Catalog& in = result.settings.catalogs[0];
+  EXPECT_THAT(in.primaries, ElementsAre("192.0.2.1"));
+  EXPECT_EQ(in.template_name, "members");
+  ASSERT_EQ(in.groups.size(), 2U);
+  EXPECT_EQ(in.groups[1].template_name, "special");
+  EXPECT_TRUE(result.settings.catalogs[1].produces());
+  EXPECT_EQ(dns::to_text(*result.options("member.example").catalog), "out.example.");
+  EXPECT_EQ(result.options("member.example").catalog_group, "g");
+  EXPECT_EQ(result.changes(), "");
 }
 
 TEST(KnotImport, FilesAreNamedInLowerCaseAndASlashIsNoFolder) {

@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <fstream>
+
 #include "tests/unit/config/import/import_fixture.h"
 
 namespace pando::config {
@@ -104,6 +107,74 @@ TEST(NsdImport, TakesRateLimitsByTheirNamesInNsd) {
   EXPECT_EQ(limit.ipv4_prefix, 20U);
   EXPECT_EQ(limit.ipv6_prefix, 40U);
   EXPECT_THAT(result.report(), HasSubstr(":6: rrl-responses-per-second: "));
+}
+
+TEST(NsdImport, PatternsBecomeTemplates) {
+  const auto result = from_nsd(
+      "pattern:\n  name: away\n  request-xfr: 192.0.2.1 NOKEY\n  allow-notify: 192.0.2.1 NOKEY\n"
+      "pattern:\n  name: plain\n  zonefile: %s.zone\n");
+  EXPECT_TRUE(result.settings.templates.contains("away")) << result.outcome.yaml;
+  EXPECT_TRUE(result.settings.templates.contains("plain"));
+  EXPECT_THAT(result.changes(), HasSubstr(":1: pattern away: no zone here has it: zones of "
+                                          "'nsd-control addzone' are in the zone list"));
+}
+
+TEST(NsdImport, ZonesOfTheZoneListAreTaken) {
+  const std::string folder = ::testing::TempDir() + "nsd_zone_list";
+  std::filesystem::create_directories(folder);
+  const auto write = [&folder](const char* name, const std::string& text) {
+    std::ofstream(folder + "/" + name) << text;
+  };
+  write("nsd.conf",
+        fmt::format(
+            "server:\n  zonelistfile: \"{}/zone.list\"\n  zonesdir: /z\n"
+            "pattern:\n  name: plain\n  zonefile: %s.zone\n"
+            "pattern:\n  name: member\n  zonefile: %s.zone\n  catalog-producer-zone: cat.test\n"
+            "zone:\n  name: cat.test\n  catalog: producer\n  provide-xfr: 192.0.2.1 NOKEY\n",
+            folder));
+  write("zone.list",
+        "# NSD zone list\n# name pattern\nadd one.test plain\ndel gone.test plain\n"
+        "add two.test lost\ncat three.test member 17.zones\nadd one.test plain\n");
+  auto outcome = import_configuration(folder + "/nsd.conf", {});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().text;
+  const auto result = load_imported(std::move(*outcome));
+  EXPECT_EQ(result.file("one.test"), "/z/one.test.zone") << result.report();
+  EXPECT_EQ(result.file("three.test"), "/z/three.test.zone");
+  EXPECT_EQ(dns::to_text(*result.options("three.test").catalog), "cat.test.");
+  EXPECT_EQ(result.options("three.test").catalog_group, "member");
+  ASSERT_EQ(result.settings.catalogs.size(), 1U);
+  EXPECT_TRUE(result.settings.catalogs[0].produces());
+  EXPECT_THAT(result.changes(), HasSubstr("zone.list:5: zone two.test: no such pattern: lost"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone.list:7: zone one.test: a zone of this name"));
+  EXPECT_EQ(result.outcome.changes(), 2U) << result.report();
+  std::filesystem::remove_all(folder);
+}
+
+TEST(NsdImport, CatalogsAreConsumedWithPatternsAsGroups) {
+  const auto result = from_nsd(
+      "pattern:\n  name: members\n  provide-xfr: 192.0.2.9 NOKEY\n"
+      "zone:\n  name: c.test\n  catalog: consumer\n  catalog-member-pattern: members\n"
+      "  request-xfr: 192.0.2.1 NOKEY\n");
+  ASSERT_EQ(result.settings.catalogs.size(), 1U) << result.report();
+  EXPECT_EQ(result.settings.catalogs[0].template_name, "members");
+  EXPECT_EQ(result.settings.catalogs[0].groups.size(), 1U);
+  EXPECT_EQ(result.changes(), "");
+}
+
+TEST(NsdImport, WhatTheServerHasHereIsTaken) {
+  const auto result = from_nsd(
+      "server:\n  nsid: \"ascii_ns1\"\n  xdp-interface: eth0\n  ipv4-edns-size: 1000\n"
+      "  refuse-any: yes\n  tls-service-key: /key\n  proxy-protocol-port: 5301\n"
+      "dnstap:\n  dnstap-enable: yes\n  dnstap-socket-path: \"/run/dnstap.sock\"\n"
+      "  dnstap-log-auth-query-messages: yes\n");
+  const Server& server = result.settings.server;
+  EXPECT_EQ(server.identity, "ns1");
+  ASSERT_EQ(server.xdp.size(), 1U);
+  EXPECT_EQ(server.xdp[0].interface, "eth0");
+  EXPECT_EQ(server.udp_payload, 1000);
+  EXPECT_EQ(server.dnstap.value().socket, "/run/dnstap.sock");
+  EXPECT_FALSE(server.dnstap->has(Dnstap::Messages::kResponses));
+  EXPECT_EQ(result.outcome.changes(), 2U) << result.report();
 }
 
 TEST(NsdImport, AlgorithmsOfKeysNeedNoHmac) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/files/guarded_path.h"
 #include "config/files.h"
 
 namespace pando::ctl {
@@ -17,6 +18,7 @@ class ManifestFile : public ::testing::Test {
     char pattern[] = "/tmp/pando-manifest-XXXXXX";
     if (::mkdtemp(pattern) == nullptr) std::abort();
     folder_ = pattern;
+    backup_ = {open_folder(folder_).value(), folder_};
   }
   ~ManifestFile() override { std::filesystem::remove_all(folder_); }
 
@@ -41,12 +43,13 @@ class ManifestFile : public ::testing::Test {
   }
 
   std::string folder_;
+  BackupFolder backup_;
 };
 
 TEST_F(ManifestFile, ComesBackAsItWasWritten) {
   const Manifest written = sample();
-  ASSERT_TRUE(write_manifest(written, folder_));
-  const auto read = read_manifest(folder_);
+  ASSERT_TRUE(write_manifest(written, backup_));
+  const auto read = read_manifest(backup_);
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_EQ(read->program, written.program);
   EXPECT_EQ(read->made, written.made);
@@ -67,7 +70,7 @@ TEST_F(ManifestFile, ComesBackAsItWasWritten) {
 }
 
 TEST_F(ManifestFile, IsRefusedWithAnyOctetChanged) {
-  ASSERT_TRUE(write_manifest(sample(), folder_));
+  ASSERT_TRUE(write_manifest(sample(), backup_));
   const std::string good = text();
   std::size_t refused = 0;
   for (std::size_t at = 0; at < good.size(); ++at) {
@@ -75,7 +78,7 @@ TEST_F(ManifestFile, IsRefusedWithAnyOctetChanged) {
     std::string bad = good;
     bad[at] = bad[at] == '3' ? '4' : '3';
     write(bad);
-    const auto read = read_manifest(folder_);
+    const auto read = read_manifest(backup_);
     EXPECT_FALSE(read) << "octet " << at << ": " << bad;
     refused += read ? 0 : 1;
   }
@@ -83,25 +86,25 @@ TEST_F(ManifestFile, IsRefusedWithAnyOctetChanged) {
 }
 
 TEST_F(ManifestFile, SaysWhatIsWrong) {
-  auto read = read_manifest(folder_);
+  auto read = read_manifest(backup_);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Errc::kNotFound);
   EXPECT_NE(read.error().text.find("no manifest.json"), std::string::npos);
   for (const char* bad : {"", "[]", "{", "7", "{\"format\": \"x\"}", "{\"format\": 1}"}) {
     write(bad);
-    read = read_manifest(folder_);
+    read = read_manifest(backup_);
     ASSERT_FALSE(read) << bad;
     EXPECT_EQ(read.error().code, Errc::kCorrupt);
   }
   write("{\"format\": 2}");
-  read = read_manifest(folder_);
+  read = read_manifest(backup_);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Errc::kUnsupported);
 }
 
 TEST_F(ManifestFile, IsNeverWrittenOverAnother) {
-  ASSERT_TRUE(write_manifest(sample(), folder_));
-  EXPECT_FALSE(write_manifest(sample(), folder_));
+  ASSERT_TRUE(write_manifest(sample(), backup_));
+  EXPECT_FALSE(write_manifest(sample(), backup_));
 }
 
 }  // namespace manifest_test

@@ -99,7 +99,18 @@ TEST_F(Checks, ProgramsThatCannotJudgeZonesAreErrors) {
   EXPECT_THAT(err_.str(), HasSubstr("others can replace " + program + ": chmod o-w " + folder_));
   ::chmod(folder_.c_str(), 0755);
   EXPECT_EQ(check_config(path, {out_, err_}), kDone);
-  if (::geteuid() != 0 || ::chown(program.c_str(), 4711, 4711) != 0) return;
+}
+
+TEST_F(Checks, AProgramOfAStrangerIsAnError) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to give a file away";
+  write("f", kZone);
+  const auto program = write("check", "#!/bin/sh\n");
+  const auto path =
+      write("p.yaml", fmt::format("server: {{user: root}}\nzones:\n- {{name: a, file: f, "
+                                  "verify-command: [{}, -v]}}\n",
+                                  program));
+  ::chmod(program.c_str(), 0755);
+  ASSERT_EQ(::chown(program.c_str(), 4711, 4711), 0);
   EXPECT_EQ(check_config(path, {out_, err_}), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr("belongs to neither root nor the manager's user"));
 }

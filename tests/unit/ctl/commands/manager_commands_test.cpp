@@ -2,21 +2,29 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "ipc/control_json.h"
+#include "ipc/packet_socket.h"
 
 namespace pando::ctl {
 namespace manager_commands_test {
 
 using ipc::ControlRequest;
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
@@ -25,15 +33,36 @@ constexpr auto kTimeout = 30s;
 using Answer = std::function<Result<json>(const ControlRequest&)>;
 using Command = std::function<int(Session&)>;
 
+/// The next request, with the descriptor that came with it; nullopt: the client has gone.
+std::optional<ControlRequest> receive_request(const Fd& fd) {
+  ipc::PacketAssembler assembler(ipc::kMaxRequestBytes);
+  ipc::Packet packet;
+  while (true) {
+    pollfd entry{fd.get(), POLLIN, 0};
+    if (::poll(&entry, 1, 30'000) != 1) return std::nullopt;
+    const auto received = ipc::receive_packet(fd.get(), packet);
+    if (!received) return std::nullopt;
+    if (!*received) continue;
+    const std::string text(packet.data.begin(), packet.data.end());
+    const auto message = assembler.feed(text);
+    if (!message) return std::nullopt;
+    if (!*message) continue;
+    auto request = ipc::request_from_json(**message);
+    if (!request) return std::nullopt;
+    if (!packet.descriptors.empty())
+      request->descriptor = std::make_shared<const Fd>(std::move(packet.descriptors.front()));
+    return *request;
+  }
+}
+
 /// Answers requests until the client goes away or asks for a stop; returns what was asked.
 std::vector<ControlRequest> serve(const Fd& fd, const Answer& answer) {
   std::vector<ControlRequest> requests;
   while (true) {
-    const auto message = ipc::receive_json(fd.get(), ipc::kMaxRequestBytes, kTimeout);
-    if (!message) return requests;
-    const auto request = ipc::request_from_json(*message);
+    const auto request = receive_request(fd);
     if (!request) return requests;
     requests.push_back(*request);
+    requests.back().descriptor = nullptr;  // no two are equal
     auto result = answer(*request);
     const json reply =
         result ? ipc::ok_reply(std::move(*result)) : ipc::error_reply(result.error());
@@ -102,6 +131,18 @@ TEST(StatusCommand, PrintsFactsForPeople) {
   EXPECT_THAT(outcome.out, HasSubstr("1.50 KiB"));
   EXPECT_THAT(outcome.out, HasSubstr("5 received"));
   EXPECT_EQ(outcome.err, "");
+}
+
+TEST(ReadyCommand, HasACodeOfItsOwnForAServerWithoutZones) {
+  ipc::StatusResult status{.zone_lists = "read", .workers_running = 1};
+  const auto code = [&status](bool all_zones) {
+    return run(always(json(status)), [&](Session& session) { return session.ready(all_zones, {}); })
+        .code;
+  };
+  EXPECT_EQ(code(false), kDone);
+  EXPECT_EQ(code(true), kNoZone);
+  status.workers_running = 0;
+  EXPECT_EQ(code(true), kFailed) << "the workers are the greater trouble";
 }
 
 TEST(StatusCommand, SaysWhenTheZoneListsAreNotRead) {
@@ -429,25 +470,136 @@ TEST(ReloadCommand, CountsZonesThatAreStillJudged) {
 }
 
 TEST(ZoneExportCommand, SaysWhereTheZoneIs) {
-  const auto command = [](Session& session) { return session.zone_export("A", "/x/../a.zone"); };
+  const auto command = [](Session& session) { return session.zone_export("A", ""); };
   for (const bool written : {true, false}) {
     const ipc::ExportResult result{"a.", 7, 1, "/a.zone", written};
     const Outcome outcome = run(always(json(result)), command);
     EXPECT_EQ(outcome.code, kDone);
-    ASSERT_EQ(outcome.requests.size(), 1U);
-    EXPECT_EQ(outcome.requests[0],
-              (ControlRequest{.verb = "zone-export", .name = "A.", .to = "/a.zone"}));
+    EXPECT_EQ(outcome.requests, std::vector{(ControlRequest{.verb = "zone-export", .name = "A."})});
     EXPECT_EQ(outcome.out, fmt::format("a.: serial 7 with 1 record {} /a.zone\n",
                                        written ? "written to" : "was in"));
   }
 }
 
-TEST(ZoneExportCommand, MeansFilesOfItsOwnFolder) {
-  const Outcome outcome = run(refuses(Errc::kExists, "no"),
-                              [](Session& session) { return session.zone_export("a", "a.zone"); });
+/// A folder for files that the manager writes by descriptor.
+class GivenFile : public ::testing::Test {
+ protected:
+  GivenFile() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  ~GivenFile() override { std::filesystem::remove_all(folder_); }
+  /// A manager that writes `text` and then gives the result, or the error.
+  static Answer writes(std::string text, Result<json> result) {
+    return [text, result](const ControlRequest& request) -> Result<json> {
+      if (request.descriptor) {
+        EXPECT_EQ(::write(request.descriptor->get(), text.data(), text.size()), std::ssize(text));
+      }
+      return result;
+    };
+  }
+  static Command exports_to(const std::string& path) {
+    return [path](Session& session) { return session.zone_export("a.test", path); };
+  }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  [[nodiscard]] std::string text_of(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      found.push_back(entry.path().filename().string());
+    std::ranges::sort(found);
+    return found;
+  }
+  std::filesystem::path folder_ =
+      std::filesystem::canonical(std::filesystem::temp_directory_path()) /
+      fmt::format("given-file-{}", ::getpid());
+  std::string export_of_a_ = "$ORIGIN a.test.\n; zone a.test. at serial 6\n";
+  json exported_ = ipc::ExportResult{"a.test.", 7, 1, "-", true};
+};
+
+TEST_F(GivenFile, IsTheCallersAndHasItsNameWhenItIsWhole) {
+  const std::string path = (folder_ / "a.zone").string();
+  const Outcome outcome = run(writes("text", exported_), exports_to(path));
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.requests,
+            std::vector{(ControlRequest{.verb = "zone-export", .name = "a.test.", .to = path})});
+  EXPECT_EQ(text_of("a.zone"), "text");
+  EXPECT_THAT(names(), ElementsAre("a.zone"));
+}
+
+TEST_F(GivenFile, AnErrorLeavesTheOldFileAndNothingElse) {
+  put("a.zone", export_of_a_);
+  const Error full{Errc::kFull, "no space"};
+  const Outcome outcome =
+      run(writes("half", tl::unexpected<Error>(full)), exports_to((folder_ / "a.zone").string()));
   EXPECT_EQ(outcome.code, kFailed);
-  ASSERT_EQ(outcome.requests.size(), 1U);
-  EXPECT_EQ(outcome.requests[0].to, (std::filesystem::current_path() / "a.zone").string());
+  EXPECT_THAT(outcome.err, HasSubstr("no space"));
+  EXPECT_EQ(text_of("a.zone"), export_of_a_);
+  EXPECT_THAT(names(), ElementsAre("a.zone"));
+}
+
+TEST_F(GivenFile, AManagerThatWroteElsewhereIsNotBelieved) {
+  const Outcome outcome = run(writes("", exported_), exports_to((folder_ / "a.zone").string()));
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("did not write"));
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(GivenFile, ReplacesNothingButItsOwnKind) {
+  put("notes", "dear diary\n");
+  std::filesystem::create_symlink("/nowhere", folder_ / "link");
+  for (const char* name : {"notes", "link"}) {
+    const Outcome outcome = run(writes("text", exported_), exports_to((folder_ / name).string()));
+    EXPECT_EQ(outcome.code, kFailed) << name;
+    EXPECT_THAT(outcome.requests, IsEmpty()) << name;
+  }
+  const Outcome dump = run(writes("text", exported_), [this](Session& session) {
+    return session.store_dump((folder_ / "notes").string());
+  });
+  EXPECT_EQ(dump.code, kFailed);
+  EXPECT_THAT(dump.err, HasSubstr("something else than a dump"));
+  EXPECT_EQ(text_of("notes"), "dear diary\n");
+  put("a.zone", export_of_a_);
+  EXPECT_EQ(run(writes("new", exported_), exports_to((folder_ / "a.zone").string())).code, kDone);
+  EXPECT_EQ(text_of("a.zone"), "new");
+}
+
+TEST_F(GivenFile, RootFollowsNoLinkAmongTheFolders) {
+  std::filesystem::create_directory(folder_ / "real");
+  std::filesystem::create_directory_symlink("real", folder_ / "link");
+  const Outcome outcome =
+      run(writes("text", exported_), exports_to((folder_ / "link/a.zone").string()));
+  EXPECT_EQ(outcome.code, ::geteuid() == 0 ? kFailed : kDone);
+}
+
+TEST_F(GivenFile, OfADumpIsForItsOwnerAlone) {
+  const json written = ipc::DumpResult{1, 2, 3, 4, 5};
+  const Outcome outcome = run(writes("dump", written), [this](Session& session) {
+    return session.store_dump((folder_ / "d").string());
+  });
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(std::filesystem::status(folder_ / "d").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(GivenFile, OfACopyIsItsFolder) {
+  bool is_folder = false;
+  const Answer answer = [&](const ControlRequest& request) -> Result<json> {
+    struct stat seen{};
+    is_folder = request.descriptor && ::fstat(request.descriptor->get(), &seen) == 0 &&
+                S_ISDIR(seen.st_mode);
+    return json::object();
+  };
+  const Outcome outcome = run(answer, [this](Session& session) {
+    return session.store_copy((folder_ / "z.image").string());
+  });
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_TRUE(is_folder);
 }
 
 TEST(ZoneRollbackCommand, TellsSerialsFromLabels) {

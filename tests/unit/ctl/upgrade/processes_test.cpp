@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 namespace pando::ctl {
@@ -72,6 +74,27 @@ TEST(Processes, AProgramThatRunsHasNoExitCode) {
   ::kill(started->pid(), SIGTERM);
   EXPECT_EQ(exit_code_in_time(*started), 128 + SIGTERM);
   EXPECT_FALSE(user_of(started->pid()));
+}
+
+TEST(Processes, TheProgramOfAProcessIsItsFile) {
+  EXPECT_EQ(program_of(::getpid()).value(), std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_FALSE(program_of(0));
+}
+
+TEST(Processes, ADescriptorOfAProcessKeepsItsRights) {
+  const Fd own(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  const std::string name = ::testing::TempDir() + "pando-descriptor-of";
+  const Fd reading(::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  ::unlink(name.c_str());
+  const auto copy = descriptor_of(own, reading.get());
+  if (!copy) GTEST_SKIP() << copy.error().text << ": not allowed here";
+  EXPECT_NE(copy->get(), reading.get());
+  EXPECT_EQ(::write(copy->get(), "x", 1), -1) << "opened for reading alone";
+  EXPECT_FALSE(descriptor_of(own, 9999));
+  const Fd kernels(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
+  const auto refused = descriptor_of(own, kernels.get());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kDenied);
 }
 
 TEST(Processes, AProcessThatIsNoUnitsMainProcessHasNoUnit) {

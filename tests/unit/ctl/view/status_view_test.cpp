@@ -117,6 +117,17 @@ TEST(Ready, MayNeedAllZones) {
   EXPECT_EQ(why_not_ready(status, true), "the zone lists are not read: /etc/pando/zones:3: what");
 }
 
+TEST(Ready, TellsThatThereIsNoZone) {
+  ipc::StatusResult status = healthy();
+  status.zones = status.zones_loaded = 0;
+  EXPECT_TRUE(has_no_zone(status));
+  EXPECT_EQ(why_not_ready(status, false), "");
+  EXPECT_EQ(why_not_ready(status, true), "no zone is configured: every query is refused");
+  status.zone_lists = "reading";  // zones may follow
+  EXPECT_FALSE(has_no_zone(status));
+  EXPECT_EQ(why_not_ready(status, true), "the zone lists are being read");
+}
+
 TEST(Ready, MayNeedAnAddress) {
   ipc::StatusResult status = healthy();
   const auto why = [&status](const char* address) {

@@ -20,10 +20,16 @@ class Search : public ::testing::Test {
   std::vector<std::string> found(std::string_view query, const AccessKey& client = {}) {
     const auto read = read_search(query);
     if (!read) return {read.error().text};
-    const auto list = search_data(collector_, *read, client);
-    if (!list) return {list.error().text};
+    SearchWalk walk(collector_, *read, client);
+    auto list = nlohmann::json::array();
+    steps_ = 0;
+    for (bool more = true; more; ++steps_) {
+      const auto done = walk(list);
+      if (!done) return {done.error().text};
+      more = *done;
+    }
     std::vector<std::string> lines;
-    for (const nlohmann::json& one : *list)
+    for (const nlohmann::json& one : list)
       lines.push_back(one["object_type"] == "zone"
                           ? "zone " + one["name"].get<std::string>()
                           : fmt::format("{} {} {}", one["name"].get<std::string>(),
@@ -32,10 +38,16 @@ class Search : public ::testing::Test {
     return lines;
   }
   using Lines = std::vector<std::string>;
+  int steps_ = 0;  ///< of the last search
 
-  ZoneStore store_{{TestZone{"a.test.", "@ 5 SOA ns x 7 1 1 1 1\n@ 5 NS ns\nwww 5 A 192.0.2.1\n"},
-                    TestZone{"b.test.", "@ 5 SOA ns x 7 1 1 1 1\n@ 5 NS ns\nwww 5 A 192.0.2.2\n"},
-                    TestZone{"none.test.", ""}}};
+  static std::vector<TestZone> few_zones() {
+    return {TestZone{"a.test.", "@ 5 SOA ns x 7 1 1 1 1\n@ 5 NS ns\nwww 5 A 192.0.2.1\n"},
+            TestZone{"b.test.", "@ 5 SOA ns x 7 1 1 1 1\n@ 5 NS ns\nwww 5 A 192.0.2.2\n"},
+            TestZone{"none.test.", ""}};
+  }
+  explicit Search(const std::vector<TestZone>& zones = few_zones()) : store_(zones) {}
+
+  ZoneStore store_;
   CollectorOptions options() {
     CollectorOptions options;
     options.store_path = store_.path();
@@ -63,6 +75,45 @@ TEST_F(Search, ShowsAClientItsOwnZonesOnly) {
   client.zones = {name("b.test.")};
   EXPECT_EQ(found("q=www*", client), Lines{"www.b.test. A 192.0.2.2"});
   EXPECT_EQ(found("q=*&object_type=zone", client), Lines{"zone b.test."});
+}
+
+TEST_F(Search, OfAFewZonesIsOneStep) {
+  EXPECT_EQ(found("q=www*").size(), 2U);
+  EXPECT_EQ(steps_, 1);
+}
+
+/// More zones than a step looks at, and a zone of more than one part.
+class LongSearch : public Search {
+ protected:
+  static std::vector<TestZone> zones() {
+    std::vector<TestZone> zones;
+    for (int i = 0; i < 600; ++i)
+      zones.push_back({fmt::format("z{:03}.many.", i),
+                       "@ 5 SOA ns x 7 1 1 1 1\n@ 5 NS ns\nlast 5 A 192.0.2.1\n"});
+    std::string text = "@ 5 SOA ns x 7 1 1 1 1\n@ 5 NS ns\n";
+    for (int i = 0; i < 1000; ++i) text += fmt::format("n{:04} 5 TXT t{}\n", i, i);
+    zones.push_back({"one.test.", text});
+    return zones;
+  }
+  LongSearch() : Search(zones()) {}
+};
+
+TEST_F(LongSearch, GoesThroughAllZonesInBoundedSteps) {
+  EXPECT_EQ(found("q=*&object_type=zone&max=10000").size(), 601U);
+  EXPECT_GE(steps_, 3);
+  EXPECT_EQ(found("q=last.*&max=10000").size(), 600U);
+  EXPECT_GE(steps_, 5) << "zones first, and then their records";
+  EXPECT_EQ(found("q=*t999*&object_type=record"), Lines{"n0999.one.test. TXT \"t999\""});
+  EXPECT_EQ(found("q=n*.one.test&object_type=record&max=10000").size(), 1000U);
+  EXPECT_EQ(found("q=n*.one.test&object_type=record&max=10").size(), 10U);
+}
+
+TEST_F(LongSearch, OfAClientWithOneZoneLooksAtNoOther) {
+  AccessKey client;
+  client.zones = {name("one.test.")};
+  EXPECT_EQ(found("q=n*.one.test&max=10000", client).size(), 1000U);
+  EXPECT_EQ(steps_, 1);
+  EXPECT_EQ(found("q=last.*", client), Lines{});
 }
 
 TEST_F(Search, RefusesBadQuestions) {

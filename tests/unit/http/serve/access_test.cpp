@@ -15,8 +15,8 @@ Request with_key(std::string authorization, std::string api_key = "") {
 }
 
 const Access& access() {
-  static const Access keyed(
-      {{"prometheus", "read-secret", Role::kRead, {}}, {"root", "admin-secret", Role::kAdmin, {}}});
+  static const Access keyed(known_keys({{"prometheus", "read-secret", Role::kRead, {}},
+                                        {"root", "admin-secret", Role::kAdmin, {}}}));
   return keyed;
 }
 
@@ -75,6 +75,13 @@ TEST(Access, WithoutKeysOnlyTheServersOwnNamesReachIt) {
 
 TEST(Access, WithKeysAnyNameReachesIt) {
   EXPECT_TRUE(access().is_addressed_by(for_host("any.example:8053")));
+}
+
+TEST(Access, ThatIsClosedLetsNobodyInWithoutAKey) {
+  Access closed({}, {"pando.example"});
+  closed.close();
+  EXPECT_EQ(closed.key_of({}), nullptr);
+  EXPECT_EQ(closed.key_of(with_key("", "any")), nullptr);
 }
 
 TEST(Access, OfAnotherHostsRequestsIsAMisdirection) {

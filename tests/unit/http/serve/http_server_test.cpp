@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -341,6 +343,92 @@ TEST_F(Http, RefusesWhatFindsNoThread) {
   EXPECT_THAT(answer, HasSubstr(" 503 "));
   release.set_value();
   for (const Fd& fd : waiting) EXPECT_THAT(receive(fd), EndsWith("late\n"));
+}
+
+/// A response of `parts` parts of `octets` octets each; it fails behind the last one, or ends.
+Handler in_parts(int parts, std::size_t octets, bool fails = false) {
+  return [=](const Request&) {
+    Response response = text_response(200, "first");
+    response.next_part = [=, made = 0](std::string& part) mutable -> Result<bool> {
+      if (made == parts) return fail(Errc::kFull, "the list is gone");
+      part.assign(octets, static_cast<char>('a' + made % 26));
+      ++made;
+      return fails || made < parts;
+    };
+    return response;
+  };
+}
+
+TEST_F(Http, SendsAResponseInParts) {
+  serve({}, in_parts(3, 4));
+  const Fd fd = connect();
+  send(fd, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nHEAD /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  send(fd, "GET /3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answers = receive(fd);
+  const std::string content =
+      "\r\n\r\n6\r\nfirst\n\r\n4\r\naaaa\r\n4\r\nbbbb\r\n4\r\ncccc\r\n0\r\n\r\n";
+  EXPECT_THAT(answers, HasSubstr("Transfer-Encoding: chunked\r\n"));
+  EXPECT_THAT(answers, Not(HasSubstr("Content-Length")));
+  EXPECT_THAT(answers, HasSubstr(content + "HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answers, EndsWith(content));
+  EXPECT_EQ(answers.find("\r\n\r\nHTTP/1.1 ", answers.find(content) + content.size()) !=
+                std::string::npos,
+            true)
+      << "HEAD has no content";
+}
+
+/// RFC 9112 §6.1: a client of HTTP/1.0 knows no chunks.
+TEST_F(Http, PartsForAnOldClientEndWithTheConnection) {
+  serve({}, in_parts(2, 3));
+  const std::string answer = ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_THAT(answer, Not(HasSubstr("chunked")));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nfirst\naaabbb"));
+}
+
+TEST_F(Http, AResponseThatCannotGoOnIsCut) {
+  serve({}, in_parts(2, 3, /*fails=*/true));
+  EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), Not(HasSubstr("\r\n0\r\n")));
+  const Fd fd = connect();
+  send(fd, "GET / HTTP/1.0\r\n\r\n");
+  char part[4096];
+  ssize_t got = 0;
+  do got = ::recv(fd.get(), part, sizeof part, 0);
+  while (got > 0);
+  EXPECT_EQ(got, -1) << "the end of the connection would be the end of the content";
+  EXPECT_EQ(errno, ECONNRESET);
+}
+
+/// A response of any length holds one part, and takes no place of others.
+TEST_F(Http, AClientThatReadsNoPartsHoldsOneOnly) {
+  ServerLimits limits;
+  limits.threads = 1;
+  limits.waiting = 1;
+  limits.unsent_bytes = 1;
+  const auto made = std::make_shared<std::atomic<int>>(0);
+  serve(limits, [made](const Request& request) {
+    Response response = text_response(200, "first");
+    if (request.path == "/long")
+      response.next_part = [made](std::string& part) -> Result<bool> {
+        part.assign(std::size_t{1} << 20, 'a');
+        ++*made;
+        return true;
+      };
+    return response;
+  });
+  std::vector<Fd> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(connect());
+    send(clients.back(), "GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(receive(clients.back(), 1), StartsWith("HTTP/1."));
+  }
+  // Nobody reads: once the sockets are full, no more parts are made.
+  int before = -1;
+  for (int i = 0; i < 600 && before != *made; ++i) {
+    before = *made;
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  EXPECT_EQ(before, *made);
+  EXPECT_THAT(ask("GET / HTTP/1.0\r\n\r\n"), HasSubstr(" 200 OK"));
 }
 
 TEST_F(Http, SaysWhyItCannotListen) {

@@ -1,8 +1,10 @@
 #include "manager/control/control_server.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <asio/post.hpp>
@@ -42,7 +44,10 @@ class Control : public ::testing::Test {
     callbacks.handler = [this](const ipc::ControlRequest& request,
                                const ControlServer::Reply& reply) {
       if (request.verb == ipc::verb::kReload) return held_.push_back(reply);
-      reply(nlohmann::json{{"session", request.session}, {"zones", request.zones.size()}});
+      struct stat file{};
+      if (request.descriptor) ::fstat(request.descriptor->get(), &file);
+      reply(nlohmann::json{
+          {"session", request.session}, {"zones", request.zones.size()}, {"inode", file.st_ino}});
     };
     callbacks.ended = [this](std::uint64_t session) { ended_.push_back(session); };
     auto opened = ControlServer::open(io_, pool_, folder_, std::nullopt, std::move(callbacks));
@@ -113,6 +118,23 @@ class Control : public ::testing::Test {
   std::unique_ptr<ControlServer> server_;
   std::thread thread_;
 };
+
+TEST_F(Control, ADescriptorComesWithItsOwnRequest) {
+  serve(Rights::kAll);
+  const Fd client = connect();
+  const auto inode_of = [&client](const ipc::ControlRequest& request) {
+    const auto result = ipc::call(client.get(), request, kTimeout);
+    return result ? result->at("inode").get<ino_t>() : 0;
+  };
+  ipc::ControlRequest request{.verb = "status"};
+  request.descriptor = std::make_shared<const Fd>(::open(folder_.c_str(), O_PATH | O_CLOEXEC));
+  struct stat folder{};
+  ASSERT_EQ(::fstat(request.descriptor->get(), &folder), 0);
+  EXPECT_EQ(inode_of(request), folder.st_ino);
+  EXPECT_EQ(inode_of({.verb = "status"}), 0U);
+  request.zones.assign(10, "\"" + std::string(30'000, 'z') + "\"");  // more packets than one
+  EXPECT_EQ(inode_of(request), folder.st_ino);
+}
 
 TEST_F(Control, AnEditorReachesTheRecordsOfItsZones) {
   serve(Rights::kEdit);

@@ -59,6 +59,9 @@ class Watch : public ::testing::TestWithParam<int> {
     watch_.sweep();
     settle();
   }
+  SignatureWatch::Clock steady() {
+    return [this] { return now_ + put_back_; };
+  }
   std::uint64_t end_in_store() {
     const auto* side =
         shm::known_side(parts_.zone.store().window(), parts_.zone.zone().side_index());
@@ -78,12 +81,13 @@ class Watch : public ::testing::TestWithParam<int> {
   Parts parts_;
   config::SignaturePolicy policy_ = config::SignaturePolicy::kWarn;
   std::uint64_t now_ = kSigningTime;
+  std::uint64_t put_back_ = 0;  // seconds by which the host's clock was put back
   SignatureWatch watch_{parts_.io,
                         parts_.zone.store(),
                         parts_.slots,
                         parts_.committer,
                         [this](const dns::Name&) { return policy_; },
-                        {2, [this] { return now_; }}};
+                        {.threads = 2, .now = [this] { return now_; }, .steady = steady()}};
 };
 
 TEST_P(Watch, AValidZoneHasNoFaultAndItsEndIsInTheStore) {
@@ -242,7 +246,7 @@ TEST_P(Watch, AChangeWithinThePauseIsVerifiedBehindIt) {
                        parts_.slots,
                        parts_.committer,
                        [](const dns::Name&) { return config::SignaturePolicy::kWarn; },
-                       {2, [this] { return now_; }, 1'000'000}};
+                       {2, [this] { return now_; }, 1'000'000, steady()}};
   watch.served(name("@"));
   EXPECT_TRUE(parts_.run_until([&] { return watch.counters().whole == 1; }));
   put(with_a_changed_record());
@@ -253,6 +257,17 @@ TEST_P(Watch, AChangeWithinThePauseIsVerifiedBehindIt) {
   EXPECT_TRUE(parts_.run_until([&] { return watch.counters().whole == 2; }));
   EXPECT_NE(watch.faults(name("@")), 0U);
   watch.stop();
+}
+
+TEST_P(Watch, APauseEndsThoughTheClockWasPutBack) {
+  put(signed_zone(kZone));
+  serve();
+  EXPECT_EQ(watch_.counters().begun, 1U);
+  put(with_a_changed_record());
+  now_ -= kDay;
+  put_back_ += kDay;
+  serve();
+  EXPECT_EQ(watch_.counters().begun, 2U);
 }
 
 TEST_P(Watch, AtTheEndOfTheProcessNothingBegins) {

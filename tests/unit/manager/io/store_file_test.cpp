@@ -1,11 +1,13 @@
 #include "manager/io/store_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -55,6 +57,32 @@ TEST(ReadFile, GivesTheFirstBytesOfAFile) {
   ASSERT_TRUE(write_file_atomically(native_files(), path, Bytes{1, 2, 3}));
   EXPECT_EQ(read_file(native_files(), path).value(), (Bytes{1, 2, 3}));
   EXPECT_EQ(read_file(native_files(), path, 2).value(), (Bytes{1, 2}));
+}
+
+TEST(GivenFiles, AreWrittenWhereTheirDescriptorLeads) {
+  const shm::test::Folder folder;
+  const std::string path = folder.path() + "/given";
+  const Fd given(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  auto file = open_given(given);
+  ASSERT_TRUE(file) << file.error().text;
+  EXPECT_TRUE((*file)->write_at(0, bytes_of_text("text")));
+  EXPECT_TRUE((*file)->sync());
+  EXPECT_EQ(read_file(native_files(), path).value(), Bytes({'t', 'e', 'x', 't'}));
+  EXPECT_FALSE(open_given(given)) << "it is not empty any more";
+}
+
+TEST(GivenFiles, ThatCannotBeWrittenOrCouldHoldUpAThreadAreRefused) {
+  const shm::test::Folder folder;
+  const std::string path = folder.path() + "/given";
+  const Fd empty(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_EQ(open_given(empty).error().code, Errc::kInvalid);
+  EXPECT_FALSE(open_given(Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC))));
+  EXPECT_FALSE(open_given(Fd(::open(path.c_str(), O_PATH | O_CLOEXEC))));
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  const Fd read_end(pipe[0]);
+  EXPECT_FALSE(open_given(Fd(pipe[1])));
+  EXPECT_FALSE(open_given(Fd(::open("/dev/null", O_WRONLY | O_CLOEXEC))));
 }
 
 TEST(StoreFile, AUsedUpQuotaIsAFullDisk) {

@@ -164,7 +164,7 @@ class AnotherFormat : public JournalFolder, public ::testing::WithParamInterface
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, Errc::kLayout);
     // A snapshot is a dump, whose format has versions of its own.
-    const std::string version = std::string_view(GetParam()) == "journal" ? "2" : "1";
+    const std::string version = std::string_view(GetParam()) == "journal" ? "3" : "1";
     EXPECT_EQ(refused.error().text, "journal file " + path + ": its format is not the one that " +
                                         "this build reads, version " + version);
     EXPECT_EQ(disk.contents(path), bytes) << "the file stays as it is";
@@ -174,7 +174,7 @@ class AnotherFormat : public JournalFolder, public ::testing::WithParamInterface
 
 /// Snapshots had the segments' header, before they were dumps.
 TEST_P(AnotherFormat, IsRefused) {
-  for (const std::uint8_t version : Bytes{0, 1, 3})
+  for (const std::uint8_t version : Bytes{0, 1, 4})
     expect_refused(changed_header(8, {0, 0, 0, version}));
   // Builds before the first release wrote this magic, with versions 1 to 4.
   for (std::uint8_t version = 1; version <= 4; ++version)
@@ -184,6 +184,20 @@ TEST_P(AnotherFormat, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Files, AnotherFormat,
                          ::testing::Values("journal", "snapshot"));
+
+TEST_F(JournalFolder, SegmentsOfVersionTwoAreRead) {
+  Journal journal = open();
+  append(journal, "old");
+  const std::string segment = last_segment(journal);
+  Bytes& bytes = disk.contents(segment);
+  bytes[11] = 2;
+  store_be64(bytes.data() + 56, XXH3_64bits(bytes.data(), 56));
+  Journal again = open();
+  append(again, "new");
+  EXPECT_THAT(payloads(open()), ElementsAre("old", "new"));
+  EXPECT_EQ(disk.contents(segment)[11], 2);
+  EXPECT_EQ(disk.contents(last_segment(again))[11], 3);
+}
 
 /// The version field of a damaged header means nothing.
 TEST_F(JournalFolder, ADamagedVersionIsDamage) {

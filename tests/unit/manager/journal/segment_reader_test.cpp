@@ -215,5 +215,138 @@ TEST_F(SegmentReading, DamageIsToldWithThePositionsThatAreMissing) {
   EXPECT_FALSE(open().is_whole()) << "a start has read the last segment";
 }
 
+/// A segment with a sector that cannot be read, as a start without a live store meets it.
+class UnreadableSector : public SegmentReading {
+ protected:
+  static constexpr std::uint64_t kSegment = 1 << 20;
+  static constexpr std::uint64_t kSector = 512;
+
+  void make_unreadable(const std::string& file, std::uint64_t at) {
+    disk.unreadable = [=, from = at / kSector * kSector](const std::string& path,
+                                                         std::uint64_t begin, std::uint64_t end) {
+      return path == file && begin < from + kSector && end > from;
+    };
+  }
+  /// Appends a record without long stretches of zeros. Returns the offset behind the record.
+  std::uint64_t append_long(Journal& journal, std::size_t bytes) {
+    append(journal, std::string(bytes, 'x'));
+    return journal.total_bytes();
+  }
+  void expect_all_is_read(const std::vector<std::string>& all) {
+    severe.clear();
+    Journal again = open(kSegment);
+    EXPECT_EQ(again.problem(), "");
+    EXPECT_TRUE(again.is_secured());
+    EXPECT_TRUE(again.is_whole());
+    EXPECT_EQ(payloads(again), all);
+    EXPECT_THAT(severe, IsEmpty());
+    EXPECT_EQ(again.last_position(), all.size());
+    append(again, "next");
+    std::vector<std::string> more = all;
+    more.emplace_back("next");
+    EXPECT_EQ(payloads(open(kSegment)), more);
+  }
+  void expect_doubt() {
+    const Journal again = open(kSegment);
+    EXPECT_THAT(again.problem(), HasSubstr("unreadable"));
+    EXPECT_FALSE(again.is_secured());
+  }
+};
+
+TEST_F(UnreadableSector, OfTheReserveCostsNothing) {
+  Journal journal = open(kSegment);
+  for (const char* text : {"first", "second"}) append(journal, text);
+  make_unreadable(last_segment(journal), kSegment / 2);
+  expect_all_is_read({"first", "second"});
+  EXPECT_THAT(notes, ::testing::Contains(HasSubstr("1 pages from byte 524288 on cannot be read")));
+}
+
+TEST_F(UnreadableSector, BehindATornTailCostsNothing) {
+  Journal journal = open(kSegment);
+  append(journal, "whole");
+  const std::uint64_t end = journal.total_bytes();
+  append(journal, "this one is torn");
+  tear(journal, end);
+  make_unreadable(last_segment(journal), kSegment / 2);
+  expect_all_is_read({"whole"});
+}
+
+TEST_F(UnreadableSector, OfARecordOrCloselyBehindTheLastOneIsADoubt) {
+  Journal journal = open(kSegment);
+  const std::uint64_t first = append_long(journal, 3000);
+  const std::uint64_t end = append_long(journal, 20'000);
+  const std::string segment = last_segment(journal);
+  for (const std::uint64_t at : {std::uint64_t{100}, first - 1, first + 10'000, end, end + 4096}) {
+    make_unreadable(segment, at);
+    expect_doubt();
+  }
+  make_unreadable(segment, end + 3 * std::uint64_t{4096});
+  expect_all_is_read({std::string(3000, 'x'), std::string(20'000, 'x')});
+}
+
+/// A group may have been synced there, although its first record is torn or damaged now.
+TEST_F(UnreadableSector, SoonBehindATornTailIsADoubt) {
+  Journal journal = open(kSegment);
+  append(journal, "whole");
+  const std::uint64_t end = journal.total_bytes();
+  append(journal, "this one is torn");
+  tear(journal, end);
+  make_unreadable(last_segment(journal), 100'000);
+  expect_doubt();
+}
+
+/// Zeros have taken the place of a whole record. Records behind the sector tell so.
+TEST_F(UnreadableSector, BetweenZerosAndALaterRecordIsADoubt) {
+  Journal journal = open(kSegment);
+  append(journal, "first");
+  const std::uint64_t second = journal.total_bytes();
+  const std::uint64_t third = append_long(journal, 20'000);
+  append_long(journal, 20'000);
+  append(journal, "fourth");
+  const std::string segment = last_segment(journal);
+  Bytes& bytes = disk.contents(segment);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(second),
+            bytes.begin() + static_cast<std::ptrdiff_t>(third), 0);
+  make_unreadable(segment, third + 5000);
+  expect_doubt();
+  make_unreadable(segment, third);
+  expect_doubt();
+}
+
+/// The next segment tells where the synced records of this one end.
+TEST_F(UnreadableSector, BehindTheSyncedRecordsOfAnEarlierSegmentCostsNothing) {
+  Journal journal = open(kSegment);
+  append(journal, "first");
+  const std::string segment = last_segment(journal);
+  disk.fail = [](FakeDisk::Call call, const std::string&) -> Status {
+    if (call == FakeDisk::Call::kSync) return fail(Errc::kIo, "no sync");
+    return {};
+  };
+  EXPECT_FALSE(try_append(journal, "refused"));
+  disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
+  append(journal, "second");
+  disk.contents(segment).resize(kSegment);
+  for (const std::uint64_t at : {std::uint64_t{4096}, kSegment / 2}) {
+    make_unreadable(segment, at);
+    EXPECT_THAT(payloads(journal), ElementsAre("first", "second"));
+    EXPECT_THAT(payloads(open(kSegment)), ElementsAre("first", "second"));
+  }
+  EXPECT_THAT(severe, IsEmpty());
+}
+
+TEST_F(UnreadableSector, OfManyInTheReserveIsADoubtBecauseEachTakesTime) {
+  Journal journal = open(kSegment);
+  append(journal, "first");
+  const std::string segment = last_segment(journal);
+  int reads = 0;
+  disk.unreadable = [&](const std::string& path, std::uint64_t, std::uint64_t end) {
+    const bool fails = path == segment && end > 100'000;
+    reads += fails ? 1 : 0;
+    return fails;
+  };
+  expect_doubt();
+  EXPECT_LT(reads, 100);
+}
+
 }  // namespace segment_reader_test
 }  // namespace pando::manager

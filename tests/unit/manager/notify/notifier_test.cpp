@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "dns/message/message.h"
 #include "manager/update/client_request.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
@@ -86,14 +88,14 @@ class NotifierTest : public ::testing::Test {
     options.queue.tries = 3;
     options.queue.first_pause = 20;
     options.timeout = std::chrono::milliseconds(40);
-    options.first_timeout = std::chrono::milliseconds(0);
+    options.presence.probe_time = 0;
     return options;
   }
   /// Waits where a NOTIFY must not be lost to a slow machine.
   static Notifier::Options patient() {
     Notifier::Options options;
     options.timeout = std::chrono::seconds(60);
-    options.first_timeout = std::chrono::milliseconds(0);
+    options.presence.probe_time = 0;
     return options;
   }
   Notifier& start(const RuntimePtr& runtime, const Notifier::Options& options) {
@@ -162,19 +164,54 @@ TEST_F(NotifierTest, TellsEachRemoteOfAnUpdate) {
   EXPECT_THAT(status(one), HasSubstr("NOERROR"));
 }
 
-TEST_F(NotifierTest, TheFirstTryIsRepeatedAtOnceAndDoesNotCount) {
+TEST_F(NotifierTest, ARemoteThatComesUpHearsOfTheNewsWithoutAPause) {
   Secondary secondary;
+  secondary.close();
   Notifier::Options options;
-  options.queue.first_pause = 3'600'000;  // only the repetition can come in this test
-  options.timeout = std::chrono::seconds(60);
-  options.first_timeout = std::chrono::milliseconds(10);
+  options.queue.first_pause = 3'600'000;  // only probes can come in this test
+  options.timeout = std::chrono::milliseconds(50);
+  options.presence.probe_time = 3'600'000;
+  options.probe_pause = std::chrono::milliseconds(10);
   start(configuration({secondary.address()}), options);
   change();
-  next(secondary);
-  const Bytes again = next(secondary);
-  secondary.send(make_reply(ParsedRequest(again), dns::Rcode::kNoError, true));
-  wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
+  wait_for([](const Notifier::Counters& counters) { return counters.sent >= 4; });
+  secondary.open_again();
+  secondary.send(make_reply(ParsedRequest(next(secondary)), dns::Rcode::kNoError, true));
+  EXPECT_TRUE(parts_.run_until([&] {
+    if (const Bytes late = secondary.receive(); !late.empty())
+      secondary.send(make_reply(ParsedRequest(late), dns::Rcode::kNoError, true));
+    return notifier_->counters().answered == 1;
+  }));
   EXPECT_EQ(notifier_->counters().failed, 0U);
+  EXPECT_THAT(status(secondary), HasSubstr("NOERROR"));
+}
+
+TEST_F(NotifierTest, ARemoteThatIsProbedGetsOneNotifyAtATimeAndEachZoneItsTurn) {
+  put_other_zone();
+  Secondary secondary;
+  Notifier::Options options;
+  options.timeout = std::chrono::milliseconds(20);
+  options.presence.probe_time = 3'600'000;
+  options.probe_pause = std::chrono::milliseconds(5);
+  const std::string other = "}, {name: other.test., file: y.zone, notify: [r0]";
+  start(configuration({secondary.address()}, other), options).tell_all();
+  std::set<std::uint32_t> serials;  // of example. and other.test.
+  while (serials.size() < 2 && !HasFailure()) serials.insert(serial_of(next(secondary)));
+  EXPECT_EQ(notifier_->counters().failed, 0U) << "probes do not count";
+}
+
+TEST_F(NotifierTest, TheDatagramOfAProbeIsRepeatedUntilItsAnswerComes) {
+  Secondary secondary;
+  Notifier::Options options = patient();
+  options.presence.probe_time = 3'600'000;
+  options.probe_pause = std::chrono::milliseconds(10);
+  start(configuration({secondary.address()}), options);
+  change();
+  const Bytes first = next(secondary);
+  EXPECT_EQ(next(secondary), first);
+  secondary.send(make_reply(ParsedRequest(first), dns::Rcode::kNoError, true));
+  wait_for([](const Notifier::Counters& counters) { return counters.answered == 1; });
+  EXPECT_EQ(notifier_->counters().sent, 1U);
 }
 
 TEST_F(NotifierTest, AQueryOfASilentRemoteEndsThePause) {

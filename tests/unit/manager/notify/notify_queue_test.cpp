@@ -44,13 +44,13 @@ TEST(NotifyQueue, ChangesWithinTheDelayAreOneNotify) {
   EXPECT_EQ(queue.waiting(), 0U) << "nothing is kept of a zone that has been notified";
 }
 
-TEST(NotifyQueue, ATryThatIsRepeatedSoonDoesNotCount) {
+TEST(NotifyQueue, AProbeDoesNotCountAsATry) {
   NotifyQueue queue(small());
   queue.add(name("a"), 0);
   ASSERT_TRUE(queue.take(0));
-  queue.try_soon(name("a"), 100);
-  EXPECT_EQ(queue.next_due(), 400U);
-  EXPECT_EQ(queue.take(400)->number, 1U);
+  queue.try_again(name("a"), 100);
+  EXPECT_EQ(queue.next_due(), 100U);
+  EXPECT_EQ(queue.take(100)->number, 1U);
 }
 
 TEST(NotifyQueue, PausesEndAndTriesCountOn) {

@@ -19,6 +19,12 @@ TEST(NotifyPace, ABurstIsNotDelayedAndAFloodIsSpread) {
   EXPECT_EQ(pace.take(kNow + 3600), kNow + 3600) << "a pause gives the burst back";
 }
 
+TEST(NotifyPace, CountsFromTheStartOfTheHost) {
+  NotifyPace pace;
+  EXPECT_EQ(pace.take(0), 0U);
+  EXPECT_EQ(pace.next(1), 1U);
+}
+
 TEST(NotifyPace, AQuestionTakesNoPlace) {
   NotifyPace pace;
   constexpr std::uint64_t kNow = 1'700'000'000;

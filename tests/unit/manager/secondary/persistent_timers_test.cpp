@@ -50,8 +50,17 @@ TEST_F(TimersInTheStore, AZoneIsFirstLookedAtWhenTheyLastSaid) {
 TEST_F(TimersInTheStore, WhatAClockThatWasAheadHasSetIsNotBelieved) {
   side().next_refresh = kNow + 100 * kRefresh;
   side().expires_at = kNow + 100 * kExpire;
-  expect_about(timers_.first_look(zone_, kNow), kNow, kRefresh);
+  EXPECT_EQ(timers_.first_look(zone_, kNow), kNow);
   EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire);
+}
+
+TEST_F(TimersInTheStore, AClockThatWasPutBackLeavesTheWaitAsItWas) {
+  side().next_refresh = kNow + 60;
+  side().expires_at = kNow + kExpire;
+  const std::uint64_t earlier = kNow - 2 * kExpire;
+  timers_.clock_went_back(zone_, earlier + 60, earlier);
+  EXPECT_EQ(timers_.first_look(zone_, earlier), earlier + 60) << "also after a restart";
+  EXPECT_EQ(timers_.stored(zone_).expires_at, earlier + kExpire);
 }
 
 TEST_F(TimersInTheStore, AZoneWithoutDataIsLookedAtAtOnceAndThenEachMinute) {

@@ -8,6 +8,22 @@
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/secondary/fake_primary.h"
 
+namespace pando::manager::refresher_test {
+
+std::time_t put_back = 0;  // seconds by which the host's clock was put back
+
+}  // namespace pando::manager::refresher_test
+
+/// Takes the place of the C library's function in this program: a test must not put the clock of
+/// the machine back.
+extern "C" std::time_t time(std::time_t* out) noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::time_t seconds = now.tv_sec - pando::manager::refresher_test::put_back;
+  if (out != nullptr) *out = seconds;
+  return seconds;
+}
+
 namespace pando::manager {
 namespace refresher_test {
 
@@ -21,11 +37,14 @@ using ::testing::Not;
 using testing::Parts;
 using ::testing::StartsWith;
 
+constexpr std::time_t kDay = 86'400;
+
 /// "example." at serial 10, a secondary of servers that each test tells what to answer.
 class Refreshing : public ::testing::Test {
  protected:
   Refreshing() { refresher_.configure(make_runtime({}).value()); }
   ~Refreshing() override {
+    put_back = 0;
     refresher_.stop();
     changes_.stop();
     network_.stop();
@@ -170,6 +189,34 @@ TEST_F(Refreshing, ANotifyOfASerialThatIsServedChangesNothing) {
   EXPECT_EQ(status().next_refresh, due);
   EXPECT_FALSE(refresher_.notified({name("other"), first_.endpoint(), dns::Serial{11}}));
   EXPECT_EQ(refresher_.counters().notifies, 3U);
+}
+
+TEST_F(Refreshing, NotifiesCountThoughTheClockWasPutBack) {
+  put({{first_.endpoint(), name("key")}});
+  const auto notify = [&] {
+    first_.asked.clear();
+    EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{11}}));
+    const std::uint64_t attempts = refresher_.counters().failures;
+    EXPECT_TRUE(parts_.run_until(
+        [&] { return refresher_.counters().failures > attempts; }));  // no such key
+    await_end();
+  };
+  notify();
+  put_back = kDay;
+  refresher_.resume();  // the timer does this within a minute
+  await_end();
+  notify();
+  EXPECT_LE(status().next_refresh, now() + 600) << "by SOA retry";
+}
+
+TEST_F(Refreshing, AClockThatIsPutBackPostponesNoRetry) {
+  put({{first_.endpoint(), {}}});  // which does not answer
+  refresh();
+  EXPECT_LE(status().next_refresh, now() + 600) << "by SOA retry";
+  put_back = kDay;
+  refresher_.resume();
+  EXPECT_GT(status().next_refresh, now());
+  EXPECT_LE(status().next_refresh, now() + 600);
 }
 
 /// A primary that was set back sends NOTIFYs that bring no transfer. Without this the operator

@@ -16,9 +16,10 @@
 namespace pando::manager {
 namespace added_zone_list_test {
 
-using ::testing::HasSubstr;
+using ::testing::ElementsAre;
 using testing::FailingFiles;
 using testing::FakeDisk;
+using ::testing::HasSubstr;
 
 dns::Name zone_name(std::string_view text) { return dns::Name::from_text(text).value(); }
 
@@ -257,6 +258,12 @@ class Members : public AddedZones {
     EXPECT_TRUE(saved.has_value()) << saved.error().text;
     return update;
   }
+  /// "ZONE REASON" of each.
+  static std::vector<std::string> reasons(const std::vector<CatalogUpdate::Refused>& members) {
+    std::vector<std::string> texts;
+    for (const auto& member : members) texts.push_back(to_text(member.zone) + " " + member.reason);
+    return texts;
+  }
   [[nodiscard]] const config::ZoneOptions* options(std::string_view zone) const {
     const auto found = settings_.zones.find(zone_name(zone));
     return found ? settings_.zones[*found].options : nullptr;
@@ -297,6 +304,62 @@ TEST_F(Members, ThatAreSomebodyElsesAreRefused) {
   EXPECT_EQ(found->refused[1].reason, "the configuration has it");
   EXPECT_EQ(found->refused[2].reason, "catalog d.test. has it");
   EXPECT_EQ(options("d1.test")->member_of, zone_name("d.test"));
+}
+
+TEST_F(Members, InsideZonesOfOthersAreRefused) {
+  ASSERT_TRUE(add("added.test"));
+  follow(update("d.test", {"d1.example"}));
+  const auto found = follow(update("c.test", {"www.own.test", "x.ADDED.test", "a.b.d1.example",
+                                              "x.d.test", "x.c.test", "example"}));
+  EXPECT_EQ(found->added, 2U) << "below the catalog's own name, and above a member of another";
+  EXPECT_THAT(reasons(found->refused),
+              ElementsAre("www.own.test. the configuration has own.test. above it",
+                          "x.ADDED.test. a command has added added.test. above it",
+                          "a.b.d1.example. catalog d.test. has d1.example. above it",
+                          "x.d.test. the configuration has d.test. above it"));
+  EXPECT_EQ(options("www.own.test"), nullptr);
+  EXPECT_NE(options("x.c.test"), nullptr);
+  EXPECT_EQ(follow(update("d.test", {"d1.example", "d2.example"}))->refused.size(), 1U)
+      << "the names below example. are the other catalog's now";
+}
+
+TEST_F(Members, MayLieWhereTheConfigurationSaysSo) {
+  const std::vector<std::string> members{"www.own.test", "own.test", "a.test", "b.example"};
+  const auto follow_below = [&](const std::vector<std::string>& names) {
+    auto found = update("c.test", members);
+    found->may_remove_many = true;
+    for (const std::string& name : names) found->members_below.push_back(zone_name(name));
+    return reasons(follow(found)->refused);
+  };
+  EXPECT_THAT(follow_below({"OWN.test"}), ElementsAre("a.test. members-below does not have it",
+                                                      "b.example. members-below does not have it",
+                                                      "own.test. the configuration has it"));
+  EXPECT_NE(options("www.own.test"), nullptr);
+  EXPECT_THAT(follow_below({"test"}),
+              ElementsAre("www.own.test. the configuration has own.test. above it",
+                          "b.example. members-below does not have it",
+                          "own.test. the configuration has it"))
+      << "the closest name decides";
+  EXPECT_EQ(options("www.own.test"), nullptr) << "it has left";
+  EXPECT_THAT(follow_below({".", "www.own.test"}),
+              ElementsAre("own.test. the configuration has it"));
+  EXPECT_NE(options("www.own.test"), nullptr);
+}
+
+TEST_F(Members, ThatAreServedStayWhenAZoneOfOthersComesAboveThem) {
+  follow(update("c.test", {"www.late.test", "other.test"}));
+  ASSERT_TRUE(add("late.test"));
+  const auto found = follow(update("c.test", {"www.late.test", "other.test"}));
+  EXPECT_THAT(reasons(found->retained),
+              ElementsAre("www.late.test. a command has added late.test. above it"));
+  EXPECT_TRUE(found->refused.empty());
+  EXPECT_NE(options("www.late.test"), nullptr);
+  auto bounded = update("c.test", {"www.late.test", "other.test"});
+  bounded->members_below.push_back(zone_name("."));
+  EXPECT_EQ(follow(bounded)->removed, 1U) << "the operator has said what the catalog may have";
+  EXPECT_THAT(reasons(bounded->refused),
+              ElementsAre("www.late.test. a command has added late.test. above it"));
+  EXPECT_EQ(options("www.late.test"), nullptr);
 }
 
 TEST_F(Members, MoveIfTheirCatalogYieldsThem) {

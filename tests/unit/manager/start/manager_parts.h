@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
@@ -195,6 +196,7 @@ class ManagerParts {
     options.run_directory = folder.path();
     options.layout = zone::layout_fingerprint();
     options.external = true;
+    options.worker_uid = ::geteuid();
     workers = shm::test::must(
         WorkerPool::open(io, std::move(options), *data->slots, listeners, nullptr, {}));
   }

@@ -73,6 +73,26 @@ TEST_F(Reloading, BringsTheStoreInLineWithTheFile) {
   EXPECT_EQ(parts_.zone_services.loads->loaded(), 1U);
 }
 
+TEST_F(Reloading, CountsEachZoneOnce) {
+  parts_.write_zone("a.test", 1);
+  parts_.write_zone("b.test", 1);
+  parts_.configure(ManagerParts::primary("a.test"));
+  const auto added = reload();
+  EXPECT_EQ(added.zones_added, 1U);
+  EXPECT_EQ(added.zones_changed, 0U) << "its first data belong to the addition";
+  parts_.write_zone("a.test", 2);
+  parts_.configure(
+      "  - {name: a.test, file: a.test.zone, allow-transfer: [{address: 192.0.2.1}]}\n" +
+      ManagerParts::primary("b.test"));
+  const auto both = reload();
+  EXPECT_EQ(both.zones_added, 1U);
+  EXPECT_EQ(both.zones_changed, 1U) << "settings and file of one zone";
+  EXPECT_EQ(parts_.serial("a.test."), 2U);
+  EXPECT_EQ(reload().zones_changed, 0U);
+  parts_.write_zone("b.test", 2);
+  EXPECT_EQ(reload().zones_changed, 1U);
+}
+
 TEST_F(Reloading, AConfigurationWithErrorsChangesNothing) {
   parts_.write_zone("a.test", 1);
   parts_.configure(ManagerParts::primary("a.test"));

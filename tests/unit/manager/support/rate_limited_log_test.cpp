@@ -5,7 +5,7 @@
 namespace pando::manager {
 namespace rate_limited_log_test {
 
-constexpr std::uint64_t kNow = 1'800'000'000'000;
+constexpr std::uint64_t kNow = 5'000;  // milliseconds since the host's start
 
 TEST(RateLimitedLog, IsDueAtOnceAndThenOnceASecondForAllThatCameMeanwhile) {
   RateLimitedLog line;
@@ -21,12 +21,6 @@ TEST(RateLimitedLog, HasThePauseThatItIsGiven) {
   EXPECT_EQ(line.one_more(kNow), 1U);
   EXPECT_FALSE(line.one_more(kNow + 59'999));
   EXPECT_EQ(line.one_more(kNow + 60'000), 2U);
-}
-
-TEST(RateLimitedLog, IsNotSilentForAnHourWhenTheClockIsSetBack) {
-  RateLimitedLog line;
-  EXPECT_TRUE(line.one_more(kNow));
-  EXPECT_EQ(line.one_more(kNow - 3'600'000), 1U);
 }
 
 TEST(BurstLimitedLog, HasEachLineOfABurstAndThenSoManyASecond) {

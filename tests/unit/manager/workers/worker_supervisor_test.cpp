@@ -212,6 +212,60 @@ TEST_F(Supervisor, KeptSocketsStayWhenTheLastManagersWorkerEndsBeforeItsHello) {
   EXPECT_EQ(table_.at(0).state, State::kDead);
 }
 
+/// Slot 0 has a worker that somebody else started.
+class ExternalSupervisor : public Supervisor {
+ protected:
+  ExternalSupervisor() { directory_.options().external = true; }
+  /// Another process comes to the slot, as WorkerConnections has it come.
+  WorkerSlot& come(const WorkerProcess& process) {
+    connections_.push_back(std::make_unique<Connection>(io_, process.child()));
+    WorkerSlot& slot = table_.at(0);
+    supervisor_.worker_came(slot, connections_.back()->link);
+    slot.state = State::kServing;
+    return slot;
+  }
+  void end(WorkerProcess& process) {
+    process.end();
+    ASSERT_TRUE(run_until(io_, [&] { return !table_.at(0).process; }));
+  }
+  std::vector<std::unique_ptr<Connection>> connections_;
+};
+
+TEST_F(ExternalSupervisor, AWorkerThatEndsWithoutAnOrderIsMissed) {
+  ASSERT_TRUE(supervisor_.start(0));
+  WorkerProcess process(directory_.path(), 0);
+  const WorkerSlot& slot = come(process);
+  EXPECT_FALSE(slot.left);
+  end(process);
+  EXPECT_EQ(slot.state, State::kDead);
+  EXPECT_FALSE(slot.left) << "also before it has attached";
+  WorkerProcess next(directory_.path(), 0);
+  come(next);
+  EXPECT_EQ(slot.restarts.count(), 1U);
+}
+
+TEST_F(ExternalSupervisor, AWorkerThatWasToldToLeaveIsNotMissed) {
+  ASSERT_TRUE(supervisor_.start(0));
+  WorkerProcess process(directory_.path(), 0);
+  const WorkerSlot& slot = come(process);
+  directory_.slots().page(0)->started = 0;  // as shm::Reader::leave()
+  end(process);
+  EXPECT_TRUE(slot.left);
+  WorkerProcess next(directory_.path(), 0);
+  come(next);
+  EXPECT_FALSE(slot.left);
+}
+
+TEST_F(ExternalSupervisor, AWorkerThatEndedUnderTheLastManagerIsMissed) {
+  directory_.slots().add(0).value()->started = 1'700'000'000;
+  directory_.slots().add(1).value()->started = 0;
+  ASSERT_TRUE(supervisor_.start(0));
+  ASSERT_NE(table_.find(0), nullptr);
+  EXPECT_EQ(table_.at(0).state, State::kDead);
+  EXPECT_FALSE(table_.at(0).left);
+  EXPECT_EQ(table_.find(1), nullptr) << "it was told to leave";
+}
+
 TEST_F(Supervisor, AWorkerOfTheLastManagerThatStaysSilentIsReplaced) {
   const WorkerProcess process(directory_.path(), 0);
   directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());

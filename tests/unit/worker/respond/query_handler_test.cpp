@@ -65,7 +65,7 @@ TEST_F(QueryHandlerTest, AnExpiredZoneIsServfail) {
 
 TEST_F(QueryHandlerTest, RefusalsOverUdpAreLimited) {
   RequestContext& context = request({.qname = "elsewhere.test."});
-  while (error_limit_.allow(kNow)) {
+  while (limits_.errors.allow(kNow)) {
   }
   EXPECT_EQ(handler_.answer(context).action, Action::kDrop);
   EXPECT_EQ(count(Counter::kErrorsLimited), 1U);

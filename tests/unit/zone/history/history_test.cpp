@@ -66,6 +66,52 @@ TEST_F(History, GivesChangesetsInTheOrderOfIncrementalTransfers) {
   EXPECT_EQ(view().history_bytes(), zone().history_bytes());
 }
 
+TEST_F(History, TellsTheAuthorOfEachChangeset) {
+  const auto authored = [&](std::uint32_t from, const Author& author) {
+    Changeset changes{name("example."), {testing::record(soa(from))}, {}};
+    changes.added = {testing::record(soa(from + 1)),
+                     testing::record("x" + std::to_string(from) + ".example. 60 A 192.0.2.1")};
+    changes.author = author;
+    return commit([&](Draft& draft) { return draft.apply(changes, {}); });
+  };
+  ASSERT_TRUE(authored(1, make_author("key ddns.", "192.0.2.7")));
+  ASSERT_TRUE(authored(2, {}));
+  ASSERT_TRUE(authored(3, make_author("user alice", "")));
+  auto reader = HistoryReader::from_oldest(zone());
+  ASSERT_TRUE(reader);
+  std::vector<std::string> authors;
+  while (reader->next() != nullptr)
+    if (authors.size() < reader->from().value) {
+      const Author author = reader->author();
+      authors.push_back(author.name + "@" + author.client);
+    }
+  EXPECT_EQ(authors, (std::vector<std::string>{"key ddns.@192.0.2.7", "@", "user alice@"}));
+}
+
+TEST(Author, IsPrintableAndShortWhateverAStrangerCallsHimself) {
+  const Author author = make_author("key \x1b[2J\n\xc3\xa9" + std::string(300, 'x'), "a\tb");
+  EXPECT_EQ(author.name, "key ?[2J???" + std::string(kMaxAuthorText - 11, 'x'));
+  EXPECT_EQ(author.client, "a?b");
+  Bytes bytes;
+  put_author(bytes, author);
+  dns::FieldReader fields(bytes);
+  EXPECT_EQ(take_author(fields), author);
+  EXPECT_TRUE(fields.done());
+  put_author(bytes = {}, {});
+  EXPECT_TRUE(bytes.empty());
+}
+
+TEST(Author, StandsBehindTheRecordsOfAStoredChangeset) {
+  Changeset changes{name("example."), {}, {}};
+  const Bytes without = encode(changes);
+  EXPECT_EQ(decode_changes(without)->author, Author());
+  changes.author = {"user bob", ""};
+  const Bytes with = encode(changes);
+  EXPECT_EQ(with.size(), without.size() + 2 + 8);
+  EXPECT_EQ(decode_changes(with)->author, changes.author);
+  EXPECT_FALSE(decode_changes(ByteView(with).first(with.size() - 1)));
+}
+
 TEST_F(History, FollowsSerialsThatWrapAround) {
   ASSERT_TRUE(step(1, 0x7fffffff, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(step(0x7fffffff, 0xfffffff0, {}, {"x.example. 60 A 192.0.2.2"}));

@@ -341,7 +341,109 @@ TEST(NamedImport, StatementsWithoutACounterpartAreReported) {
       "zone a { type primary; file \"a\"; inline-signing yes; };");
   EXPECT_THAT(result.report(), HasSubstr(":1: logging: see server.log"));
   EXPECT_THAT(result.report(), HasSubstr(":2: recursion: pando answers for its own zones"));
-  EXPECT_THAT(result.report(), HasSubstr(":3: zone a: inline-signing: there is no signing"));
+  EXPECT_THAT(result.report(), HasSubstr("zone a: is left out: BIND signs it"));
+  EXPECT_THAT(result.changes(), HasSubstr(":2: recursion: pando answers"));
+  EXPECT_THAT(result.changes(), Not(HasSubstr("logging")));
+  const auto off = from_bind(
+      "options { recursion no; allow-recursion { none; }; allow-query-cache { none; }; "
+      "dnssec-validation auto; response-policy { }; };\nzone . { type hint; file \"x\"; };");
+  EXPECT_EQ(off.changes(), "") << "what is off, or concerns a resolver, changes no answer";
+}
+
+/// Behind a DS record an unsigned zone is an outage.
+TEST(NamedImport, ZonesThatBindSignsAreLeftOut) {
+  const auto result = from_bind(R"(
+dnssec-policy short { };
+options { inline-signing no; };
+zone one { type primary; file "/1"; dnssec-policy default; };
+zone two { type primary; file "/2"; inline-signing yes; };
+zone three { type primary; file "/3"; auto-dnssec maintain; allow-update { 192.0.2.1; }; };
+zone four { type secondary; primaries { 192.0.2.2; }; dnssec-policy short; };
+zone five { type primary; file "/5"; dnssec-policy none; };
+zone six { type primary; file "/6"; auto-dnssec off; };
+)");
+  EXPECT_EQ(result.settings.zones.size(), 2U) << result.report();
+  EXPECT_EQ(result.file("five"), "/5");
+  EXPECT_EQ(result.file("six"), "/6");
+  for (const char* line : {":4: zone one: is left out: BIND signs it (dnssec-policy default)",
+                           ":5: zone two: is left out: BIND signs it (inline-signing yes)",
+                           ":6: zone three: is left out: BIND signs it (auto-dnssec maintain)",
+                           ":7: zone four: is left out: BIND signs it (dnssec-policy short)"})
+    EXPECT_THAT(result.changes(), HasSubstr(line));
+}
+
+TEST(NamedImport, APolicyOfAllZonesLeavesAllOut) {
+  const auto result = from_bind(R"(
+options { dnssec-policy default; };
+zone one { type primary; file "/1"; };
+zone two { type primary; file "/2"; dnssec-policy "none"; };
+)");
+  EXPECT_EQ(result.file("one"), "no zone");
+  EXPECT_EQ(result.file("two"), "/2");
+}
+
+TEST(NamedImport, WhatChangesAnswersComesFirst) {
+  const auto result = from_bind(
+      "options { pid-file \"x\"; allow-transfer { none; }; notify no; };\n"
+      "zone a { type primary; file \"/a\"; };\nzone b { type forward; };");
+  ASSERT_EQ(result.outcome.omissions.size(), 2U) << result.report();
+  EXPECT_EQ(result.outcome.omissions[0].statement, "zone b");
+  EXPECT_EQ(result.outcome.omissions[1].statement, "pid-file");
+  EXPECT_EQ(result.outcome.changes(), 1U);
+}
+
+TEST(NamedImport, TheHostsOwnKeyIsMadeByTheManager) {
+  const auto result = from_bind(
+      "zone a { type primary; file \"/a\"; update-policy local; };"
+      "zone b { type primary; file \"/b\"; update-policy local; };");
+  ASSERT_EQ(result.settings.keys.size(), 1U) << result.outcome.yaml;
+  EXPECT_EQ(result.settings.keys[0].session_file, "/run/pando/session.key");
+  EXPECT_THAT(rule_words(result.options("b").allow_update),
+              ElementsAre("allow 127.0.0.0/8 local-ddns.", "allow ::1 local-ddns."));
+  EXPECT_TRUE(result.outcome.secrets.empty());
+}
+
+TEST(NamedImport, CatalogsAreConsumed) {
+  const auto result = from_bind(R"(
+options {
+  allow-transfer { 192.0.2.7; };
+  catalog-zones { zone "c.example" default-primaries { 192.0.2.1; } in-memory no; };
+};
+zone "c.example" { type secondary; file "/c"; primaries { 192.0.2.1; }; };
+)");
+  ASSERT_EQ(result.settings.catalogs.size(), 1U) << result.report();
+  const Catalog& catalog = result.settings.catalogs[0];
+  EXPECT_FALSE(catalog.produces());
+  EXPECT_THAT(catalog.primaries, ElementsAre("192.0.2.1"));
+  EXPECT_EQ(catalog.template_name, "members");
+  EXPECT_THAT(result.outcome.yaml, HasSubstr("- name: members\n    allow-transfer:\n"));
+  EXPECT_EQ(result.changes(), "");
+}
+
+TEST(NamedImport, SettingsOfTheServerThatAreHereAreTaken) {
+  const auto result = from_bind(R"(
+options {
+  port 5300;
+  hostname "ns1";
+  transfer-source 192.0.2.3;
+  transfer-source-v6 *;
+  allow-transfer { none; };
+  rate-limit { responses-per-second 9; exempt-clients { 192.0.2.0/24; }; window 15; };
+  dnstap { auth; }; dnstap-output unix "/run/dnstap.sock";
+};
+zone a { type primary; file "/a"; notify explicit; notify-delay 9; serial-update-method date; };
+)");
+  const Server& server = result.settings.server;
+  EXPECT_THAT(server.listen,
+              ElementsAre(*Endpoint::from_text("0.0.0.0@5300"), *Endpoint::from_text("::@5300")));
+  EXPECT_EQ(server.identity, "ns1");
+  EXPECT_EQ(to_text(server.transfer_source.value()), "192.0.2.3");
+  ASSERT_EQ(server.rate_limit.exempt.size(), 1U);
+  EXPECT_EQ(to_text(server.rate_limit.exempt[0]), "192.0.2.0/24");
+  EXPECT_EQ(server.dnstap.value().socket, "/run/dnstap.sock");
+  EXPECT_EQ(result.options("a").notify_delay, std::chrono::seconds(9));
+  EXPECT_EQ(result.options("a").serial_policy, SerialPolicy::kDate);
+  EXPECT_EQ(result.changes(), "");
 }
 
 TEST(NamedImport, FaultsOfTheSyntaxHaveFileAndLine) {

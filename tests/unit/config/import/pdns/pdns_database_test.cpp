@@ -63,7 +63,7 @@ INSERT INTO `records` VALUES
 (9,2,'b.test','SOA','ns1.b.test hostmaster.b.test 7 1 2 3 4',3600,0,NULL,0,NULL,1);
 INSERT INTO `tsigkeys` VALUES (1,'transfer','hmac-sha256','c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0');
 INSERT INTO `domainmetadata` VALUES (1,1,'ALLOW-AXFR-FROM','192.0.2.0/24'),(2,1,'SOA-EDIT-API','DEFAULT');
-INSERT INTO `cryptokeys` VALUES (1,1,257,1,1,'Private-key-format: v1.2\nAlgorithm: 13\n');
+INSERT INTO `cryptokeys` VALUES (1,1,257,0,1,'Private-key-format: v1.2\nAlgorithm: 13\n');
 -- Dump completed on 2026-11-26 12:00:00
 )";
 
@@ -87,10 +87,45 @@ TEST(PdnsDatabase, OfMySqlBecomesZoneFilesSecondariesAndKeys) {
   const std::string report = result.report();
   EXPECT_THAT(report, HasSubstr(":42: off.a.test A: is disabled"));
   EXPECT_THAT(report, HasSubstr("zone a.test: ALLOW-AXFR-FROM 192.0.2.0/24: write the rule into"));
-  EXPECT_THAT(report, HasSubstr("zone a.test: SOA-EDIT-API DEFAULT: has no counterpart"));
-  EXPECT_THAT(report, HasSubstr("zone a.test: is signed by PowerDNS"));
+  EXPECT_THAT(report, HasSubstr("zone a.test: SOA-EDIT-API DEFAULT: see zones[].serial-policy"));
+  EXPECT_THAT(report, Not(HasSubstr("signs it"))) << "its key is not active";
   EXPECT_THAT(report, HasSubstr(":37: a.test SOA: has 3 of 7 fields"));
-  EXPECT_EQ(result.outcome.omissions.size(), 5U) << report;
+  EXPECT_EQ(result.outcome.omissions.size(), 4U) << report;
+  EXPECT_EQ(result.outcome.changes(), 1U) << "who may transfer";
+}
+
+/// Behind a DS record an unsigned zone is an outage.
+TEST(PdnsDatabase, ZonesThatPowerDnsSignsAreLeftOut) {
+  std::string text =
+      "INSERT INTO domains VALUES (1,'key.test',NULL,NULL,'NATIVE',NULL,NULL),"
+      "(2,'pre.test',NULL,NULL,'MASTER',NULL,NULL),(3,'plain.test',NULL,NULL,'NATIVE',NULL,NULL),"
+      "(4,'away.test','192.0.2.1',NULL,'SLAVE',NULL,NULL);\n";
+  int number = 0;
+  for (const char* zone : {"key.test", "pre.test", "plain.test"})
+    text += fmt::format(
+        "INSERT INTO records VALUES ({0},{0},'{1}','SOA','. . 1 2 3 4 5',60,NULL,0,"
+        "NULL,1);\n",
+        ++number, zone);
+  text +=
+      "INSERT INTO cryptokeys VALUES (1,1,257,1,1,'x'),(2,4,257,1,1,'x'),(3,3,257,0,1,'x');\n"
+      "INSERT INTO domainmetadata VALUES (1,2,'PRESIGNED','1');\n";
+  const Imported result = dumped(text);
+  EXPECT_EQ(result.outcome.zones, 1U) << result.report();
+  EXPECT_NE(result.file("plain.test"), "no zone");
+  EXPECT_THAT(result.changes(), HasSubstr("zone key.test: is left out: PowerDNS signs it"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone away.test: is left out: PowerDNS signs it"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone pre.test: is left out: it is signed (PRESIGNED)"));
+}
+
+TEST(PdnsDatabase, CatalogsAreCatalogs) {
+  const Imported result = dumped(
+      "INSERT INTO domains (id, name, master, type, catalog) VALUES "
+      "(1,'out.test',NULL,'PRODUCER',NULL),(2,'in.test','192.0.2.1','CONSUMER',NULL),"
+      "(3,'m.test',NULL,'MASTER','out.test');\n"
+      "INSERT INTO records VALUES (1,3,'m.test','SOA','. . 1 2 3 4 5',60,NULL,0,NULL,1);\n");
+  ASSERT_EQ(result.settings.catalogs.size(), 2U) << result.report();
+  EXPECT_EQ(dns::to_text(*result.options("m.test").catalog), "out.test.");
+  EXPECT_EQ(result.changes(), "");
 }
 
 TEST(PdnsDatabase, OfPostgreSqlIsReadFromCopies) {
@@ -247,9 +282,8 @@ TEST(PdnsDatabase, EachSignedZoneIsNamedInWhateverOrderTablesCome) {
       "INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
       "INSERT INTO domains VALUES (2,'b.test',NULL,NULL,'NATIVE',NULL,NULL);\n");
   const std::string report = result.report();
-  EXPECT_THAT(report, HasSubstr(":1: zone a.test: is signed by PowerDNS"));
-  EXPECT_THAT(report, HasSubstr(":2: zone b.test: is signed by PowerDNS"));
-  EXPECT_THAT(report, HasSubstr(":3: zone b.test: PRESIGNED 1: is signed"));
+  EXPECT_THAT(report, HasSubstr("zone a.test: is left out: PowerDNS signs it"));
+  EXPECT_THAT(report, HasSubstr("zone b.test: is left out: PowerDNS signs it"));
 }
 
 TEST(PdnsDatabase, StatementsInFunctionsAndTriggersAreNoRows) {

@@ -1,4 +1,4 @@
-#include "worker/respond/rate_limit.h"
+#include "worker/request/rate_limit.h"
 
 #include <xxhash.h>
 
@@ -28,11 +28,24 @@ ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept 
   const std::uint32_t number = zone ? zone.side_index() : 0;
   if (answer.cut) return {ResponseClass::kReferral, number, answer.cut.relative_owner(), {}};
   if (answer.rcode == dns::Rcode::kNXDomain) return {ResponseClass::kNameError, number, {}, {}};
-  if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain)
-    return {ResponseClass::kError, number, {}, {}};
+  // Of which zone the error tells is the client's choice.
+  if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain) return {};
   if (answer.answer.empty()) return {ResponseClass::kNoData, number, {}, {}};
   return {ResponseClass::kAnswer, number, answer.first.relative_owner(),
           answer.answer[0].rrset.type()};
+}
+
+ResponseKind kind_without_records(
+    dns::Rcode rcode, const dns::Question* question,
+    std::array<std::uint8_t, dns::kMaxNameOctets>& name) noexcept {
+  if (rcode != dns::Rcode::kNoError) return {};
+  if (question == nullptr) return {ResponseClass::kAnswer, 0, {}, {}};
+  // Another spelling is the same name, so it opens no account of its own.
+  const ByteView octets = question->name.view().bytes();
+  std::transform(octets.begin(), octets.end(), name.begin(), [](std::uint8_t octet) {
+    return static_cast<std::uint8_t>(octet >= 'A' && octet <= 'Z' ? octet + ('a' - 'A') : octet);
+  });
+  return {ResponseClass::kAnswer, 0, ByteView(name).first(octets.size()), question->type};
 }
 
 RateLimiter::RateLimiter() noexcept : seed_(random_number<std::uint64_t>()) {}

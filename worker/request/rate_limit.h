@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/address.h"
+#include "dns/message/message_header.h"
 #include "worker/answer/answer.h"
 #include "zone/settings/compiled_settings.h"
 
@@ -30,6 +31,12 @@ struct ResponseKind {
   dns::RRType type{};
 };
 [[nodiscard]] ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept;
+/// The same for a response that no zone's records answer. Errors are one kind, whatever was asked;
+/// others are told apart by the question, whose name and type are null without one. `name` stays in
+/// place while the kind is used.
+[[nodiscard]] ResponseKind kind_without_records(dns::Rcode rcode, const dns::Question* question,
+                                                std::array<std::uint8_t, dns::kMaxNameOctets>& name)
+    noexcept;
 
 /// Response rate limiting: a flood of questions with a forged source address must not become a
 /// flood of responses to that address. Responses of one kind to one client prefix are counted for a

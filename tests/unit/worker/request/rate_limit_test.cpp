@@ -1,4 +1,4 @@
-#include "worker/respond/rate_limit.h"
+#include "worker/request/rate_limit.h"
 
 #include <gtest/gtest.h>
 
@@ -128,6 +128,7 @@ class LimitedResponderTest : public ::testing::Test {
  protected:
   LimitedResponderTest() {
     zone::ServerSettings settings;
+    settings.identity = "ns1";
     settings.rate_limit = {.responses = 3, .slip = 2, .exempt = {}};
     settings.rate_limit.exempt = {*IpPrefix::from_text("198.51.100.0/24")};
     store_ = std::make_unique<pando::testing::ZoneStore>(
@@ -135,13 +136,28 @@ class LimitedResponderTest : public ::testing::Test {
         settings);
     ipc::Keys keys;
     keys.cookie_secrets = {ipc::CookieSecret{1, 2, 3}};
+    keys.shared = {signing_key()};
     responder_.set_keys(make_key_set(std::move(keys)));
     client_.remote = Endpoint::from_text("192.0.2.7@4711").value();
     client_.local = Endpoint::from_text("192.0.2.1@53").value();
   }
-  Outcome ask(const Query& query) {
+  static dns::TsigKey signing_key() {
+    return {pando::testing::name("query."), dns::TsigAlgorithm::kSha256, Bytes(32, 0x42)};
+  }
+  Outcome ask(const Query& query) { return ask(query.octets()); }
+  Outcome ask(const Bytes& message) {
+    message_ = message;
     responder_.begin(store_->view(), kNow, true);
-    return responder_.handle(query.octets(), client_, space_);
+    return responder_.handle(message_, client_, space_);
+  }
+  Outcome ask_signed(const Query& query) {
+    dns::TsigKeyring ring;
+    EXPECT_TRUE(ring.add(signing_key()));
+    auto session = dns::TsigSession::for_request(*ring.find(pando::testing::name("query.")));
+    Bytes message = query.octets();
+    EXPECT_TRUE(session.sign(message, kNow));
+    if (spoils_signature_) message[2] ^= 1;  // RD, which the signature covers
+    return ask(message);
   }
   /// How many of `count` such questions are answered in full; `make` gets the number of each.
   int answered(int count, const std::function<Query(int)>& make) {
@@ -170,6 +186,8 @@ class LimitedResponderTest : public ::testing::Test {
   Client client_;
   std::vector<std::uint8_t> space_ = std::vector<std::uint8_t>(65535);
   int slipped_ = 0;
+  Bytes message_;
+  bool spoils_signature_ = false;
 };
 
 TEST_F(LimitedResponderTest, LimitsOneAnswerAndCounts) {
@@ -253,6 +271,72 @@ TEST_F(LimitedResponderTest, AValidCookieIsNotLimited) {
   };
   EXPECT_EQ(answered(9, with(cookie)), 9);
   EXPECT_EQ(answered(9, with(client_cookie)), 2) << "one of three was used up";
+}
+
+/// REFUSED, FORMERR, NOTIMP, NOTAUTH: whatever was asked, and of whichever zone.
+TEST_F(LimitedResponderTest, ErrorsOfAllKindsAreOneAccount) {
+  const std::vector<std::function<Query(int)>> kinds = {
+      [](int i) { return Query{.qname = "n" + std::to_string(i) + ".elsewhere."}; },
+      [](int) { return Query{.questions = 2}; },
+      [](int) { return Query{.opcode = 2}; },
+      [](int) { return Query{.opcode = 5, .qname = "example.com.", .qtype = RRType::kSOA}; },
+      [](int i) {
+        return Query{.opcode = 4, .qname = "n" + std::to_string(i) + ".", .qtype = RRType::kSOA};
+      },
+      [](int) { return Query{.qname = "example.com.", .qtype = RRType::kAXFR}; },
+      [](int) { return Query{.qname = "version.bind.", .qtype = RRType::kTXT, .qclass = 3}; },
+      [](int) { return Query{.qname = "example.com.", .qclass = 7}; }};
+  int full = 0;
+  for (const auto& kind : kinds) full += answered(3, kind);
+  EXPECT_EQ(full, 3);
+  EXPECT_EQ(count(Counter::kRateLimited), 3 * kinds.size() - 3);
+  EXPECT_EQ(static_cast<std::size_t>(slipped_), count(Counter::kRateSlipped));
+  EXPECT_EQ(answered(3, [](int) { return Query{}; }), 3) << "answers are another account";
+}
+
+/// Of class CHAOS; the spelling of a name opens no account.
+TEST_F(LimitedResponderTest, AnswersWithoutAZoneAreLimited) {
+  const char* const names[] = {"id.server.", "ID.server.", "id.SERVER."};
+  EXPECT_EQ(answered(9,
+                     [&](int i) {
+                       return Query{.qname = names[i % 3], .qtype = RRType::kTXT, .qclass = 3};
+                     }),
+            3);
+}
+
+TEST_F(LimitedResponderTest, AValidSignatureIsNotLimitedAndAWrongOneIs) {
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(ask_signed({}).action, Action::kRespond);
+  for (int i = 0; i < 9; ++i)
+    EXPECT_EQ(ask_signed({.qname = "elsewhere."}).action, Action::kRespond);
+  spoils_signature_ = true;
+  int sent = 0;
+  for (int i = 0; i < 9; ++i) sent += ask_signed({}).action == Action::kRespond ? 1 : 0;
+  EXPECT_EQ(sent, 6) << "three, and each second one of the others";
+}
+
+TEST_F(LimitedResponderTest, RepliesOfTheManagerAreLimited) {
+  static_cast<void>(ask(Query{.opcode = 5, .qname = "example.com.", .qtype = RRType::kSOA}));
+  const auto sent = [&](const ReplyLimit& limit, dns::Rcode rcode) {
+    int replies = 0;
+    for (int i = 0; i < 9; ++i) {
+      Bytes reply(dns::kHeaderOctets);
+      reply[3] = static_cast<std::uint8_t>(rcode);
+      if (!responder_.sends_reply(limit, reply)) continue;
+      constexpr std::uint8_t kTc = 0x02;
+      if ((reply[2] & kTc) == 0) ++replies;
+    }
+    return replies;
+  };
+  ReplyLimit limit = responder_.reply_limit();
+  ASSERT_TRUE(limit.client);
+  EXPECT_EQ(sent(limit, dns::Rcode::kNoError), 3);
+  EXPECT_EQ(sent(limit, dns::Rcode::kRefused), 2) << "the request of above has had one error";
+  limit.is_signed = true;
+  EXPECT_EQ(sent(limit, dns::Rcode::kRefused), 9) << "the manager has found the signature right";
+  EXPECT_EQ(sent(limit, dns::Rcode::kNotAuth), 0) << "it has found it wrong";
+  client_.remote = Endpoint::from_text("198.51.100.9@4711").value();
+  static_cast<void>(ask(Query{}));
+  EXPECT_FALSE(responder_.reply_limit().client) << "an exempt client";
 }
 
 }  // namespace rate_limit_test
