@@ -68,6 +68,7 @@ asio::awaitable<Result<ByteView>> MessageStream::receive() {
                                        asio::redirect_error(asio::use_awaitable, error));
     end_ += more;
     received_ += more;
+    if (meter_ != nullptr) meter_->fetch_add(more, std::memory_order_relaxed);
     if (error) break;
   }
   if (auto ok = end_step(error, "receive"); !ok) co_return pass(ok);

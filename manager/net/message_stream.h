@@ -4,6 +4,7 @@
 #include <asio/awaitable.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,8 @@ class MessageStream {
   asio::awaitable<Status> send(const Bytes& message);
   /// Receives the next message; the view is valid until the next call.
   asio::awaitable<Result<ByteView>> receive();
+  /// Adds the octets that come from now on to `meter`, which other threads may read; null: none.
+  void set_meter(std::atomic<std::uint64_t>* meter) noexcept { meter_ = meter; }
   /// Octets received so far.
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
 
@@ -66,6 +69,7 @@ class MessageStream {
   bool connected_ = false;
   bool failed_ = false;
   std::uint64_t received_ = 0;
+  std::atomic<std::uint64_t>* meter_ = nullptr;
   Bytes buffer_;  // unread data is from begin_ to end_
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -25,6 +25,18 @@ bool RefreshCycle::ask_next() {
   return ++asked_ < primaries_.size();
 }
 
+void RefreshCycle::begin_with(const Endpoint& primary) {
+  if (under_way()) return;
+  for (std::size_t i = 0; i < primaries_.size(); ++i)
+    if (primaries_[i].endpoint == primary) first_ = i;
+}
+
+void RefreshCycle::give_up() noexcept {
+  first_ = asked_ = 0;
+  replace_ = is_replacing();
+  running_ = confirmed_ = whole_zone_ = replacing_ = false;
+}
+
 std::optional<RefreshCycle::Wish> RefreshCycle::end(bool is_news) {
   first_ = 0;
   asked_ = 0;
@@ -42,6 +54,20 @@ bool RefreshCycle::put_off(Wish wish) {
   if (!under_way()) return false;
   again_ = Wish{wish.paced && (!again_ || again_->paced)};
   return true;
+}
+
+bool RefreshCycle::note_behind(const Endpoint& primary, bool is_behind) {
+  if (is_behind) return behind_.insert(primary).second;
+  behind_.erase(primary);
+  return false;
+}
+
+bool RefreshCycle::is_doubt(const NotifyRequest& request, dns::Serial ours) const {
+  if (sender(request) == nullptr) return false;
+  const bool is_known = std::any_of(behind_.begin(), behind_.end(), [&](const Endpoint& primary) {
+    return primary.address == request.client.address;
+  });
+  return is_known == (*request.serial == ours);
 }
 
 const Primary* RefreshCycle::sender(const NotifyRequest& request) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,10 @@ class RefreshCycle {
   bool ask_next();
   /// Begins again at the first primary.
   void begin_anew() noexcept { asked_ = 0; }
+  /// Begins again with this primary, unless a cycle is under way.
+  void begin_with(const Endpoint& primary);
+  /// Gives the cycle up, with the attempt under way; the next one is as this one should have been.
+  void give_up() noexcept;
   /// Ends the cycle; the result is the wish for another one. `is_news`: the notified serial is
   /// still ahead of ours, hence its primary comes first.
   std::optional<Wish> end(bool is_news);
@@ -71,6 +76,14 @@ class RefreshCycle {
   void replace_next() noexcept { replace_ = true; }
   /// This cycle takes any serial, or the next one.
   [[nodiscard]] bool is_replacing() const noexcept { return replace_ || replacing_; }
+  /// Notes whether the primary's serial was another than ours and not ahead of it. True if that was
+  /// not known before.
+  bool note_behind(const Endpoint& primary, bool is_behind);
+  /// No primary is behind any more.
+  void forget_behind() noexcept { behind_.clear(); }
+  /// Whether a NOTIFY with a serial that is not ahead of `ours` contradicts what is known about its
+  /// sender. It can be forged or late, so the sender is asked before the operator is told.
+  [[nodiscard]] bool is_doubt(const NotifyRequest& request, dns::Serial ours) const;
   /// The primary that a NOTIFY comes from; null: none of this zone.
   [[nodiscard]] const Primary* sender(const NotifyRequest& request) const;
   /// A NOTIFY with a newer serial, or without one. Nullopt: the cycle under way will deal with it.
@@ -96,6 +109,7 @@ class RefreshCycle {
   bool replacing_ = false;   // this cycle does
   std::optional<Wish> again_;
   std::optional<Hint> hint_;
+  std::set<Endpoint> behind_;  // see note_behind()
 };
 
 }  // namespace pando::manager

@@ -7,9 +7,12 @@ void RefreshSlots::look_at_all() {
 }
 
 bool RefreshSlots::has_room(const Endpoint& primary) const {
-  if (full()) return false;
+  return !full() && running_at(primary) < limits_.per_primary;
+}
+
+std::uint32_t RefreshSlots::running_at(const Endpoint& primary) const {
   const auto running = by_primary_.find(primary);
-  return running == by_primary_.end() || running->second < limits_.per_primary;
+  return running == by_primary_.end() ? 0 : running->second;
 }
 
 void RefreshSlots::begin(const Endpoint& primary) {

@@ -28,6 +28,7 @@ class RefreshSlots {
   /// True if the total limit is reached.
   [[nodiscard]] bool full() const noexcept { return running_ >= limits_.attempts; }
   [[nodiscard]] bool has_room(const Endpoint& primary) const;
+  [[nodiscard]] std::uint32_t running_at(const Endpoint& primary) const;
   void begin(const Endpoint& primary);
   void end(const Endpoint& primary);
 

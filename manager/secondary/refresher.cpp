@@ -38,6 +38,60 @@ bool is_news(const Committer& committer, const PersistentTimers& timers, const d
          serial.ahead_of(view.serial());
 }
 
+std::chrono::steady_clock::time_point steady_now() { return std::chrono::steady_clock::now(); }
+
+/// Thousands of zones may wait for the primary, so that the log has this instead of their failures.
+void log_change(const Endpoint& primary, const std::string& reason) {
+  if (reason.empty()) return log::info("primary_answers", "primary", to_text(primary));
+  log::warning("primary_silent", "primary", to_text(primary), "reason", reason);
+}
+
+/// The served zone that an incoming whole zone is compared with, on the commit loop. A nearly equal
+/// zone is applied as a changeset: equal data stays in place, and our own secondaries get an IXFR.
+asio::awaitable<std::optional<ServedZone>> served(const Committer& committer,
+                                                  const PersistentTimers& timers,
+                                                  shm::SlotTable& slots, dns::Name name,
+                                                  std::shared_ptr<bool> alive) {
+  if (!*alive) co_return std::nullopt;
+  const zone::StoreView version = committer.current();
+  const zone::ZoneView zone = version.zone_at(name);
+  if (!zone || !zone.loaded() || timers.expired(zone, unix_seconds())) co_return std::nullopt;
+  co_return ServedZone{zone, slots.pin_own(version.version())};
+}
+
+bool all_away(const PrimaryShares& shares, const Primaries& primaries) {
+  return std::all_of(primaries.begin(), primaries.end(),
+                     [&](const Primary& primary) { return shares.is_away(primary.endpoint); });
+}
+
+/// The job of an attempt, but for its key and what it calls.
+TransferJob make_job(const dns::Name& zone, const Primary& primary, const Runtime& runtime,
+                     const RefreshCycle::Request& request) {
+  const config::Settings& settings = runtime.settings;
+  TransferJob job;
+  job.zone = zone;
+  job.primary = primary.endpoint;
+  job.source = settings.server.transfer_source;
+  job.whole_zone = request.whole_zone;
+  job.limits.data = runtime.limits;
+  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
+  job.limits.changesets.bytes = kMostChangesetBytes;
+  job.longest = settings.limits.transfer_time;
+  return job;
+}
+
+/// Adds what follows from the served version.
+void compare_with_served(TransferJob& job, const Committer& committer,
+                         const PersistentTimers& timers, const RefreshCycle::Request& request) {
+  const zone::ZoneView view = committer.current().zone_at(job.zone);
+  if (view)
+    job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
+  // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
+  if (view && view.loaded() && !request.any_serial && !timers.expired(view, unix_seconds()))
+    job.current = view.serial();
+  job.notified = request.notified && job.current && request.notified->ahead_of(*job.current);
+}
+
 /// All programs share one limit.
 constexpr Endpoint kPrograms{};
 /// Leaves threads to files, however many programs of transfers hang.
@@ -68,6 +122,9 @@ struct Refresher::Attempt {
   bool unfit = false;                   // the changesets cannot be applied: see is_unfit()
   std::optional<Verdict> verdict;       // about the received data
   ZoneVerifierPtr program;              // judges the received data; null: none
+  PrimaryShares::SharePtr share;        // null: given back
+  std::string silence;                  // see PrimaryShares::end()
+  bool is_left = false;                 // for another primary, which sent a NOTIFY
 };
 
 Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
@@ -83,13 +140,15 @@ Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store
       hooks_(std::move(hooks)),
       timers_(store, committer),
       due_(&due_before),
-      look_{asio::steady_timer(commit_loop), unix_seconds()} {}
+      places_{PrimaryShares(&log_change), {}, {}},
+      look_{asio::steady_timer(commit_loop), unix_seconds(), asio::steady_timer(commit_loop)} {}
 
 Refresher::~Refresher() { stop(); }
 
 void Refresher::stop() {
   *alive_ = false;
   look_.timer.cancel();
+  look_.ticks.cancel();
   for (auto& [name, zone] : zones_) zone.verification.reset();
 }
 
@@ -151,7 +210,6 @@ void Refresher::forget_unless(const dns::Name& zone, const Stays& stays) {
 }
 
 void Refresher::resume() {
-  places_.primaries.look_at_all();
   places_.programs.look_at_all();
   run_due();
 }
@@ -178,6 +236,15 @@ void Refresher::schedule(Zones::iterator zone, std::uint64_t due) {
 /// The timer is only ever moved to an earlier time: run_due() checks all due zones when the timer
 /// ends.
 void Refresher::arm_timer() {
+  if (*alive_ && places_.primaries.needs_ticks() && !std::exchange(look_.ticks_set, true)) {
+    look_.ticks.expires_after(PrimaryShares::kTick);
+    look_.ticks.async_wait([this, alive = alive_](asio::error_code error) {
+      if (error || !*alive) return;
+      look_.ticks_set = false;
+      places_.primaries.tick(steady_now());
+      run_due();
+    });
+  }
   if (due_.empty() || !*alive_) {
     look_.timer.cancel();
     look_.timer_set = false;
@@ -209,46 +276,69 @@ void Refresher::look_soon() {
   });
 }
 
-/// A zone with a busy primary leaves `due_`, so that run_due() costs only the attempts that it
-/// starts, however many zones wait.
+/// A zone whose primary has no room leaves `due_`, so that run_due() costs only the attempts that
+/// it starts, however many zones wait. A primary that is away is asked by a zone now and then; the
+/// other zones go on to their other primaries.
 void Refresher::start_or_wait(Zones::iterator at) {
+  Zone& zone = at->second;
   if (!hooks_.may_change(at->first)) {
     // Begins anew with refresh_now().
-    at->second.waiting = false;
-    at->second.cycle.begin_anew();
+    zone.waiting = false;
+    zone.cycle.begin_anew();
     return;
   }
-  const Endpoint& primary = at->second.cycle.primary().endpoint;
   if (!places_.programs.has_room(kPrograms) && hooks_.verifier_of(at->first)) {
-    if (!std::exchange(at->second.waiting, true)) places_.programs.wait(kPrograms, at->first);
+    if (!std::exchange(zone.waiting, true)) places_.programs.wait(kPrograms, at->first);
     return;
   }
-  if (places_.primaries.has_room(primary)) return start(at);
-  if (!std::exchange(at->second.waiting, true)) places_.primaries.wait(primary, at->first);
+  const auto now = steady_now();
+  do {
+    const Endpoint& primary = zone.cycle.primary().endpoint;
+    if (places_.primaries.may_begin(primary, now)) return start(at);
+    if (!places_.primaries.is_away(primary)) return wait_for(at, primary);
+  } while (zone.cycle.ask_next());
+  end_cycle(at, zone.cycle.confirmed());
 }
 
-/// Starts the zones that waited longest for primaries with free slots.
+/// Queues the zone, once for each primary. An urgent zone goes to the front.
+void Refresher::wait_for(Zones::iterator at, const Endpoint& primary) {
+  Zone& zone = at->second;
+  zone.waiting = true;
+  const bool is_new = zone.queues.insert(primary).second;
+  if (is_new || (zone.is_urgent && !zone.is_first))
+    places_.primaries.wait(primary, at->first, zone.is_urgent);
+  zone.is_first = zone.is_urgent;
+}
+
+/// Starts the zones that waited longest for primaries or programs with free places.
 void Refresher::start_waiting() {
-  const auto waits = [this](const dns::Name& name) {
-    const auto zone = zones_.find(name);
+  const auto waits = [this](Zones::iterator zone) {
     return zone != zones_.end() && zone->second.waiting && !zone->second.cycle.running();
   };
-  // A NOTIFY may have put another primary first while the zone waited.
-  const auto primary_of = [&](const dns::Name& name) -> const Endpoint* {
-    return waits(name) ? &zones_.find(name)->second.cycle.primary().endpoint : nullptr;
-  };
   const auto program_of = [&](const dns::Name& name) -> const Endpoint* {
-    return waits(name) ? &kPrograms : nullptr;
+    return waits(zones_.find(name)) ? &kPrograms : nullptr;
   };
-  const auto start_from = [this](RefreshSlots& slots, const RefreshSlots::WantedPrimary& wanted) {
-    while (const auto name = slots.next(wanted)) {
-      const auto zone = zones_.find(*name);
-      zone->second.waiting = false;
-      start_or_wait(zone);
-    }
-  };
-  start_from(places_.programs, program_of);
-  start_from(places_.primaries, primary_of);
+  while (const auto name = places_.programs.next(program_of)) {
+    const auto zone = zones_.find(*name);
+    zone->second.waiting = false;
+    start_or_wait(zone);
+  }
+  const auto now = steady_now();
+  for (std::size_t looked_at = 0; looked_at < kDueSlice; ++looked_at) {
+    const auto next = places_.primaries.next(now);
+    if (!next) return;
+    const auto zone = zones_.find(next->zone);
+    if (zone == zones_.end()) continue;
+    zone->second.queues.erase(next->primary);
+    zone->second.is_first = false;
+    if (!waits(zone)) continue;
+    zone->second.waiting = false;
+    if (places_.primaries.may_begin(next->primary, now) &&
+        places_.primaries.is_away(zone->second.cycle.primary().endpoint))
+      zone->second.cycle.begin_with(next->primary);
+    start_or_wait(zone);
+  }
+  look_soon();
 }
 
 void Refresher::run_due() {
@@ -258,7 +348,6 @@ void Refresher::run_due() {
   start_waiting();
   std::size_t looked_at = 0;
   while (!due_.empty() && due_.begin()->first <= now && looked_at++ < kDueSlice) {
-    if (places_.primaries.full()) return;  // the end of an attempt calls run_due() again
     const auto zone = zones_.find(due_.begin()->second);
     due_.erase(due_.begin());
     if (zone == zones_.end() || zone->second.cycle.primaries().empty()) continue;
@@ -267,43 +356,26 @@ void Refresher::run_due() {
   arm_timer();
 }
 
-TransferJob Refresher::job_for(const Attempt& attempt, const RefreshCycle::Request& request) const {
-  const config::Settings& settings = runtime_->settings;
-  TransferJob job;
-  job.zone = attempt.zone;
-  job.primary = attempt.primary.endpoint;
-  job.source = settings.server.transfer_source;
-  job.whole_zone = request.whole_zone;
-  job.limits.data = runtime_->limits;
-  job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
-  job.limits.changesets.bytes = kMostChangesetBytes;
-  job.longest = settings.limits.transfer_time;
-  const zone::ZoneView view = committer_.current().zone_at(attempt.zone);
-  if (view)
-    job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMostRecords);
-  // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
-  if (view && view.loaded() && !request.any_serial && !timers_.expired(view, unix_seconds()))
-    job.current = view.serial();
-  job.notified = request.notified && job.current && request.notified->ahead_of(*job.current);
-  return job;
-}
-
 void Refresher::start(Zones::iterator at) {
   Zone& zone = at->second;
   due_.erase({zone.due, at->first});  // a zone that waited may be due a second time
-  zone.waiting = false;
+  zone.waiting = zone.is_urgent = false;
   auto attempt = std::make_shared<Attempt>();
   attempt->zone = at->first;
   attempt->generation = zone.generation;
   attempt->primary = zone.cycle.primary();
   attempt->runtime = runtime_;
   const RefreshCycle::Request request = zone.cycle.begin_attempt();
-  TransferJob job = job_for(*attempt, request);
+  TransferJob job = make_job(attempt->zone, attempt->primary, *runtime_, request);
+  compare_with_served(job, committer_, timers_, request);
   if (!zone.damaged && !request.any_serial)
     job.served = [this, &loop = commit_loop_, name = at->first, alive = alive_] {
-      return asio::co_spawn(loop, served(name, alive), asio::use_awaitable);
+      return asio::co_spawn(loop, served(committer_, timers_, slots_, name, alive),
+                            asio::use_awaitable);
     };
-  places_.primaries.begin(job.primary);
+  attempt->share = places_.primaries.begin(job.primary, steady_now());
+  job.progress = std::shared_ptr<TransferProgress>(attempt->share, &attempt->share->progress);
+  zone.attempt = attempt;
   if (attempt->primary.key) {
     job.key = runtime_->keys.find(*attempt->primary.key);
     if (job.key == nullptr) {
@@ -331,6 +403,7 @@ void Refresher::start(Zones::iterator at) {
 
 void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
                          Result<TransferResult, TransferFailure> result) {
+  if (!result && result.error().silent) attempt->silence = result.error().error.text;
   if (!wanted(*attempt)) return drop(attempt);
   if (!result) return failed(attempt, result.error().error, result.error().ixfr_asked);
   attempt->records = result->records;
@@ -365,7 +438,7 @@ void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
   if (attempt->program) {
     places_.judged.insert(attempt);
     places_.programs.begin(kPrograms);
-    places_.primaries.end(attempt->primary.endpoint);
+    places_.primaries.end(std::exchange(attempt->share, nullptr), {}, steady_now());
     look_soon();
   }
   ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
@@ -383,17 +456,6 @@ void Refresher::take(const std::shared_ptr<Attempt>& attempt, TransferResult&& r
   if (zone && zone.loaded() && zone.serial() == *result.compared)
     return apply_changesets(attempt, std::move(result));
   failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
-}
-
-/// The served zone that an incoming whole zone is compared with, on the commit loop. A nearly equal
-/// zone is applied as a changeset: equal data stays in place, and our own secondaries get an IXFR.
-asio::awaitable<std::optional<ServedZone>> Refresher::served(dns::Name name,
-                                                             std::shared_ptr<bool> alive) {
-  if (!*alive) co_return std::nullopt;
-  const zone::StoreView version = committer_.current();
-  const zone::ZoneView zone = version.zone_at(name);
-  if (!zone || !zone.loaded() || timers_.expired(zone, unix_seconds())) co_return std::nullopt;
-  co_return ServedZone{zone, slots_.pin_own(version.version())};
 }
 
 /// Applies an IXFR as one version. After a failure of disk or memory the IXFR is retried later. An
@@ -455,10 +517,11 @@ Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& at
   if (places_.judged.erase(attempt) > 0)
     places_.programs.end(kPrograms);
   else
-    places_.primaries.end(attempt->primary.endpoint);
+    places_.primaries.end(std::exchange(attempt->share, nullptr), attempt->silence, steady_now());
   if (!wanted(*attempt)) return zones_.end();
   const auto zone = zones_.find(attempt->zone);
   zone->second.cycle.end_attempt();
+  zone->second.attempt.reset();
   return zone;
 }
 
@@ -470,6 +533,7 @@ bool Refresher::wanted(const Attempt& attempt) const {
 
 void Refresher::drop(const std::shared_ptr<Attempt>& attempt) {
   release(attempt);
+  if (attempt->is_left) return run_due();
   log::info("transfer_dropped", "zone", dns::to_text(attempt->zone), "primary",
             to_text(attempt->primary.endpoint), "reason", "the configuration has changed");
   run_due();
@@ -485,16 +549,16 @@ void Refresher::nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial
     const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
     ++counters_.failures;
     hooks_.count(attempt->zone, ipc::ZoneCounter::kRefreshesFailed);
-    at->second.problem = fmt::format(
-        "primary {} has serial {}, {} ours ({}): `zone retransfer` takes it",
-        to_text(attempt->primary.endpoint), serial.value, where, view.serial().value);
-    if (at->second.behind.insert(attempt->primary.endpoint).second)
+    at->second.problem =
+        fmt::format("primary {} has serial {}, {} ours ({}): `zone retransfer` takes it",
+                    to_text(attempt->primary.endpoint), serial.value, where, view.serial().value);
+    if (at->second.cycle.note_behind(attempt->primary.endpoint, true))
       log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
                    to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
                    view.serial().value);
   } else {
     ++counters_.refreshes;
-    at->second.behind.erase(attempt->primary.endpoint);
+    at->second.cycle.note_behind(attempt->primary.endpoint, false);
     at->second.cycle.confirm();
     timers_.confirm(attempt->zone, attempt->expire, false, unix_seconds());
     log::debug("zone_current", "zone", dns::to_text(attempt->zone), "primary",
@@ -513,18 +577,20 @@ void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char*
   hooks_.refreshed(attempt->zone, attempt->verdict ? &*attempt->verdict : nullptr);
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
-  at->second.behind.clear();
+  at->second.cycle.forget_behind();
   timers_.confirm(attempt->zone, attempt->expire, true, unix_seconds());
   end_cycle(at, true);
 }
 
 void Refresher::failed(const std::shared_ptr<Attempt>& attempt, const Error& error,
                        bool broken_ixfr) {
+  const bool is_probe = places_.primaries.is_away(attempt->primary.endpoint);
   const auto at = release(attempt);
   ++counters_.failures;
   hooks_.count(attempt->zone, ipc::ZoneCounter::kRefreshesFailed);
-  log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
-               to_text(attempt->primary.endpoint), "reason", error.text);
+  if (!is_probe || attempt->silence.empty())
+    log::warning("zone_refresh_failed", "zone", dns::to_text(attempt->zone), "primary",
+                 to_text(attempt->primary.endpoint), "reason", error.text);
   if (at == zones_.end()) return run_due();
   Zone& zone = at->second;
   zone.problem = fmt::format("{}: {}", to_text(attempt->primary.endpoint), error.text);
@@ -542,28 +608,43 @@ void Refresher::next_primary(Zones::iterator at) {
   run_due();
 }
 
-/// Ends a refresh cycle. `ok`: a primary has our version, so the zone's timers start anew.
+/// Ends a refresh cycle. `ok`: a primary has our version, so the zone's timers start anew. A zone
+/// whose primaries are all away waits for the first of them that answers. Starts no other zone,
+/// because our caller may be doing just that.
 void Refresher::end_cycle(Zones::iterator at, bool ok) {
   Zone& zone = at->second;
   if (ok) zone.problem.clear();
-  schedule(at, timers_.next_look(at->first, ok, unix_seconds()));
+  const std::uint64_t due = timers_.next_look(at->first, ok, unix_seconds());
+  if (!ok && all_away(places_.primaries, zone.cycle.primaries())) {
+    due_.erase({std::exchange(zone.due, due), at->first});
+    zone.cycle.end(false);  // an answer of any primary fulfils all wishes
+    for (const Primary& primary : zone.cycle.primaries()) wait_for(at, primary.endpoint);
+    return look_soon();
+  }
+  schedule(at, due);
   const auto notified = zone.cycle.notified_serial();
   const bool is_still_news = notified && is_news(committer_, timers_, at->first, *notified);
-  if (const auto wish = zone.cycle.end(is_still_news)) refresh_soon(at, *wish);
-  run_due();
+  if (auto wish = zone.cycle.end(is_still_news)) {
+    // The sender of the NOTIFY may be away without room for an attempt. Its zone must not ask its
+    // other primaries again and again meanwhile.
+    wish->paced = wish->paced || places_.primaries.is_away(zone.cycle.primary().endpoint);
+    refresh_soon(at, *wish);
+  }
+  look_soon();
 }
 
 bool Refresher::refresh_now(const dns::Name& name, Take take) {
   const auto zone = zones_.find(name);
   if (zone == zones_.end()) return false;
   if (take == Take::kAny) zone->second.cycle.replace_next();
+  zone->second.is_urgent = true;
   refresh_soon(zone, {.paced = false});
   return true;
 }
 
-/// A paced wish keeps to the paces of its zone and of the asked primary, so that NOTIFYs in the name
-/// of one primary delay no other one's. A NOTIFY for a zone that is due already takes nothing from
-/// either pace; the question at that time finds the newest version.
+/// A paced wish keeps to the paces of its zone and of the asked primary, so that NOTIFYs in the
+/// name of one primary delay no other one's. A NOTIFY for a zone that is due already takes nothing
+/// from either pace; the question at that time finds the newest version.
 void Refresher::refresh_soon(Zones::iterator at, RefreshCycle::Wish wish) {
   Zone& zone = at->second;
   if (zone.cycle.put_off(wish)) return;
@@ -574,8 +655,7 @@ void Refresher::refresh_soon(Zones::iterator at, RefreshCycle::Wish wish) {
   const std::uint64_t now_ms = steady_milliseconds();
   const std::uint64_t pause_ms = std::max(zone.pace.next_ms(), now_ms) - now_ms;
   NotifyPace& pace = notify_paces_[zone.cycle.primary().endpoint];
-  const std::uint64_t due =
-      now + std::max(pace.next(steady) - steady, (pause_ms + 999) / 1000);
+  const std::uint64_t due = now + std::max(pace.next(steady) - steady, (pause_ms + 999) / 1000);
   if (due >= zone.due) return schedule(at, zone.due);
   zone.pace.take(now_ms + pause_ms);
   pace.take(steady);
@@ -586,30 +666,43 @@ bool Refresher::notified(const NotifyRequest& request) {
   ++counters_.notifies;
   const auto at = zones_.find(request.zone);
   if (at == zones_.end()) return false;
+  Zone& zone = at->second;
+  if (const Primary* sender = zone.cycle.sender(request)) places_.primaries.call(sender->endpoint);
   NotifyRequest hint = request;
   if (request.serial && !is_news(committer_, timers_, request.zone, *request.serial)) {
-    if (!is_doubt(at->second, request)) return true;
+    const dns::Serial ours = committer_.current().zone_at(request.zone).serial();
+    if (!zone.cycle.is_doubt(request, ours)) return true;
     hint.serial.reset();  // the SOA record is asked for
   }
-  if (const auto wish = at->second.cycle.on_notify(hint)) refresh_soon(at, *wish);
+  zone.is_urgent = true;
+  leave_silent_primary(at, request);
+  if (const auto wish = zone.cycle.on_notify(hint)) refresh_soon(at, *wish);
   return true;
 }
 
-/// Whether a primary's serial, which is not ahead of ours, differs from what is known about that
-/// primary. A NOTIFY can be forged or late, so the primary is asked before the operator is told.
-bool Refresher::is_doubt(const Zone& zone, const NotifyRequest& request) const {
-  if (zone.cycle.sender(request) == nullptr) return false;
-  const bool agrees = *request.serial == committer_.current().zone_at(request.zone).serial();
-  const bool is_known =
-      std::any_of(zone.behind.begin(), zone.behind.end(), [&](const Endpoint& primary) {
-        return primary.address == request.client.address;
-      });
-  return agrees == is_known;
+/// The news of one primary need not wait for the timeout of another one.
+void Refresher::leave_silent_primary(Zones::iterator at, const NotifyRequest& request) {
+  Zone& zone = at->second;
+  const Primary* sender = zone.cycle.sender(request);
+  if (!zone.attempt || !zone.attempt->share || sender == nullptr ||
+      *sender == zone.attempt->primary ||
+      !places_.primaries.is_silent(*zone.attempt->share, steady_now()))
+    return;
+  zone.attempt->is_left = true;
+  zone.attempt.reset();
+  zone.generation = ++generations_;
+  zone.cycle.give_up();
+  schedule(at, timers_.next_look(at->first, false, unix_seconds()));
 }
 
 std::string Refresher::problem(const dns::Name& name) const {
-  const auto zone = zones_.find(name);
-  return zone == zones_.end() ? std::string() : zone->second.problem;
+  const auto at = zones_.find(name);
+  if (at == zones_.end()) return {};
+  const Zone& zone = at->second;
+  if (!zone.waiting || !all_away(places_.primaries, zone.cycle.primaries())) return zone.problem;
+  // The zone may never have asked its primaries itself.
+  const Endpoint& primary = zone.cycle.primary().endpoint;
+  return fmt::format("{}: {}", to_text(primary), places_.primaries.silence(primary));
 }
 
 std::optional<SecondaryStatus> Refresher::status(const dns::Name& name) const {
@@ -619,7 +712,10 @@ std::optional<SecondaryStatus> Refresher::status(const dns::Name& name) const {
   for (const Primary& primary : zone->second.cycle.primaries())
     status.primaries.push_back(primary.endpoint);
   status.next_refresh = zone->second.due;
-  status.problem = zone->second.problem;
+  // One of the zones that wait asks then, for all of them.
+  if (zone->second.waiting && all_away(places_.primaries, zone->second.cycle.primaries()))
+    status.next_refresh = unix_seconds() + PrimaryShares::kProbePause / std::chrono::seconds(1);
+  status.problem = problem(name);
   const PersistentTimers::Stored stored = timers_.stored(name);
   status.expires_at = stored.expires_at;
   status.last_ok = stored.last_ok;

@@ -21,6 +21,7 @@
 #include "manager/secondary/new_zone_batches.h"
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
+#include "manager/secondary/primary_shares.h"
 #include "manager/secondary/received_verification.h"
 #include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/refresh_slots.h"
@@ -127,22 +128,24 @@ class Refresher {
   static constexpr std::uint32_t kNotifiesPerSecond = 5;
   static constexpr std::uint32_t kNotifyBurst = 5;
 
+  struct Attempt;  // one refresh attempt at one primary
   struct Zone {
     RefreshCycle cycle;
-    std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
-    std::uint64_t due = 0;         // seconds since 1970
-    bool waiting = false;          // queued for a busy primary
-    bool damaged = false;          // the served data is damaged: neither comparable nor changeable
+    std::uint64_t generation = 0;      // of these primaries; results of older ones are dropped
+    std::uint64_t due = 0;             // seconds since 1970
+    bool waiting = false;              // queued for a busy or away primary, or for a program
+    bool is_urgent = false;            // a NOTIFY or an order wants the zone: it goes before others
+    bool is_first = false;             // stands at the front of a queue
+    std::set<Endpoint> queues;         // of the primaries in whose queues the zone stands
+    std::shared_ptr<Attempt> attempt;  // the attempt under way
+    bool damaged = false;  // the served data is damaged: neither comparable nor changeable
     std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
     TokenBucket pace{kNotifiesPerSecond, kNotifyBurst};  // of questions after unsigned NOTIFYs
-    // Primaries whose last serial was not the zone's and not ahead of it: each is logged once.
-    std::set<Endpoint> behind;
   };
   using Zones = std::map<dns::Name, Zone, dns::CanonicalLess>;
-  struct Attempt;  // one refresh attempt at one primary
   struct Places {
-    RefreshSlots primaries;
+    PrimaryShares primaries;
     // For programs, as if all were one primary: a program that hangs must not keep zones without
     // one from their primaries.
     RefreshSlots programs;
@@ -151,9 +154,11 @@ class Refresher {
   /// The next run_due().
   struct Look {
     asio::steady_timer timer;
-    std::uint64_t last;  // wall-clock time of the last one
+    std::uint64_t last;        // wall-clock time of the last one
+    asio::steady_timer ticks;  // of places_.primaries
     bool timer_set = false;
     bool is_posted = false;
+    bool ticks_set = false;
   };
 
   // Schedule of the zones.
@@ -162,15 +167,13 @@ class Refresher {
   void run_due();
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
+  void wait_for(Zones::iterator zone, const Endpoint& primary);
   void put_timers_back(std::uint64_t before, std::uint64_t now);
   void refresh_soon(Zones::iterator zone, RefreshCycle::Wish wish);
-  bool is_doubt(const Zone& zone, const NotifyRequest& request) const;
 
   // One refresh attempt.
   void start(Zones::iterator zone);
   void begin_anew(Zones::iterator zone, Primaries primaries, std::uint64_t due);
-  TransferJob job_for(const Attempt& attempt, const RefreshCycle::Request& request) const;
-  asio::awaitable<std::optional<ServedZone>> served(dns::Name name, std::shared_ptr<bool> alive);
   bool wanted(const Attempt& attempt) const;
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
@@ -187,6 +190,7 @@ class Refresher {
   void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
   void next_primary(Zones::iterator zone);
   void end_cycle(Zones::iterator zone, bool ok);
+  void leave_silent_primary(Zones::iterator zone, const NotifyRequest& request);
 
   asio::io_context& commit_loop_;
   Network& network_;
@@ -199,7 +203,8 @@ class Refresher {
   RuntimePtr runtime_;
   Zones zones_;
   PersistentTimers timers_;
-  // Zones by the time of their next attempt. A zone with a busy primary waits in places_ instead.
+  // Zones by the time of their next attempt. A zone whose primary has no room waits in places_
+  // instead.
   std::set<std::pair<std::uint64_t, dns::Name>,
            bool (*)(const std::pair<std::uint64_t, dns::Name>&,
                     const std::pair<std::uint64_t, dns::Name>&)>

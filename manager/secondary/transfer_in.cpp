@@ -157,7 +157,9 @@ class RefreshAttempt {
         connections_(connections),
         store_(store),
         pool_(pool),
-        deadline_(Clock::now() + job.longest) {}
+        deadline_(Clock::now() + job.longest),
+        rated_from_(Clock::now()),
+        rated_octets_(octets()) {}
 
   asio::awaitable<Outcome> run();
   /// RFC 6891 §7: the RCODE of a server without EDNS.
@@ -178,7 +180,14 @@ class RefreshAttempt {
   asio::awaitable<Status> fetch_into(TransferResult& result, dns::RRType type);
   asio::awaitable<std::optional<Outcome>> request_ixfr_directly();
   asio::awaitable<Outcome> query_soa_first();
-  [[nodiscard]] Status check_time() const;
+  template <class Value>
+  asio::awaitable<Value> wait_for_primary(asio::awaitable<Value> step);
+  /// Received so far, over all connections.
+  [[nodiscard]] std::uint64_t octets() const noexcept {
+    return job_.progress->octets.load(std::memory_order_relaxed);
+  }
+  Status check_time();
+  Status check_rate();
 
   Executor executor_;
   const TransferJob& job_;
@@ -191,6 +200,9 @@ class RefreshAttempt {
   bool unreachable_ = false;
   bool heard_ = false;  // part of an answer has arrived
   Clock::time_point deadline_;
+  // Beginning of the present span of TransferJob::least_octets_in, and octets() at that time.
+  Clock::time_point rated_from_;
+  std::uint64_t rated_octets_;
   std::optional<ServedZone> served_;  // for the comparison with a whole zone
   Clock::time_point pinned_until_;
   // Header fields of the last message.
@@ -204,13 +216,36 @@ RefreshAttempt::Outcome failure(const Error& error, bool ixfr_asked = false) {
 
 /// Fails after the deadline of the attempt, and limits the next step's timeout to the remaining
 /// time.
-Status RefreshAttempt::check_time() const {
+Status RefreshAttempt::check_time() {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
   if (left.count() <= 0)
     return fail(Errc::kFull, "transfer takes more than {} s (limits.transfer-time)",
                 std::chrono::duration<double>(job_.longest).count());
   if (connection_) connection_->set_timeout(std::min(job_.timeout, left));
-  return {};
+  return check_rate();
+}
+
+/// A primary that trickles would hold its share until the deadline, hours later.
+Status RefreshAttempt::check_rate() {
+  const Clock::time_point now = Clock::now();
+  if (now < rated_from_ + job_.least_octets_in) return {};
+  const std::uint64_t received = octets() - rated_octets_;
+  rated_from_ = now;
+  rated_octets_ += received;
+  if (received >= job_.least_octets) return {};
+  return fail(Errc::kFull, "transfer brings {} octets in {} s, less than {}", received,
+              std::chrono::duration<double>(job_.least_octets_in).count(), job_.least_octets);
+}
+
+/// Runs a step of the connection, during which the attempt waits for its primary.
+template <class Value>
+asio::awaitable<Value> RefreshAttempt::wait_for_primary(asio::awaitable<Value> step) {
+  job_.progress->waits.store(true, std::memory_order_relaxed);
+  connection_->set_meter(&job_.progress->octets);
+  Value value = co_await std::move(step);
+  connection_->set_meter(nullptr);
+  job_.progress->waits.store(false, std::memory_order_relaxed);
+  co_return value;
 }
 
 /// Provides an idle connection: the present one, a pooled one, or a new one.
@@ -221,7 +256,7 @@ asio::awaitable<Status> RefreshAttempt::open() {
   if (was_pooled_) co_return check_time();
   connection_ = std::make_unique<MessageStream>(executor_, job_.primary, job_.source, job_.timeout);
   if (auto in_time = check_time(); !in_time) co_return in_time;
-  Status connected = co_await connection_->connect();
+  Status connected = co_await wait_for_primary(connection_->connect());
   unreachable_ = !connected;
   co_return connected;
 }
@@ -246,14 +281,15 @@ asio::awaitable<Result<ByteView>> RefreshAttempt::ask(Query& query) {
 }
 
 asio::awaitable<Result<ByteView>> RefreshAttempt::exchange(const Query& query) {
-  if (auto sent = co_await connection_->send(query.message); !sent) co_return pass(sent);
-  co_return co_await connection_->receive();
+  if (auto sent = co_await wait_for_primary(connection_->send(query.message)); !sent)
+    co_return pass(sent);
+  co_return co_await wait_for_primary(connection_->receive());
 }
 
 /// Receives the next message of the answer to `query`, its signature checked.
 asio::awaitable<Result<ByteView>> RefreshAttempt::receive(Query& query) {
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
-  auto message = co_await connection_->receive();
+  auto message = co_await wait_for_primary(connection_->receive());
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
   if (!message) co_return message;
   co_return check(query, *message);
@@ -401,10 +437,12 @@ asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob
                                                                      shm::Store& store,
                                                                      asio::thread_pool& pool) {
   const auto executor = co_await asio::this_coro::executor;
+  if (!job.progress) job.progress = std::make_shared<TransferProgress>();
   bool edns = true;
   for (;;) {
     RefreshAttempt attempt(executor, job, edns, connections, store, pool);
     auto result = co_await attempt.run();
+    if (!result) result.error().silent = job.progress->octets == 0;
     if (result || !attempt.format_error() || !std::exchange(edns, false)) co_return result;
   }
 }

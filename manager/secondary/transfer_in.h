@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "dns/tsig/tsig.h"
 #include "manager/net/connection_pool.h"
+#include "manager/secondary/primary_shares.h"
 #include "manager/secondary/transfer_parser.h"
 #include "shm/slots.h"
 #include "shm/store.h"
@@ -40,6 +41,12 @@ struct TransferJob {
   /// limit to connect, and to receive each whole message
   std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds longest{7'200'000};  ///< limit for the whole attempt
+  /// A transfer that receives fewer octets in such a time fails. BIND's defaults
+  /// (min-transfer-rate-in); no honest primary is as slow.
+  std::uint64_t least_octets = 10'240;
+  std::chrono::milliseconds least_octets_in{300'000};
+  /// Written while the attempt runs; null: not wanted.
+  std::shared_ptr<TransferProgress> progress;
 };
 
 /// Result of a refresh attempt.
@@ -63,6 +70,7 @@ struct TransferResult {
 struct TransferFailure {
   Error error;
   bool ixfr_asked = false;  ///< the IXFR was sent, so an AXFR may succeed
+  bool silent = false;      ///< no octet of an answer has come
 };
 
 /// Asks one primary over TCP: its SOA first (unless there is no data), then IXFR or AXFR if the

@@ -63,11 +63,18 @@ asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
 
 }  // namespace
 
+Status UpdateForwarder::check_room(const Endpoint& primary) const {
+  if (!running_.has_room(primary)) return fail(Errc::kFull, "too many updates are being passed on");
+  if (silent_.contains(primary) && running_.running_at(primary) >= options_.max_per_silent_primary)
+    return fail(Errc::kFull, "{} does not answer", to_text(primary));
+  return {};
+}
+
 void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
   const Endpoint primary = update.primaries.front();
-  if (!running_.has_room(primary)) {
+  if (auto room = check_room(primary); !room) {
     ++counters_.failed;
-    return done(fail(Errc::kFull, "too many updates are being passed on"));
+    return done(pass(room));
   }
   if (!update.proven && !unproven_pace_.take(steady_milliseconds())) {
     ++counters_.failed;
@@ -87,6 +94,10 @@ void UpdateForwarder::forward(ForwardedUpdate update, Done done) {
 
 void UpdateForwarder::finished(const Endpoint& primary, Result<Bytes> answer, const Done& done) {
   running_.end(primary);
+  if (answer || answer.error().code != Errc::kIo)
+    silent_.erase(primary);
+  else
+    silent_.insert(primary);
   ++(answer ? counters_.forwarded : counters_.failed);
   done(std::move(answer));
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/address.h"
@@ -37,6 +38,8 @@ class UpdateForwarder {
   struct Options {
     std::uint32_t max_running = 128;
     std::uint32_t max_per_primary = 32;  ///< an absent primary leaves room for the others
+    /// Of a primary that has not answered the last update: several such primaries leave room, too.
+    std::uint32_t max_per_silent_primary = 4;
     /// Updates a second whose client nobody has verified. Each costs the primary a connection, and
     /// anybody can send such updates.
     std::uint32_t unproven_per_second = 100;
@@ -68,13 +71,15 @@ class UpdateForwarder {
   void stop() { *alive_ = false; }
 
  private:
+  Status check_room(const Endpoint& primary) const;
   void finished(const Endpoint& primary, Result<Bytes> answer, const Done& done);
 
   asio::io_context& commit_loop_;
   Network& network_;
   Options options_;
   TokenBucket unproven_pace_;
-  RefreshSlots running_;  // by the first primary of the zone
+  RefreshSlots running_;       // by the first primary of the zone
+  std::set<Endpoint> silent_;  // first primaries of zones for which no primary answered last
   Counters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

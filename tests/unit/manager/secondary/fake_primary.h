@@ -7,8 +7,10 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/read.hpp>
 #include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -39,6 +41,8 @@ class FakePrimary {
   std::vector<std::string> asked;
   /// The records of the answer by the question's type; a type that is missing is refused.
   std::map<std::string, Records> answers;
+  /// If not empty: each answer goes on with messages of these records, without an end.
+  Records trickle;
   /// Called before each answer is sent.
   std::function<void()> before_answer = [] {};
 
@@ -82,26 +86,39 @@ class FakePrimary {
       before_answer();
       co_await asio::async_write(socket, asio::buffer(answer),
                                  asio::redirect_error(asio::use_awaitable, error));
+      while (!error && !trickle.empty()) {
+        const Bytes more = answer_of(query, &trickle);
+        co_await asio::steady_timer(socket.get_executor(), std::chrono::milliseconds(10))
+            .async_wait(asio::use_awaitable);
+        co_await asio::async_write(socket, asio::buffer(more),
+                                   asio::redirect_error(asio::use_awaitable, error));
+      }
       if (error) co_return;
     }
   }
 
-  /// With the length in front.
   Bytes answer_to(ByteView query) {
+    dns::MessageReader reader(query);
+    EXPECT_TRUE(reader.header());
+    const std::string type(to_text(reader.question().value().type));
+    asked.push_back(type);
+    const auto records = answers.find(type);
+    return answer_of(query, records == answers.end() ? nullptr : &records->second);
+  }
+
+  /// With the length in front; null: REFUSED.
+  static Bytes answer_of(ByteView query, const Records* records) {
     dns::MessageReader reader(query);
     dns::Header header = reader.header().value();
     const dns::Question question = reader.question().value();
-    const std::string type(to_text(question.type));
-    asked.push_back(type);
     header.qr = header.aa = true;
-    const auto records = answers.find(type);
-    if (records == answers.end()) header.rcode = static_cast<std::uint8_t>(dns::Rcode::kRefused);
+    if (records == nullptr) header.rcode = static_cast<std::uint8_t>(dns::Rcode::kRefused);
     std::uint8_t space[4096];
     dns::MessageWriter writer(space, sizeof space);
     writer.put_header(header);
     EXPECT_TRUE(writer.put_question(question.name, question.type, dns::RRClass::kIN));
-    if (records != answers.end())
-      for (const std::string& line : records->second) {
+    if (records != nullptr)
+      for (const std::string& line : *records) {
         const zone::Record one = record(line);
         EXPECT_TRUE(writer.put_record(dns::Section::kAnswer, one.owner, one.type, dns::RRClass::kIN,
                                       one.ttl.seconds, one.rdata));

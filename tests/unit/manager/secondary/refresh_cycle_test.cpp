@@ -190,6 +190,47 @@ TEST(RefreshCycle, WishesOfTheCycleUnderWayArePacedIfAllOfThemAre) {
     }
 }
 
+TEST(RefreshCycle, ACycleThatIsGivenUpBeginsAgainAsItShouldHaveBeen) {
+  RefreshCycle cycle(kTwo);
+  cycle.replace_next();
+  ASSERT_TRUE(pass_on(cycle));
+  cycle.begin_attempt();
+  cycle.give_up();
+  EXPECT_FALSE(cycle.running());
+  EXPECT_FALSE(cycle.put_off({.paced = false})) << "none is under way";
+  EXPECT_EQ(asked(cycle), "192.0.2.1");
+  EXPECT_TRUE(cycle.begin_attempt().any_serial);
+}
+
+TEST(RefreshCycle, MayBeginWithAnyPrimary) {
+  RefreshCycle cycle(kTwo);
+  cycle.begin_with(at("192.0.2.2"));
+  EXPECT_EQ(asked(cycle), "192.0.2.2");
+  ASSERT_TRUE(pass_on(cycle));
+  cycle.begin_with(at("192.0.2.2"));
+  EXPECT_EQ(asked(cycle), "192.0.2.1") << "a cycle is under way";
+}
+
+TEST(RefreshCycle, DoubtsSerialsThatContradictWhatIsKnown) {
+  RefreshCycle cycle(kTwo);
+  const auto doubts = [&](const std::string& sender, std::uint32_t serial) {
+    return cycle.is_doubt(notify_from(sender, Serial{serial}), Serial{5});
+  };
+  EXPECT_TRUE(doubts("192.0.2.1", 4));
+  EXPECT_FALSE(doubts("192.0.2.1", 5));
+  EXPECT_TRUE(cycle.note_behind(at("192.0.2.1"), true));
+  EXPECT_FALSE(cycle.note_behind(at("192.0.2.1"), true)) << "it is known";
+  EXPECT_FALSE(doubts("192.0.2.1", 4));
+  EXPECT_TRUE(doubts("192.0.2.1", 5)) << "the serials may agree again";
+  EXPECT_TRUE(doubts("192.0.2.2", 4)) << "that is news about this one";
+  EXPECT_FALSE(doubts("192.0.2.9", 4)) << "no primary";
+  cycle.note_behind(at("192.0.2.1"), false);
+  EXPECT_FALSE(doubts("192.0.2.1", 5));
+  cycle.note_behind(at("192.0.2.2"), true);
+  cycle.forget_behind();
+  EXPECT_FALSE(doubts("192.0.2.2", 5));
+}
+
 TEST(RefreshCycle, IsUnderWayAlsoBetweenTwoPrimaries) {
   RefreshCycle cycle(kTwo);
   ASSERT_TRUE(pass_on(cycle));

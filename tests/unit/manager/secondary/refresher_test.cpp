@@ -163,7 +163,8 @@ TEST_F(Refreshing, AnOlderZoneIsTakenOnOrderAlone) {
   put({{first_.endpoint(), {}}});
   refresh();
   EXPECT_EQ(serial(), 10U);
-  EXPECT_THAT(status().problem, HasSubstr("has serial 5, behind ours (10): `zone retransfer` takes it"));
+  EXPECT_THAT(status().problem,
+              HasSubstr("has serial 5, behind ours (10): `zone retransfer` takes it"));
   refresh(Refresher::Take::kAny);
   EXPECT_EQ(serial(), 5U);
   EXPECT_THAT(at("old"), ElementsAre("60 A 192.0.2.5"));
@@ -218,15 +219,16 @@ TEST_F(Refreshing, AClockThatIsPutBackPostponesNoRetry) {
   EXPECT_LE(status().next_refresh, now() + 600);
 }
 
-/// A primary that was set back sends NOTIFYs that bring no transfer. Without this the operator would
-/// hear of that at the next refresh, hours later.
+/// A primary that was set back sends NOTIFYs that bring no transfer. Without this the operator
+/// would hear of that at the next refresh, hours later.
 TEST_F(Refreshing, APrimaryThatWasSetBackIsTheZonesProblemUntilTheSerialsAgree) {
   first_.serve(4, {"@ 3600 NS ns1"});
   put({{first_.endpoint(), {}}});
   refresh();
   const std::string told = status().problem;
-  EXPECT_EQ(told, fmt::format("primary {} has serial 4, behind ours (10): `zone retransfer` takes it",
-                              to_text(first_.endpoint())));
+  EXPECT_EQ(told,
+            fmt::format("primary {} has serial 4, behind ours (10): `zone retransfer` takes it",
+                        to_text(first_.endpoint())));
   EXPECT_EQ(serial(), 10U);
   // What is known already is not asked for again.
   const std::size_t asked = first_.asked.size();
@@ -332,6 +334,40 @@ TEST_F(Refreshing, AZoneThatIsForgottenIsNotKnownAnyMore) {
   refresher_.forget_unless(name("@"), [](const dns::Name&, const Primaries&) { return false; });
   EXPECT_FALSE(refresher_.status(name("@")));
   EXPECT_FALSE(refresher_.refresh_now(name("@")));
+}
+
+/// They are not refreshed by the timers of each, so that 100,000 zones of such a primary cost
+/// nothing.
+TEST_F(Refreshing, ZonesOfAPrimaryThatDoesNotAnswerWaitForIt) {
+  constexpr int kZones = 200;
+  const auto zone = [](int number) { return name("z" + std::to_string(number)); };
+  const Endpoint closed = *Endpoint::from_text("127.0.0.1@1");
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < kZones; ++i) refresher_.put(zone(i), {{closed, {}}});
+  refresher_.resume();
+  ASSERT_TRUE(parts_.run_until([&] {
+    for (int i = 0; i < kZones; ++i)
+      if (refresher_.problem(zone(i)).empty()) return false;
+    return true;
+  }));
+  EXPECT_THAT(refresher_.problem(zone(kZones - 1)), StartsWith("127.0.0.1@1: connect: "));
+  EXPECT_GT(refresher_.status(zone(kZones - 1))->next_refresh, now());
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+  EXPECT_LE(refresher_.counters().failures, 2U + static_cast<std::uint64_t>(seconds.count()));
+}
+
+TEST_F(Refreshing, AZoneGoesOnToItsNextPrimaryWhileTheFirstDoesNotAnswer) {
+  const Endpoint closed = *Endpoint::from_text("127.0.0.1@1");
+  refresher_.put(name("other"), {{closed, {}}});
+  refresher_.resume();
+  ASSERT_TRUE(parts_.run_until([this] { return refresher_.counters().failures > 0; }));
+  const std::uint64_t failures = refresher_.counters().failures;
+  second_.serve(12, {"@ 3600 NS ns1"});
+  put({{closed, {}}, {second_.endpoint(), {}}});
+  refresh();
+  EXPECT_EQ(serial(), 12U);
+  EXPECT_LE(refresher_.counters().failures, failures + 1) << "the primary is asked now and then";
 }
 
 TEST_F(Refreshing, StartsNothingAfterItsEnd) {

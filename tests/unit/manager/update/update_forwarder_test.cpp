@@ -173,5 +173,24 @@ TEST_F(Forwarder, OnePrimaryMayHaveSoManyUnderWay) {
   network_.stop();
 }
 
+TEST_F(Forwarder, APrimaryThatIsSilentLeavesRoomForOthers) {
+  Primary silent, other;
+  UpdateForwarder::Options options;
+  options.timeout = std::chrono::milliseconds(100);
+  options.max_running = options.max_per_primary = 8;
+  UpdateForwarder forwarder(io_, network_, options);
+  const Answer first = forward(forwarder, {silent.endpoint()});
+  ASSERT_TRUE(run_until([&] { return first->has_value(); }));
+  std::uint32_t under_way = 0;
+  for (int i = 0; i < 20; ++i)
+    if (!forward(forwarder, {silent.endpoint()})->has_value()) ++under_way;
+  EXPECT_EQ(under_way, options.max_per_silent_primary);
+  const Answer last = forward(forwarder, {silent.endpoint()});
+  ASSERT_TRUE(last->has_value());
+  EXPECT_THAT((*last)->error().text, HasSubstr("does not answer"));
+  EXPECT_FALSE(forward(forwarder, {other.endpoint()})->has_value()) << "has room";
+  network_.stop();
+}
+
 }  // namespace update_forwarder_test
 }  // namespace pando::manager
