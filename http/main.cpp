@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -91,7 +90,6 @@ int run(const config::Settings& settings, http::ApiRoutes::Known known) {
   if (!server) return give_up(server.error());
   if (auto given = give_up_rights(settings); !given) return give_up(given.error());
   if (auto guarded = shm::install_slot_guard(); !guarded) return give_up(guarded.error());
-  std::signal(SIGPIPE, SIG_IGN);
   for (const Endpoint& at : (*server)->addresses())
     log::info("http_listening", "address", to_text(at), "tls", tls ? "yes" : "no");
   (*server)->run();
@@ -102,6 +100,7 @@ int run(const config::Settings& settings, http::ApiRoutes::Known known) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  log::protect_process();
   CLI::App app{"Metrics and zones of Pando over HTTP"};
   std::string path;
   app.add_option("-c,--config", path, "configuration file")->required();
