@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/words.h"
+
 namespace pando::config {
 
 namespace {
@@ -50,6 +52,7 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path) {
     if (bytes == 0) break;
   }
   text.resize(size);
+  text.erase(0, size - without_byte_order_mark(text).size());
   return text;
 }
 
