@@ -46,7 +46,7 @@ bool RefreshCycle::put_off(Wish wish) {
 
 std::optional<RefreshCycle::Wish> RefreshCycle::on_notify(const NotifyRequest& request) {
   const auto speaker = std::find_if(primaries_.begin(), primaries_.end(), [&](const Primary& one) {
-    return one.endpoint.address == request.client.address;
+    return one.endpoint.address.resolved() == request.client.address;
   });
   if (speaker == primaries_.end()) return Wish{true};
   const bool is_signed = speaker->key && request.key && *speaker->key == *request.key;
