@@ -1,13 +1,78 @@
 #include "base/address.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
 
 #include "base/whole_number.h"
 
 namespace pando {
 
 namespace {
+
+constexpr std::uint32_t kFirstName = kNoInterface + 1;
+/// More interfaces than a host has. Texts of strangers cannot fill memory with names.
+constexpr std::size_t kMaxNames = 4096;
+
+/// Names in the order in which they were read; only grows.
+struct Names {
+  std::mutex mutex;
+  std::deque<std::string> list;
+};
+
+Names& names() {
+  static Names all;
+  return all;
+}
+
+/// As the kernel has it (dev_valid_name() in net/core/dev.c).
+bool is_valid_name(std::string_view text) noexcept {
+  return !text.empty() && text.size() < IFNAMSIZ && text != "." && text != ".." &&
+         std::none_of(
+             text.begin(), text.end(),
+             [](char c) {
+               return c == '/' || c == ':' || static_cast<unsigned char>(c) <= ' ' || c == 0x7F;
+             });
+}
+
+}  // namespace
+
+Result<std::uint32_t> scope_from_text(std::string_view text) {
+  const auto number = whole_number<std::uint32_t>(text);
+  if (number && *number > 0 && *number < kNoInterface) return *number;
+  if (number || !is_valid_name(text)) return fail(Errc::kInvalid, "'{}' is no interface", text);
+  const std::lock_guard lock(names().mutex);
+  auto& list = names().list;
+  const auto found = std::find(list.begin(), list.end(), text);
+  const auto index = static_cast<std::uint32_t>(found - list.begin());
+  if (found != list.end()) return kFirstName + index;
+  if (list.size() >= kMaxNames)
+    return fail(Errc::kInvalid, "'{}' is one name of an interface too many", text);
+  list.emplace_back(text);
+  return kFirstName + index;
+}
+
+std::string scope_to_text(std::uint32_t scope) {
+  if (!is_interface_name(scope)) return fmt::format("{}", scope);
+  const std::lock_guard lock(names().mutex);
+  const std::size_t index = scope - kFirstName;
+  return index < names().list.size() ? names().list[index] : "?";
+}
+
+std::uint32_t interface_number(std::uint32_t scope) noexcept {
+  if (!is_interface_name(scope)) return scope;
+  const unsigned number = ::if_nametoindex(scope_to_text(scope).c_str());
+  return number == 0 ? kNoInterface : number;
+}
+
+namespace {
+
+constexpr std::size_t kScopeAt = 4;
+constexpr std::size_t kScopeOctets = sizeof(std::uint32_t);
 
 constexpr std::array<std::uint8_t, 12> kMappedPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
@@ -24,10 +89,34 @@ bool IpAddress::is_v4() const noexcept {
   return std::memcmp(octets.data(), kMappedPrefix.data(), kMappedPrefix.size()) == 0;
 }
 
+std::uint32_t IpAddress::scope() const noexcept {
+  std::uint32_t scope = 0;
+  if (is_link_local()) std::memcpy(&scope, octets.data() + kScopeAt, kScopeOctets);
+  return scope;
+}
+
+void IpAddress::set_scope(std::uint32_t scope) noexcept {
+  std::memcpy(octets.data() + kScopeAt, &scope, kScopeOctets);
+}
+
+IpAddress IpAddress::without_scope() const noexcept {
+  IpAddress bare = *this;
+  if (is_link_local()) bare.set_scope(0);
+  return bare;
+}
+
+IpAddress IpAddress::resolved() const noexcept {
+  IpAddress now = *this;
+  if (is_interface_name(scope())) now.set_scope(interface_number(scope()));
+  return now;
+}
+
 void IpAddress::take(const sockaddr* address) noexcept {
   if (address->sa_family == AF_INET6) {
     const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
     std::memcpy(octets.data(), &v6->sin6_addr, 16);
+    if (is_link_local()) [[unlikely]]
+      set_scope(v6->sin6_scope_id);
   } else if (address->sa_family == AF_INET) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
     std::memcpy(octets.data(), kMappedPrefix.data(), kMappedPrefix.size());
@@ -37,7 +126,9 @@ void IpAddress::take(const sockaddr* address) noexcept {
   }
 }
 
-Result<IpAddress> IpAddress::from_text(std::string_view text) {
+namespace {
+
+Result<IpAddress> without_interface(std::string_view text) {
   const std::string terminated(text);
   if (terminated.find('\0') != std::string::npos)  // inet_pton would not see what follows
     return fail(Errc::kInvalid, "'{}' is not an IP address", terminated.c_str());
@@ -46,17 +137,36 @@ Result<IpAddress> IpAddress::from_text(std::string_view text) {
     std::memcpy(result.octets.data(), kMappedPrefix.data(), kMappedPrefix.size());
     return result;
   }
-  if (::inet_pton(AF_INET6, terminated.c_str(), result.octets.data()) == 1) return result;
-  return fail(Errc::kInvalid, "'{}' is not an IP address", text);
+  if (::inet_pton(AF_INET6, terminated.c_str(), result.octets.data()) != 1)
+    return fail(Errc::kInvalid, "'{}' is not an IP address", text);
+  if (result.scope() != 0)  // RFC 4291 §2.5.6: zeros; a scope would take their place
+    return fail(Errc::kInvalid,
+                "'{}' is not a link-local address: it has bits behind fe80::", text);
+  return result;
+}
+
+}  // namespace
+
+Result<IpAddress> IpAddress::from_text(std::string_view text) {
+  const auto mark = text.find('%');
+  auto address = without_interface(text.substr(0, mark));
+  if (!address || mark == std::string_view::npos) return address;
+  if (!address->is_link_local())
+    return fail(Errc::kInvalid, "'{}': only a link-local address (fe80::/10) has an interface",
+                text);
+  const auto scope = scope_from_text(text.substr(mark + 1));
+  if (!scope) return fail(Errc::kInvalid, "'{}': {}", text, scope.error().text);
+  address->set_scope(*scope);
+  return address;
 }
 
 std::string to_text(const IpAddress& address) {
   char buffer[INET6_ADDRSTRLEN];
-  if (address.is_v4())
-    ::inet_ntop(AF_INET, address.octets.data() + 12, buffer, sizeof buffer);
-  else
-    ::inet_ntop(AF_INET6, address.octets.data(), buffer, sizeof buffer);
-  return buffer;
+  if (address.is_v4()) return ::inet_ntop(AF_INET, &address.octets[12], buffer, sizeof buffer);
+  const IpAddress bare = address.without_scope();
+  std::string text = ::inet_ntop(AF_INET6, bare.octets.data(), buffer, sizeof buffer);
+  if (address.scope() != 0) text += "%" + scope_to_text(address.scope());
+  return text;
 }
 
 Result<IpPrefix> IpPrefix::from_text(std::string_view text) {
@@ -69,6 +179,8 @@ Result<IpPrefix> IpPrefix::from_text(std::string_view text) {
     if (!length) return fail(Errc::kInvalid, "bad prefix length in '{}'", text);
     prefix.length = static_cast<std::uint8_t>(*length + (address->is_v4() ? 96 : 0));
   }
+  if (address->scope() != 0 && prefix.length < 8 * (kScopeAt + kScopeOctets))
+    return fail(Errc::kInvalid, "'{}' is wider than one interface", text);
   for (std::size_t bit = prefix.length; bit < 128; ++bit)
     if ((prefix.address.octets[bit / 8] & (0x80U >> (bit % 8))) != 0)
       return fail(Errc::kInvalid, "'{}' has bits set behind its prefix length", text);
@@ -76,6 +188,13 @@ Result<IpPrefix> IpPrefix::from_text(std::string_view text) {
 }
 
 bool IpPrefix::contains(const IpAddress& candidate) const noexcept {
+  if (!address.is_link_local()) [[likely]]
+    return has_prefix_of(candidate);
+  if (is_interface_name(address.scope())) return resolved().has_prefix_of(candidate);
+  return has_prefix_of(address.scope() == 0 ? candidate.without_scope() : candidate);
+}
+
+bool IpPrefix::has_prefix_of(const IpAddress& candidate) const noexcept {
   const std::size_t whole = length / 8;
   if (std::memcmp(address.octets.data(), candidate.octets.data(), whole) != 0) return false;
   if (length % 8 == 0) return true;
@@ -134,7 +253,9 @@ socklen_t Endpoint::to_sockaddr(sockaddr_storage& out) const noexcept {
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&out);
   v6->sin6_family = AF_INET6;
   v6->sin6_port = htons(port);
-  std::memcpy(&v6->sin6_addr, address.octets.data(), 16);
+  const IpAddress bare = address.without_scope();
+  std::memcpy(&v6->sin6_addr, bare.octets.data(), 16);
+  v6->sin6_scope_id = interface_number(address.scope());
   return sizeof(sockaddr_in6);
 }
 

@@ -20,6 +20,7 @@ std::optional<IpAddress> find_destination(const msghdr& header) noexcept {
       std::memcpy(&info, CMSG_DATA(c), sizeof info);
       IpAddress address;
       std::memcpy(address.octets.data(), &info.ipi6_addr, address.octets.size());
+      if (address.is_link_local()) address.set_scope(info.ipi6_ifindex);
       return address;
     }
   }
@@ -41,7 +42,9 @@ void set_source(msghdr& header, SourceControl& control, const IpAddress& source)
     return;
   }
   in6_pktinfo info{};
-  std::memcpy(&info.ipi6_addr, source.octets.data(), 16);
+  const IpAddress bare = source.without_scope();
+  std::memcpy(&info.ipi6_addr, bare.octets.data(), 16);
+  info.ipi6_ifindex = source.scope();
   c->cmsg_level = IPPROTO_IPV6;
   c->cmsg_type = IPV6_PKTINFO;
   c->cmsg_len = CMSG_LEN(sizeof info);

@@ -8,6 +8,14 @@
 /// Words of ASCII, whatever the locale is.
 namespace pando {
 
+/// U+FEFF in UTF-8. Some editors begin a text file with it, and none shows it. It is no part of the
+/// text, so that readers of files skip it.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+[[nodiscard]] constexpr std::string_view without_byte_order_mark(std::string_view text) noexcept {
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
 [[nodiscard]] constexpr char lower_case(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

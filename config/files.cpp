@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files/guarded_path.h"
+#include "base/words.h"
 
 namespace pando::config {
 
@@ -51,6 +52,7 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path) {
     if (bytes == 0) break;
   }
   text.resize(size);
+  text.erase(0, size - without_byte_order_mark(text).size());
   return text;
 }
 

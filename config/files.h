@@ -12,7 +12,8 @@ namespace pando::config {
 /// True when users beside owner and group can read or write the file.
 [[nodiscard]] bool is_open_to_others(const Fd& fd) noexcept;
 
-/// Whole content of a regular file; any other file (a folder, a FIFO that would block) is an error.
+/// Whole content of a regular file, without a byte order mark; any other file (a folder, a FIFO
+/// that would block) is an error.
 Result<std::string> read_regular_file(const std::string& path);
 
 /// read_regular_file() in two steps; only the first needs the rights to the file. `path` is for

@@ -204,7 +204,12 @@ void read_duration_range(const Value& value, DurationRange& out) {
 void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<Endpoint>& out) {
   read_unique(value, out, [&](const Value& element, Endpoint& endpoint) {
     const auto text = element.scalar();
-    return text && element.assign(parse_endpoint(*text, default_port), endpoint);
+    if (!text || !element.assign(parse_endpoint(*text, default_port), endpoint)) return false;
+    const IpAddress& address = endpoint.address;
+    if (!address.is_link_local() || address.scope() != 0) return true;
+    // RFC 4007 §6: each interface has such addresses of its own.
+    element.fail(fmt::format("needs its interface: '{0}%eth0'", to_text(address)));
+    return false;
   });
 }
 

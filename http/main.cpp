@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -113,7 +112,6 @@ int run(const config::Settings& settings, http::ServedSettings served) {
   if (!server) return give_up(server.error());
   if (auto given = give_up_rights(settings); !given) return give_up(given.error());
   if (auto guarded = shm::install_slot_guard(); !guarded) return give_up(guarded.error());
-  std::signal(SIGPIPE, SIG_IGN);
   for (const Endpoint& at : (*server)->addresses())
     log::info("http_listening", "address", to_text(at), "tls", tls ? "yes" : "no");
   (*server)->run();
@@ -124,6 +122,7 @@ int run(const config::Settings& settings, http::ServedSettings served) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  log::protect_process();
   CLI::App app{"Metrics and zones of Pando over HTTP"};
   std::string path;
   app.add_option("-c,--config", path, "configuration file")->required();

@@ -1,5 +1,6 @@
 #include "ipc/log.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -115,6 +117,14 @@ bool needs_quotes(std::string_view value) {
 }
 
 }  // namespace
+
+void protect_process() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // open(2) returns the lowest free number, which in this order is the closed one.
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(standard, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return;
+}
 
 void start(const Options& options) {
   as_json = options.format == "json";

@@ -15,6 +15,13 @@ namespace pando::log {
 
 enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
+/// The first statement of each process that serves. No log line can end the process, because the
+/// signals of a pipe without a reader (SIGPIPE) and of a full file (SIGXFSZ) are ignored: write(2)
+/// then fails, and the line counts as dropped. Closed standard descriptors become /dev/null,
+/// because lines would else go to whatever file gets number 2. Programs started later get the
+/// signals' defaults back (SpawnAttributes of the launcher).
+void protect_process();
+
 struct Options {
   std::string level = "info";   ///< debug | info | warning | error | off
   std::string format = "text";  ///< text | json

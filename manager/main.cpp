@@ -139,6 +139,7 @@ int main(int argc, char** argv) {
   // Before the command line is parsed: the words behind it are an operator's program and its own.
   if (argc > 1 && std::string_view(argv[1]) == "--verifier")
     std::_Exit(manager::run_verifier({argv + 2, argv + argc}));
+  log::protect_process();
   CLI::App app{"The manager of Pando: owns the zone store, the sockets and the workers"};
   manager::Server::Options options;
   int launcher = -1;

@@ -61,6 +61,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  pando::log::protect_process();
   Arguments arguments;
   CLI::App app("Pando worker: answers queries from the store its manager writes");
   app.set_version_flag("--version", PANDO_VERSION);
@@ -90,7 +91,6 @@ int main(int argc, char** argv) {
                       rights.error().text);
     return 1;
   }
-  std::signal(SIGPIPE, SIG_IGN);
   // Ctrl-C on the manager's terminal reaches the workers too; only the manager's order stops a
   // worker.
   std::signal(SIGINT, SIG_IGN);

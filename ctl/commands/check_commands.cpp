@@ -192,7 +192,7 @@ void check_addresses(const config::Settings& settings, std::vector<std::string>&
   const std::set<std::string> own = own_addresses();
   Problems problems(warnings);
   for (const Endpoint& local : settings.server.listen)
-    if (!is_any(local.address) && !own.contains(to_text(local.address)))
+    if (!is_any(local.address) && !own.contains(to_text(local.address.resolved())))
       problems.add(
           fmt::format("server.listen: {} is no address of this host now", to_text(local.address)));
 }

@@ -216,7 +216,8 @@ std::string why_not_answered(const ipc::StatusResult& status, const IpAddress& a
     reason = why_closed;
     if (reason.empty()) break;
   }
-  if (reason.empty() && !own.contains(to_text(address))) reason = "is no address of this host";
+  if (reason.empty() && !own.contains(to_text(address.resolved())))
+    reason = "is no address of this host";
   return reason.empty() ? reason : fmt::format("{}: {}", to_text(address), reason);
 }
 

@@ -18,8 +18,14 @@ tl::unexpected<Error> name_field(const Field& field, Status& status) {
   return fail(status.error().code, "{}: {}", field.name, status.error().text);
 }
 
-Status check_fields(const RdataDescriptor& descriptor, ByteView rdata) {
+/// WireReader of RDATA that a zone has already.
+WireReader reader_of_stored(ByteView rdata) noexcept {
   WireReader wire{rdata};
+  wire.is_stored = true;
+  return wire;
+}
+
+Status check_fields(const RdataDescriptor& descriptor, WireReader wire) {
   for (const Field& field : descriptor.fields())
     if (auto status = field.codec->check(wire); !status) return name_field(field, status);
   if (wire.left() != 0) return fail(Errc::kInvalid, "{} octets too many", wire.left());
@@ -79,7 +85,7 @@ Status read_any_form(RRType type, TextReader& text) {
     text.step();
     if (auto status = read_generic(text); !status) return status;
     // RFC 3597 §5: the data of a known type must be valid in this form too.
-    return descriptor == nullptr ? Status() : check_fields(*descriptor, text.written());
+    return descriptor == nullptr ? Status() : check_fields(*descriptor, {text.written()});
   }
   if (descriptor == nullptr) return fail(Errc::kInvalid, "must be in the form \\# LENGTH HEX");
   return read_fields(*descriptor, text);
@@ -113,7 +119,7 @@ int compare_sizes(ByteView a, ByteView b) noexcept {
 class Stretches {
  public:
   Stretches(const RdataDescriptor& descriptor, ByteView rdata)
-      : fields_(descriptor.fields()), wire_{rdata} {}
+      : fields_(descriptor.fields()), wire_(reader_of_stored(rdata)) {}
 
   /// Moves to the stretch with the octet at `at`, which must be inside of the RDATA.
   void reach(std::size_t at) noexcept {
@@ -205,7 +211,14 @@ Status check_rdata(RRType type, ByteView rdata) {
   if (rdata.size() > kMaxRdataOctets)
     return fail(Errc::kInvalid, "RDATA above {} octets", kMaxRdataOctets);
   const RdataDescriptor* descriptor = find_descriptor(type);
-  return descriptor == nullptr ? Status() : check_fields(*descriptor, rdata);
+  return descriptor == nullptr ? Status() : check_fields(*descriptor, {rdata});
+}
+
+Status check_stored_rdata(RRType type, ByteView rdata) {
+  if (rdata.size() > kMaxRdataOctets)
+    return fail(Errc::kInvalid, "RDATA above {} octets", kMaxRdataOctets);
+  const RdataDescriptor* descriptor = find_descriptor(type);
+  return descriptor == nullptr ? Status() : check_fields(*descriptor, reader_of_stored(rdata));
 }
 
 Status check_record_size(NameView owner, RRType type, ByteView rdata) {
@@ -252,7 +265,7 @@ Status rdata_from_text(RRType type, std::string_view text, NameView origin, Byte
 std::string rdata_to_text(RRType type, ByteView rdata) {
   const RdataDescriptor* descriptor = find_descriptor(type);
   std::string text;
-  if (descriptor != nullptr && check_fields(*descriptor, rdata) &&
+  if (descriptor != nullptr && check_fields(*descriptor, reader_of_stored(rdata)) &&
       print_fields(*descriptor, rdata, text))
     return text;
   return print_generic(rdata);

@@ -65,6 +65,12 @@ constexpr std::size_t rare_rdata_length(RRType type) noexcept {
 /// key order and so on. Unknown types accept everything (RFC 3597). Error text without the type.
 Status check_rdata(RRType type, ByteView rdata);
 
+/// check_rdata() of records that a zone has already, from an image, a dump or an earlier version of
+/// this program. Rules that only keep new records out do not apply: digests of another length than
+/// their type's, and the like. They hurt nobody but the partners that refuse them, whereas a zone
+/// that is not served hurts everybody.
+Status check_stored_rdata(RRType type, ByteView rdata);
+
 /// Reads RDATA at [offset, offset+length) of a message and appends its checked, uncompressed form
 /// to `out`. Names of the RFC 1035 types, and of those that RFC 3597 §4 lists, may be compressed.
 Status decompress_rdata(RRType type, ByteView message, std::size_t offset, std::size_t length,

@@ -119,14 +119,15 @@ Status take_atma(std::string_view word, Bytes& out) {
 Status check_atma(WireReader& wire) {
   if (wire.left() < 2) return fail(Errc::kTruncated, "cut short");
   const std::uint8_t format = wire.take_u8();
-  if (format > 1) return fail(Errc::kInvalid, "format {} is unknown", format);
   for (const std::uint8_t octet : wire.take_rest())
     if (format == 1 && (octet < '0' || octet > '9')) return fail(Errc::kInvalid, "not all digits");
   return {};
 }
 
 bool print_atma(WireReader& wire, std::string& text) {
-  const bool number = wire.take_u8() == 1;
+  const std::uint8_t format = wire.take_u8();
+  if (format > 1) return false;  // no text form is known
+  const bool number = format == 1;
   const ByteView address = wire.take_rest();
   if (!number) {
     print_lower_hex(address, text);

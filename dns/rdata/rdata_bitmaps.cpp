@@ -181,6 +181,8 @@ Status read_wks_ports(TextReader& text) {
 
 Status check_wks_ports(WireReader& wire) {
   if (wire.left() > 1 + 65536 / 8) return fail(Errc::kInvalid, "more than 65536 ports");
+  if (!wire.is_stored && wire.left() > 1 && wire.data.back() == 0)
+    return fail(Errc::kInvalid, "zero octet ends the ports");
   return wire.skip_rest(1);
 }
 

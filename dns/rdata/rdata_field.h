@@ -21,6 +21,9 @@ struct WireReader {
   ByteView data;
   std::size_t start = 0;
   std::size_t at = start;
+  /// The RDATA is in a zone already: no rule applies that only keeps new records out. Fields are
+  /// where they are in either case.
+  bool is_stored = false;
 
   [[nodiscard]] std::size_t left() const noexcept { return data.size() - at; }
   [[nodiscard]] ByteView rest() const noexcept { return data.subspan(at); }
@@ -174,11 +177,18 @@ extern const FieldCodec kDigits;          // X25
 extern const FieldCodec kQuotedRest;      // URI's target, CAA's value: no length octet
 extern const FieldCodec kCaaTag;
 
+// rdata_naptr.cpp
+extern const FieldCodec kNaptrRegexp;
+
 // rdata_blobs.cpp
 extern const FieldCodec kBase64, kBase64OrEmpty, kHex;
-extern const FieldCodec kKeyData;       // DNSKEY: may be absent when the flags say NOKEY
+extern const FieldCodec kKeyData;    // KEY: absent when the flags say NOKEY
+extern const FieldCodec kPublicKey;  // DNSKEY
+extern const FieldCodec kSignature;  // SIG
+extern const FieldCodec kRrsigSignature;
 extern const FieldCodec kIpsecKey;      // may be absent when the algorithm is 0
 extern const FieldCodec kDigest;        // DS: length by digest type
+extern const FieldCodec kFingerprint;   // SSHFP: length by fingerprint type
 extern const FieldCodec kZonemdDigest;  // length by hash algorithm
 extern const FieldCodec kSalt;          // NSEC3: length octet, hex or "-"
 extern const FieldCodec kNextHash;      // NSEC3: length octet, base32hex

@@ -35,7 +35,10 @@ Status check_a6_suffix(WireReader& wire) {
   if (wire.left() == 0) return fail(Errc::kTruncated, "missing");
   const std::uint8_t prefix = wire.take_u8();
   if (prefix > 128) return fail(Errc::kInvalid, "prefix length {} is above 128", prefix);
-  return wire.skip(16U - prefix / 8U);
+  const std::size_t at = wire.at;
+  if (auto status = wire.skip(16U - prefix / 8U); !status) return status;
+  if (wire.is_stored || prefix == 128 || (wire.data[at] & ~suffix_mask(prefix)) == 0) return {};
+  return fail(Errc::kInvalid, "bits of the prefix are not zero");
 }
 
 bool print_a6_suffix(WireReader& wire, std::string& text) {
@@ -98,11 +101,13 @@ Status check_apl_item(WireReader& wire) {
   const std::uint8_t prefix = wire.take_u8();
   const std::size_t octets = wire.take_u8() & ~kNegated;
   if (auto status = wire.skip(octets); !status) return status;
-  if (family != kFamilyIpv4 && family != kFamilyIpv6) return {};
+  const bool is_known = family == kFamilyIpv4 || family == kFamilyIpv6;
+  // RFC 3123 §4: "trailing zero octets do not bear any information" and are left out.
+  if (octets != 0 && wire.data[wire.at - 1] == 0 && (is_known || !wire.is_stored))
+    return fail(Errc::kInvalid, "zero octet ends an address");
+  if (!is_known) return {};
   const std::size_t most = family == kFamilyIpv4 ? 4 : 16;
   if (octets > most || prefix > most * 8) return fail(Errc::kInvalid, "prefix too long");
-  if (octets != 0 && wire.data[wire.at - 1] == 0)
-    return fail(Errc::kInvalid, "zero octet ends an address");
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "dns/rdata/path_template.h"
 #include "dns/rdata/rdata_field.h"
 #include "dns/rdata/svc_values.h"
 #include "dns/text.h"
@@ -17,6 +18,11 @@ const std::uint8_t* find_param(ByteView params, std::uint16_t key) noexcept {
   return nullptr;
 }
 
+Status check_doh_path_form(ByteView value) {
+  if (is_doh_path({reinterpret_cast<const char*>(value.data()), value.size()})) return {};
+  return fail(Errc::kInvalid, "no path template with {{?dns}}");
+}
+
 Status check_param(WireReader& wire, int& last) {
   if (wire.left() < 4) return fail(Errc::kTruncated, "cut short");
   const std::uint16_t key = wire.take_u16();
@@ -25,7 +31,9 @@ Status check_param(WireReader& wire, int& last) {
   // RFC 9460 §2.2: strictly increasing, which also means each key once.
   if (key <= last) return fail(Errc::kInvalid, "keys not in ascending order");
   last = key;
-  auto status = svc_codec(key).check(wire.take(octets));
+  const ByteView value = wire.take(octets);
+  auto status = svc_codec(key).check(value);
+  if (status && key == kSvcDohPath && !wire.is_stored) status = check_doh_path_form(value);
   if (status) return {};
   return fail(status.error().code, "{}: {}", svc_key_name(key), status.error().text);
 }

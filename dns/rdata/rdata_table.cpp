@@ -32,19 +32,21 @@ constexpr RdataDescriptor preferred_name(RRType type, const char* what, NameRule
 constexpr RdataDescriptor texts(RRType type) { return row(type, Field{"text", &kStrings}); }
 constexpr RdataDescriptor opaque(RRType type) { return row(type, Field{"data", &kOpaque}); }
 
-constexpr RdataDescriptor key(RRType type) {  // RFC 4034 §2.1, RFC 2535 §3.1
+constexpr RdataDescriptor key(RRType type,
+                              const FieldCodec& data = kPublicKey) {  // RFC 4034 §2.1
   return row(type, Field{"flags", &kKeyFlags}, Field{"protocol", &kKeyProtocol},
-             Field{"algorithm", &kAlgorithm}, Field{"public key", &kKeyData});
+             Field{"algorithm", &kAlgorithm}, Field{"public key", &data});
 }
 constexpr RdataDescriptor digest(RRType type) {  // RFC 4034 §5.1
   return row(type, Field{"key tag", &kU16}, Field{"algorithm", &kAlgorithm},
              Field{"digest type", &kDigestType}, Field{"digest", &kDigest});
 }
-constexpr RdataDescriptor signature(RRType type, NameRule signer) {  // RFC 4034 §3.1
+constexpr RdataDescriptor signature(RRType type, NameRule signer,
+                                    const FieldCodec& data) {  // RFC 4034 §3.1
   return row(type, Field{"type covered", &kType}, Field{"algorithm", &kAlgorithm},
              Field{"labels", &kU8}, Field{"original TTL", &kU32}, Field{"expiration", &kTime},
              Field{"inception", &kTime}, Field{"key tag", &kU16}, name("signer", signer),
-             Field{"signature", &kBase64});
+             Field{"signature", &data});
 }
 constexpr RdataDescriptor association(RRType type) {  // RFC 6698 §2.1
   return row(type, Field{"usage", &kU8}, Field{"selector", &kU8}, Field{"matching type", &kU8},
@@ -84,8 +86,8 @@ constexpr RdataDescriptor kRows[] = {
     preferred_name(RRType::kRT, "host", NameRule::kExpand),
     row(RRType::kNSAP, Field{"address", &kNsap}),  // RFC 1706
     row(RRType::kNSAP_PTR, name("target", NameRule::kPlain)),
-    signature(RRType::kSIG, NameRule::kExpand),  // RFC 2535 §4.1
-    key(RRType::kKEY),
+    signature(RRType::kSIG, NameRule::kExpand, kSignature),  // RFC 2535 §4.1
+    key(RRType::kKEY, kKeyData),                             // RFC 2535 §3.1
     row(RRType::kPX, Field{"preference", &kU16}, name("MAP822", NameRule::kExpand),
         name("MAPX400", NameRule::kExpand)),  // RFC 2163 §4
     row(RRType::kGPOS, Field{"longitude", &kString}, Field{"latitude", &kString},
@@ -100,7 +102,7 @@ constexpr RdataDescriptor kRows[] = {
         name("target", NameRule::kExpand)),  // RFC 2782
     row(RRType::kATMA, Field{"address", &kAtma}),
     row(RRType::kNAPTR, Field{"order", &kU16}, Field{"preference", &kU16}, Field{"flags", &kString},
-        Field{"services", &kString}, Field{"regexp", &kString},
+        Field{"services", &kString}, Field{"regexp", &kNaptrRegexp},
         name("replacement", NameRule::kExpand)),                  // RFC 3403 §4
     preferred_name(RRType::kKX, "exchanger", NameRule::kExpand),  // RFC 2230
     row(RRType::kCERT, Field{"type", &kCertType}, Field{"key tag", &kU16},
@@ -114,11 +116,11 @@ constexpr RdataDescriptor kRows[] = {
     row(RRType::kAPL, Field{"prefixes", &kApl}),  // RFC 3123
     digest(RRType::kDS),
     row(RRType::kSSHFP, Field{"algorithm", &kU8}, Field{"type", &kU8},
-        Field{"fingerprint", &kHex}),  // RFC 4255
+        Field{"fingerprint", &kFingerprint}),  // RFC 4255
     row(RRType::kIPSECKEY, Field{"precedence", &kU8}, Field{"gateway type", &kU8},
         Field{"algorithm", &kU8}, Field{"gateway", &kIpsecGateway},
         Field{"public key", &kIpsecKey}),  // RFC 4025
-    signature(RRType::kRRSIG, NameRule::kFold),
+    signature(RRType::kRRSIG, NameRule::kFold, kRrsigSignature),
     row(RRType::kNSEC, name("next", NameRule::kPlain),
         Field{"types", &kTypeBitmap}),  // RFC 4034 §4
     key(RRType::kDNSKEY),
@@ -133,7 +135,7 @@ constexpr RdataDescriptor kRows[] = {
     row(RRType::kHIP, Field{"host", &kHip}),  // RFC 8005
     texts(RRType::kNINFO),
     row(RRType::kRKEY, Field{"flags", &kZero16}, Field{"protocol", &kU8},
-        Field{"algorithm", &kAlgorithm}, Field{"public key", &kBase64}),
+        Field{"algorithm", &kAlgorithm}, Field{"public key", &kPublicKey}),
     row(RRType::kTALINK, name("previous", NameRule::kPlain), name("next", NameRule::kPlain)),
     digest(RRType::kCDS),  // RFC 7344
     key(RRType::kCDNSKEY),

@@ -212,8 +212,7 @@ Status read_octets(std::string_view value, Bytes& out) {
   return {};
 }
 
-/// RFC 9461 §5: a relative URI template that has the variable "dns". Other rules of RFC 6570 are
-/// not checked: only the zone's clients depend on them.
+/// RFC 9461 §5: what stored records have at least; new ones are checked by is_doh_path().
 Status check_doh_path(ByteView value) {
   const std::string_view path(reinterpret_cast<const char*>(value.data()), value.size());
   const std::size_t brace = path.find('{');

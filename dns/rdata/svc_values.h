@@ -12,7 +12,8 @@
 namespace pando::dns {
 
 /// Keys that rules on the whole parameter list name (IANA "SvcParamKeys" has all keys).
-inline constexpr std::uint16_t kSvcMandatory = 0, kSvcAlpn = 1, kSvcNoDefaultAlpn = 2;
+inline constexpr std::uint16_t kSvcMandatory = 0, kSvcAlpn = 1, kSvcNoDefaultAlpn = 2,
+                               kSvcDohPath = 7;
 
 /// The operations on a key's value.
 struct SvcCodec {

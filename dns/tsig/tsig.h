@@ -14,8 +14,9 @@
 
 namespace pando::dns {
 
-/// HMAC algorithms of RFC 8945 §6; hmac-md5 only when the configuration allows it. The last three
-/// have separate names for MACs cut to 128, 192 and 256 bits.
+/// HMAC algorithms of RFC 8945 §6; hmac-md5 only when the configuration allows it. MACs of the last
+/// three are cut to 128, 192 and 256 bits. Requests then name the algorithm without the number, as
+/// BIND, `dig` and `nsupdate` do; the name with the number is taken, too.
 enum class TsigAlgorithm : std::uint8_t {
   kMd5,
   kSha1,

@@ -23,6 +23,8 @@ Status TsigKeyring::add(TsigKey key) {
   auto prepared = std::make_unique<PreparedKey>();
   prepared->name = key.name.folded();
   prepared->algorithm = *Name::from_text(row.wire_text);
+  if (row.mac_octets < row.hash_octets) prepared->cut_alias = *Name::from_text(row.text);
+  prepared->hash_octets = row.hash_octets;
   prepared->mac_octets = row.mac_octets;
   prepared->shortest_mac = std::max<std::size_t>(10, row.hash_octets / 2);
   prepared->least_mac_octets = key.least_mac_octets == 0
@@ -34,6 +36,15 @@ Status TsigKeyring::add(TsigKey key) {
                 to_text(key.name));
   impl_->by_hash.emplace(hash_name(key.name), std::move(prepared));
   return {};
+}
+
+const Name* TsigKeyring::PreparedKey::algorithm_named(NameView received) const noexcept {
+  if (received == algorithm) return &algorithm;
+  return cut_alias && received == *cut_alias ? &*cut_alias : nullptr;
+}
+
+std::size_t TsigKeyring::PreparedKey::longest_mac(const Name& algorithm_name) const noexcept {
+  return &algorithm_name == &algorithm ? hash_octets : mac_octets;
 }
 
 const TsigKeyring::PreparedKey* TsigKeyring::find(NameView name) const noexcept {

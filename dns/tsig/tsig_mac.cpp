@@ -19,9 +19,9 @@ constexpr std::array<TsigAlgorithmRow, 9> kTsigAlgorithms = {{
     {TsigAlgorithm::kSha256, "hmac-sha256", "hmac-sha256.", "SHA256", 32, 32},
     {TsigAlgorithm::kSha384, "hmac-sha384", "hmac-sha384.", "SHA384", 48, 48},
     {TsigAlgorithm::kSha512, "hmac-sha512", "hmac-sha512.", "SHA512", 64, 64},
-    {TsigAlgorithm::kSha256_128, "hmac-sha256-128", "hmac-sha256-128.", "SHA256", 32, 16},
-    {TsigAlgorithm::kSha384_192, "hmac-sha384-192", "hmac-sha384-192.", "SHA384", 48, 24},
-    {TsigAlgorithm::kSha512_256, "hmac-sha512-256", "hmac-sha512-256.", "SHA512", 64, 32},
+    {TsigAlgorithm::kSha256_128, "hmac-sha256-128", "hmac-sha256.", "SHA256", 32, 16},
+    {TsigAlgorithm::kSha384_192, "hmac-sha384-192", "hmac-sha384.", "SHA384", 48, 24},
+    {TsigAlgorithm::kSha512_256, "hmac-sha512-256", "hmac-sha512.", "SHA512", 64, 32},
 }};
 
 EVP_MAC* hmac() {

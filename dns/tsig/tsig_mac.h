@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/bytes.h"
 #include "dns/name.h"
@@ -50,13 +51,20 @@ struct TsigAlgorithmRow {
   const char* wire_text;  ///< the domain name on the wire
   const char* digest;     ///< OpenSSL's name
   std::size_t hash_octets;
-  std::size_t mac_octets;  ///< of a whole MAC
+  std::size_t mac_octets;  ///< fewer: the MAC is cut, and `text` is the registered name of that
 };
 [[nodiscard]] const TsigAlgorithmRow& tsig_algorithm_row(TsigAlgorithm algorithm) noexcept;
 
 struct TsigKeyring::PreparedKey {
-  Name name;  // both in lower case: RFC 8945 §4.3.3 digests canonical names
-  Name algorithm;
+  /// The name that a MAC under `received` has digested; null: another algorithm.
+  [[nodiscard]] const Name* algorithm_named(NameView received) const noexcept;
+  /// Most octets of a MAC under that name.
+  [[nodiscard]] std::size_t longest_mac(const Name& algorithm_name) const noexcept;
+
+  Name name;                      // all in lower case: RFC 8945 §4.3.3 digests canonical names
+  Name algorithm;                 // in requests of this server
+  std::optional<Name> cut_alias;  // RFC 8945 §6: name of the algorithm whose whole MAC is cut
+  std::size_t hash_octets;
   std::size_t mac_octets;        // size that this server sends
   std::size_t shortest_mac;      // RFC 8945 §5.2.2.1: below is FORMERR
   std::size_t least_mac_octets;  // RFC 8945 §5.2.4: below is BADTRUNC

@@ -28,7 +28,8 @@ void digest_signed_message(HmacContext& mac, ByteView message, const TsigRecord&
   mac.update(message.subspan(kHeaderOctets, tsig.offset - kHeaderOctets));
 }
 
-/// RFC 8945 §4.3.3; the prepared key has the names in canonical form.
+/// RFC 8945 §4.3.3; the prepared key has the names in canonical form. The record names one of its
+/// algorithms.
 void digest_variables(HmacContext& mac, const PreparedKey& key, const TsigRecord& tsig) {
   std::uint8_t octets[2 * kMaxNameOctets + 18];
   std::uint8_t* p = octets;
@@ -37,8 +38,9 @@ void digest_variables(HmacContext& mac, const PreparedKey& key, const TsigRecord
   store_be16(p, static_cast<std::uint16_t>(RRClass::kANY));
   store_be32(p + 2, 0);  // TTL
   p += 6;
-  std::memcpy(p, key.algorithm.data(), key.algorithm.size());
-  p += key.algorithm.size();
+  const Name& algorithm = *key.algorithm_named(tsig.algorithm_name);
+  std::memcpy(p, algorithm.data(), algorithm.size());
+  p += algorithm.size();
   store_be48(p, tsig.time_signed);
   store_be16(p + 6, tsig.fudge);
   store_be16(p + 8, tsig.error);
@@ -64,8 +66,8 @@ void digest_prior_mac(HmacContext& mac, ByteView prior) {
 }
 
 /// RFC 8945 §5.2.2.1: a MAC longer than the algorithm's or too short is a format error.
-bool mac_size_is_valid(const PreparedKey& key, std::size_t size) noexcept {
-  return size <= key.mac_octets && size >= key.shortest_mac;
+bool mac_size_is_valid(const PreparedKey& key, const Name& algorithm, std::size_t size) noexcept {
+  return size <= key.longest_mac(algorithm) && size >= key.shortest_mac;
 }
 
 bool mac_matches(HmacContext& mac, ByteView received) {
@@ -163,12 +165,13 @@ TsigVerdict TsigSession::verify_request(ByteView message, const TsigRecord& reco
   TsigVerdict verdict;
   verdict.record = record;
   const PreparedKey* key = keys.find(record.key_name);
-  if (key == nullptr || !(key->algorithm == record.algorithm_name)) {
+  const Name* algorithm = key == nullptr ? nullptr : key->algorithm_named(record.algorithm_name);
+  if (algorithm == nullptr) {
     refuse(verdict, Rcode::kBadKey);
     return verdict;
   }
   verdict.key = key;
-  if (!mac_size_is_valid(*key, record.mac.size())) {
+  if (!mac_size_is_valid(*key, *algorithm, record.mac.size())) {
     verdict.rcode = Rcode::kFormErr;
     return verdict;
   }
@@ -291,7 +294,7 @@ Status TsigSession::Impl::check_signed(ByteView message, const TsigRecord& tsig,
     return fail(Errc::kDenied, "response is signed with another key");
   if (tsig.mac.empty() && tsig.error != 0)
     return fail(Errc::kDenied, "server refuses our TSIG: {}", tsig_error_text(tsig.error));
-  if (!mac_size_is_valid(*key, tsig.mac.size()))
+  if (!mac_size_is_valid(*key, key->algorithm, tsig.mac.size()))
     return fail(Errc::kDenied, "response has a MAC of {} octets", tsig.mac.size());
   HmacContext mac = resume();
   digest_signed_message(mac, message, tsig);

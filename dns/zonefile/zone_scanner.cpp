@@ -1,5 +1,6 @@
 #include "dns/zonefile/zone_scanner.h"
 
+#include "base/words.h"
 #include "dns/zonefile/zone_scanner_engine.h"
 
 namespace pando::dns {
@@ -24,7 +25,7 @@ ScanReport scan_zone_file(const std::string& path, const ScanOptions& options,
 ScanReport scan_zone_text(std::string_view text, std::string_view label, const ScanOptions& options,
                           const RecordSink& sink) {
   ZoneScanner scanner(options, state_at_origin(options), sink);
-  scanner.scan_text(text, label);
+  scanner.scan_text(without_byte_order_mark(text), label);
   return scanner.take_report();
 }
 

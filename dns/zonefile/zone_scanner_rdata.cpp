@@ -295,9 +295,19 @@ bool read_ds(PlainReader& reader, std::size_t tokens, const std::uint8_t* out) n
          reader.hex_word() && reader.finish() == 4 + 32;
 }
 
-bool read_rrsig(PlainReader& reader) noexcept {  // RFC 4034 §3.2
+/// Signatures of private algorithms begin with a name or an identifier (RFC 4034 §A.1.1), and the
+/// signer has no more labels than the owner (§3.1.3): rdata_from_text() checks the rare ones.
+bool is_usual_signer(const std::uint8_t* out) noexcept {
+  constexpr std::uint8_t kFirstPrivate = 253;
+  unsigned labels = 0;
+  for (const std::uint8_t* label = out + 18; *label != 0; label += *label + 1) ++labels;
+  return out[2] < kFirstPrivate && out[3] >= labels;
+}
+
+bool read_rrsig(PlainReader& reader, const std::uint8_t* out) noexcept {  // RFC 4034 §3.2
   return reader.type() && reader.u8() && reader.u8() && reader.u32() && reader.time() &&
-         reader.time() && reader.u16() && reader.name() && reader.base64_rest();
+         reader.time() && reader.u16() && reader.name() && is_usual_signer(out) &&
+         reader.base64_rest();
 }
 
 bool read_nsec3(PlainReader& reader) noexcept {  // RFC 5155 §3.3
@@ -331,7 +341,7 @@ std::size_t read_plain_rdata(RRType type, std::span<const Token> tokens, const P
       usual = read_ds(reader, tokens.size(), out);
       break;
     case RRType::kRRSIG:
-      usual = read_rrsig(reader);
+      usual = read_rrsig(reader, out);
       break;
     case RRType::kNSEC:
       usual = reader.name() && reader.type_bitmap();

@@ -1,10 +1,13 @@
 #include "dns/zonefile/zone_scanner_source.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/words.h"
 
 namespace pando::dns {
 
@@ -41,6 +44,11 @@ Result<std::size_t> FileSource::read(char* out, std::size_t size) {
     const ssize_t got = ::read(fd_.get(), out + total, size - total);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno("read");
+    if (read_ == 0 && got > 0 && out[total] == kByteOrderMark[0]) {
+      const auto skipped = skip_byte_order_mark();
+      if (!skipped) return pass(skipped);
+      if (*skipped) continue;
+    }
     total += static_cast<std::size_t>(got);
     read_ += static_cast<std::uint64_t>(got);
     // At the size that the file had at open(), no further read is needed.
@@ -52,6 +60,18 @@ Result<std::size_t> FileSource::read(char* out, std::size_t size) {
   }
   hash_.add(out, total);
   return total;
+}
+
+/// Moves behind the mark, which the hash of the file has; false: the file does not begin with one.
+Result<bool> FileSource::skip_byte_order_mark() {
+  char octets[kByteOrderMark.size()];
+  const ssize_t got = ::pread(fd_.get(), octets, sizeof octets, 0);
+  if (got < 0) return fail_errno("read");
+  if (std::string_view(octets, static_cast<std::size_t>(got)) != kByteOrderMark) return false;
+  if (::lseek(fd_.get(), sizeof octets, SEEK_SET) < 0) return fail_errno("lseek");
+  hash_.add(octets, sizeof octets);
+  read_ = sizeof octets;
+  return true;
 }
 
 Status FileSource::check_unchanged() const {

@@ -52,7 +52,7 @@ class FileSource final : public ZoneSource {
     return static_cast<std::size_t>(opened_.st_size);
   }
   /// kInvalid at the end when the file was changed meanwhile: half of an old and half of a new
-  /// version must not become a zone.
+  /// version must not become a zone. Skips a byte order mark.
   Result<std::size_t> read(char* out, std::size_t size) override;
   [[nodiscard]] Identity identity() const noexcept { return {opened_.st_dev, opened_.st_ino}; }
   /// Hash of all octets once the end was read; 0 before.
@@ -62,6 +62,7 @@ class FileSource final : public ZoneSource {
 
  private:
   Status check_unchanged() const;
+  Result<bool> skip_byte_order_mark();
 
   Fd fd_;
   struct stat opened_{};

@@ -64,7 +64,10 @@ void add_udp_rows(std::string_view table, const std::vector<Endpoint>& listen,
     table.remove_prefix(std::min(line.size() + 1, table.size()));
     const auto row = row_of(std::string(line));
     if (!row) continue;
-    const auto found = std::find(listen.begin(), listen.end(), row->local);
+    // The table has no scopes.
+    const auto found = std::find_if(listen.begin(), listen.end(), [&row](const Endpoint& at) {
+      return at.address.without_scope() == row->local.address && at.port == row->local.port;
+    });
     if (found == listen.end()) continue;
     UdpFacts& at = facts[static_cast<std::size_t>(found - listen.begin())];
     at.drops += row->drops;

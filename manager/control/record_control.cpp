@@ -127,7 +127,7 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
   if (!request.from.empty()) {
     auto address = IpAddress::from_text(request.from);
     if (!address) return pass(address);
-    query.client = *address;
+    query.client = address->resolved();
   }
   if (!request.key.empty()) {
     auto key = dns::Name::from_text(request.key);

@@ -5,7 +5,7 @@
 namespace pando::manager {
 
 std::uint64_t seen_by_workers(shm::SlotTable& slots, const IpAddress& address) {
-  const std::uint64_t hash = ipc::seen_hash(address);
+  const std::uint64_t hash = ipc::seen_hash(address.resolved());
   std::uint64_t all = 0;
   for (const std::uint32_t number : slots.numbers()) {
     const shm::SlotPage* page = slots.page(number);

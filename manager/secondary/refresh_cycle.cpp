@@ -65,14 +65,14 @@ bool RefreshCycle::note_behind(const Endpoint& primary, bool is_behind) {
 bool RefreshCycle::is_doubt(const NotifyRequest& request, dns::Serial ours) const {
   if (sender(request) == nullptr) return false;
   const bool is_known = std::any_of(behind_.begin(), behind_.end(), [&](const Endpoint& primary) {
-    return primary.address == request.client.address;
+    return primary.address.resolved() == request.client.address;
   });
   return is_known == (*request.serial == ours);
 }
 
 const Primary* RefreshCycle::sender(const NotifyRequest& request) const {
   const auto found = std::find_if(primaries_.begin(), primaries_.end(), [&](const Primary& one) {
-    return one.endpoint.address == request.client.address;
+    return one.endpoint.address.resolved() == request.client.address;
   });
   return found == primaries_.end() ? nullptr : &*found;
 }

@@ -46,9 +46,6 @@ Result<std::unique_ptr<Server>> Server::open(Options options, RuntimePtr runtime
                                              UnreadLists lists, bool& bad_configuration) {
   std::unique_ptr<Server> server(
       new Server(std::move(options), std::move(runtime), std::move(host)));
-  std::signal(SIGPIPE, SIG_IGN);
-  // A file at the limit of its size is an error of write(2), as a full disk is.
-  std::signal(SIGXFSZ, SIG_IGN);
   if (auto guarded = shm::install_slot_guard(); !guarded) return pass(guarded);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) server->signals_.add(number);
   Startup startup(server->host_, server->configuration_, lists, {});

@@ -41,7 +41,7 @@ bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
 }  // namespace
 
 Listeners::Listeners(Addresses addresses)
-    : addresses_(std::move(addresses)), next_id_(first_id()) {}
+    : addresses_(std::move(addresses)), wanted_(resolve(addresses_)), next_id_(first_id()) {}
 
 // Sockets that the service manager passes
 // -----------------------------------------------------------------------------
@@ -61,9 +61,11 @@ void Listeners::restore(std::vector<systemd::InheritedDescriptor> inherited) {
 Status Listeners::restore_one(const std::string& name, Fd& fd) {
   auto description = describe_socket(fd.get());
   if (!description) return pass(description);
-  const auto& tls = addresses_.tls;
-  const bool is_tls = description->transport == ipc::Transport::kTcp &&
-                      std::find(tls.begin(), tls.end(), description->local) != tls.end();
+  const bool is_tls =
+      description->transport == ipc::Transport::kTcp &&
+      std::any_of(wanted_.begin(), wanted_.end(), [&](const Wanted& one) {
+        return one.transport == ipc::Transport::kTls && one.local == description->local;
+      });
   if (is_tls) description->transport = ipc::Transport::kTls;
   const auto kept = systemd::kept_socket_of(name);
   Socket socket{*description, Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)), false};
@@ -139,26 +141,26 @@ void Listeners::let_go(Socket& socket) const {
 // Sockets of slots
 // -----------------------------------------------------------------------------
 
-std::vector<Listeners::Wanted> Listeners::wanted() const {
+std::vector<Listeners::Wanted> Listeners::resolve(const Addresses& addresses) {
   std::vector<Wanted> list;
-  for (const auto& local : addresses_.plain) {
-    list.push_back({local, ipc::Transport::kUdp});
-    list.push_back({local, ipc::Transport::kTcp});
+  for (const Endpoint& at : addresses.plain) {
+    const Endpoint local = at.resolved();
+    list.push_back({at, local, ipc::Transport::kUdp});
+    list.push_back({at, local, ipc::Transport::kTcp});
   }
-  for (const auto& local : addresses_.tls) list.push_back({local, ipc::Transport::kTls});
+  for (const Endpoint& at : addresses.tls)
+    list.push_back({at, at.resolved(), ipc::Transport::kTls});
   return list;
 }
 
 bool Listeners::is_wanted(const ipc::SocketDescription& description) const {
-  const auto list = wanted();
-  return std::any_of(list.begin(), list.end(), [&](const Wanted& one) {
+  return std::any_of(wanted_.begin(), wanted_.end(), [&](const Wanted& one) {
     return one.local == description.local && one.transport == description.transport;
   });
 }
 
 bool Listeners::is_served(const Endpoint& local) const {
-  const auto list = wanted();
-  return std::any_of(list.begin(), list.end(),
+  return std::any_of(wanted_.begin(), wanted_.end(),
                      [&](const Wanted& one) { return one.local == local; });
 }
 
@@ -177,7 +179,7 @@ Listeners::GroupKey Listeners::group_of(const Endpoint& local, ipc::Transport tr
 Status Listeners::open(std::uint32_t slot) {
   slots_[slot];  // a slot without any address is open too
   Status first_failure;
-  for (const auto& one : wanted()) {
+  for (const auto& one : wanted_) {
     if (has(slot, one.local, one.transport) || shared_at(one.local, one.transport)) continue;
     if (auto opened = open_one(slot, one); !opened && first_failure)
       first_failure = std::move(opened);
@@ -186,7 +188,10 @@ Status Listeners::open(std::uint32_t slot) {
 }
 
 Status Listeners::open_one(std::uint32_t slot, const Wanted& wanted) {
-  Status claimed = claims_.claim(wanted.local);
+  const bool has_interface = wanted.local.address.scope() != kNoInterface;
+  Status claimed = has_interface ? claims_.claim(wanted.local)
+                                 : fail(Errc::kNotFound, "{}: its interface does not exist",
+                                        to_text(wanted.configured));
   auto socket = claimed ? open_listening_socket(wanted.local, wanted.transport)
                         : Result<Fd>(pass(claimed));
   if (!socket) {
@@ -397,26 +402,28 @@ std::vector<std::uint32_t> Listeners::slots() const {
 
 std::map<std::string, std::string> Listeners::addresses() const {
   std::map<std::string, std::string> all;
-  for (const Wanted& one : wanted()) {
+  for (const Wanted& one : wanted_) {
     const auto failure = failures_.find(group_of(one.local, one.transport));
-    std::string& reason = all[to_text(one.local)];
+    std::string& reason = all[to_text(one.configured)];
     if (reason.empty() && failure != failures_.end()) reason = failure->second;
   }
   return all;
 }
 
+Listeners::Change Listeners::follow_interfaces() { return set_addresses(addresses_); }
+
 Listeners::Change Listeners::set_addresses(Addresses addresses) {
   Change change;
   const std::vector<const Socket*> shared_before = shared();
-  const Addresses before = std::exchange(addresses_, std::move(addresses));
+  addresses_ = std::move(addresses);
+  const std::vector<Wanted> before = std::exchange(wanted_, resolve(addresses_));
   for (const Socket* socket : shared_before)
     if (!is_wanted(socket->description))
       for (const auto& [slot, sockets] : slots_)
         change.closed[slot].push_back(socket->description.id);
   failures_.clear();  // what is still wanted is tried again below
-  for (const auto* list : {&before.plain, &before.tls})
-    for (const Endpoint& local : *list)
-      if (!is_served(local)) claims_.release(local);
+  for (const Wanted& one : before)
+    if (!is_served(one.local)) claims_.release(one.local);
   for (auto& [slot, sockets] : slots_) {
     const auto gone = std::stable_partition(
         sockets.begin(), sockets.end(), [&](const Socket& s) { return is_wanted(s.description); });

@@ -97,6 +97,10 @@ class Listeners {
   };
   /// Changes the addresses for all open slots.
   Change set_addresses(Addresses addresses);
+  /// An interface that the addresses name has come, has gone or has been made anew.
+  [[nodiscard]] bool has_moved_interface() const { return resolve(addresses_) != wanted_; }
+  /// set_addresses() with the same addresses, for that case.
+  Change follow_interfaces();
 
   /// The addresses that are to be served, as ADDRESS@PORT. Text: why the last attempt to open a
   /// socket there failed; empty: each open slot has its sockets.
@@ -105,10 +109,12 @@ class Listeners {
  private:
   using GroupKey = std::pair<std::string, ipc::Transport>;
   struct Wanted {
-    Endpoint local;
+    Endpoint configured;
+    Endpoint local;  ///< the same with the number of its interface
     ipc::Transport transport;
+    bool operator==(const Wanted&) const = default;
   };
-  [[nodiscard]] std::vector<Wanted> wanted() const;
+  [[nodiscard]] static std::vector<Wanted> resolve(const Addresses& addresses);
   [[nodiscard]] bool is_wanted(const ipc::SocketDescription& description) const;
   [[nodiscard]] bool is_served(const Endpoint& local) const;
   [[nodiscard]] bool has(std::uint32_t slot, const Endpoint& local, ipc::Transport transport) const;
@@ -127,6 +133,7 @@ class Listeners {
   Status steer_group(const GroupKey& key, const std::vector<std::uint32_t>& excluded);
 
   Addresses addresses_;
+  std::vector<Wanted> wanted_;  ///< of addresses_
   AddressClaims claims_;
   systemd::DescriptorStore store_;
   /// Of socket units, one for an address and protocol; also those that are not configured now.

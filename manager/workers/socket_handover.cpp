@@ -30,12 +30,20 @@ void SocketHandover::open(std::uint32_t number) {
   if (opened) return;
   retry_open_ = true;
   log::error("listen_failed", "slot", number, "error", opened.error().text);
+  // An interface may come later, as other addresses may (IP_FREEBIND).
+  if (opened.error().code == Errc::kNotFound) return;
   if (first_failure_) first_failure_ = std::move(opened);
 }
 
 Status SocketHandover::take_failure() { return std::exchange(first_failure_, Status()); }
 
 void SocketHandover::retry_openings() {
+  if (table_.phase.settled && listeners_.has_moved_interface()) {
+    const auto change = listeners_.follow_interfaces();
+    for (const std::string& error : change.errors) log::error("listen_failed", "reason", error);
+    log::info("interfaces_changed");
+    sockets_changed(change);
+  }
   if (!retry_open_ || !table_.phase.settled) return;
   retry_open_ = false;
   for (auto& [number, slot] : table_.slots()) {

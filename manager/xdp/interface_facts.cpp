@@ -72,11 +72,6 @@ std::optional<std::uint16_t> vlan_on(int socket, const std::string& name,
   return static_cast<std::uint16_t>(tag->u.VID);
 }
 
-/// Nothing is sent from one without the number of its interface.
-bool is_link_local(const IpAddress& address) {
-  return address.octets[0] == 0xFE && (address.octets[1] & 0xC0) == 0x80;
-}
-
 Status read_addresses(int socket, const std::string& name, InterfaceFacts& facts) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return fail_errno("getifaddrs");
@@ -89,7 +84,8 @@ Status read_addresses(int socket, const std::string& name, InterfaceFacts& facts
     const sockaddr* at = one->ifa_addr;
     if (at == nullptr || (at->sa_family != AF_INET && at->sa_family != AF_INET6)) continue;
     const IpAddress address = IpAddress::from_sockaddr(at);
-    if (!is_link_local(address)) facts.addresses.push_back({address, *tag->second});
+    // The kernel serves link-local addresses: nothing is sent from one without its interface.
+    if (!address.is_link_local()) facts.addresses.push_back({address, *tag->second});
   }
   ::freeifaddrs(list);
   std::sort(facts.addresses.begin(), facts.addresses.end());

@@ -130,6 +130,14 @@ class RdataMaker {
     for (std::size_t servers = below(3); servers > 0; --servers) add_name(out);
   }
 
+  /// A key or signature of an algorithm; private ones are named first (RFC 4034 §A.1.1).
+  void add_data_of(std::uint8_t algorithm, Bytes& out) {
+    static constexpr std::uint8_t kOid[] = {4, 6, 2, 0x2A, 3};
+    if (algorithm == 253) add_name(out);
+    if (algorithm == 254) append(out, kOid);
+    add_bytes(blob_size(), out);
+  }
+
   void add_text(const FieldCodec& codec, Bytes& out);
   void add_blob(const FieldCodec& codec, Bytes& out);
   void add_address(const FieldCodec& codec, Bytes& out);
@@ -144,6 +152,13 @@ inline void RdataMaker::add_text(const FieldCodec& codec, Bytes& out) {
   if (&codec == &kString) add_counted(below(chance(20) ? 256 : 20), out);
   if (&codec == &kStrings)
     for (std::size_t count = 1 + below(4); count > 0; --count) add_counted(below(30), out);
+  if (&codec == &kNaptrRegexp) {
+    static constexpr std::string_view kExpressions[] = {"", "!^.*$!sip:a@b!",
+                                                        "/(a|b)[c-e]{2}/\\1/i"};
+    const std::string_view one = kExpressions[below(std::size(kExpressions))];
+    out.push_back(static_cast<std::uint8_t>(one.size()));
+    out.insert(out.end(), one.begin(), one.end());
+  }
   if (&codec == &kOptionalString && chance(2)) add_counted(below(20), out);
   if (&codec == &kQuotedRest) add_bytes(below(chance(20) ? 1000 : 20), out);
   if (&codec == &kDigits || &codec == &kCaaTag) {
@@ -155,8 +170,15 @@ inline void RdataMaker::add_text(const FieldCodec& codec, Bytes& out) {
 
 inline void RdataMaker::add_blob(const FieldCodec& codec, Bytes& out) {
   using namespace field;
-  if (&codec == &kBase64 || &codec == &kHex || &codec == &kKeyData || &codec == &kIpsecKey)
-    add_bytes(blob_size(), out);
+  if (&codec == &kBase64 || &codec == &kHex || &codec == &kIpsecKey) add_bytes(blob_size(), out);
+  const bool no_key = &codec == &kKeyData && (out[0] & 0xC0U) == 0xC0;
+  if ((&codec == &kKeyData && !no_key) || &codec == &kPublicKey) add_data_of(out[3], out);
+  if (&codec == &kSignature || &codec == &kRrsigSignature) {
+    out[1] |= 1U;                                  // covers a type
+    if (&codec == &kRrsigSignature) out[3] = 255;  // no signer has more labels
+    add_data_of(out[2], out);
+  }
+  if (&codec == &kFingerprint) add_bytes(out[1] == 1 ? 20 : out[1] == 2 ? 32 : blob_size(), out);
   if (&codec == &kBase64OrEmpty || &codec == &kDoaData || &codec == &kOpaque)
     add_bytes(blob_size() - 1, out);
   if (&codec == &kDigest) {
@@ -168,7 +190,7 @@ inline void RdataMaker::add_blob(const FieldCodec& codec, Bytes& out) {
     add_bytes(hash == 1 ? 48 : hash == 2 ? 64 : 11 + blob_size(), out);
   }
   if (&codec == &kSalt) add_counted(below(chance(5) ? 256 : 9), out);
-  if (&codec == &kNextHash) add_counted(1 + below(chance(5) ? 255 : 20), out);
+  if (&codec == &kNextHash) add_counted(out[0] == 1 ? 20 : 1 + below(39), out);
 }
 
 inline void RdataMaker::add_address(const FieldCodec& codec, Bytes& out) {
@@ -206,7 +228,7 @@ inline void RdataMaker::add_special(const FieldCodec& codec, Bytes& out) {
   if (&codec == &kWksPorts) {
     out.push_back(octet());
     add_bytes(below(20), out);
-    if (chance(2)) out.push_back(1);
+    if (out.size() > 5) out.back() |= 1U;  // the last octet says something
   }
   if (&codec == &kIpsecGateway) {
     out[1] &= 3U;

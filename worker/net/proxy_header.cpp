@@ -32,6 +32,7 @@ IpAddress address_at(const std::uint8_t* at, std::size_t octets) noexcept {
   const std::size_t before = address.octets.size() - octets;
   if (before > 0) address.octets[10] = address.octets[11] = 0xFF;  // RFC 4291 §2.5.5.2
   std::copy(at, at + octets, address.octets.begin() + static_cast<std::ptrdiff_t>(before));
+  if (address.is_link_local()) address.set_scope(0);  // the interface is the balancer's
   return address;
 }
 

@@ -78,18 +78,19 @@ std::uint64_t protocol_of(ipc::Transport transport) noexcept {
   return kUdp;
 }
 
-/// Four octets for an IPv4 address, which the schema wants.
-ByteView octets_of(const IpAddress& address) noexcept {
-  const ByteView all(address.octets);
-  return address.is_v4() ? all.last(4) : all;
+/// Four octets for an IPv4 address, which the schema wants; none has a scope there.
+void put_address(Bytes& out, std::uint32_t field, const IpAddress& address) {
+  const IpAddress bare = address.without_scope();
+  const ByteView all(bare.octets);
+  put_octets(out, field, address.is_v4() ? all.last(4) : all);
 }
 
 void put_endpoints(Bytes& out, const Client& client) {
   const bool v4 = client.remote.address.is_v4();
   put_number(out, message_field::kSocketFamily, v4 ? kInet : kInet6);
   put_number(out, message_field::kSocketProtocol, protocol_of(client.transport));
-  put_octets(out, message_field::kQueryAddress, octets_of(client.remote.address));
-  put_octets(out, message_field::kResponseAddress, octets_of(client.local.address));
+  put_address(out, message_field::kQueryAddress, client.remote.address);
+  put_address(out, message_field::kResponseAddress, client.local.address);
   put_number(out, message_field::kQueryPort, client.remote.port);
   put_number(out, message_field::kResponsePort, client.local.port);
 }

@@ -35,6 +35,8 @@ IpAddress frame_address(const std::uint8_t* at, bool v4) noexcept {
     std::memcpy(address.octets.data() + 12, at, 4);
   } else {
     std::memcpy(address.octets.data(), at, 16);
+    if (address.is_link_local()) [[unlikely]]
+      address.set_scope(0);  // what stands there is the sender's choice
   }
   return address;
 }

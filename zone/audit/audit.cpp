@@ -420,7 +420,7 @@ void Auditor::check_rrset(const RecordView& record, const RRsetView& rrset) {
   std::uint64_t found = 0;
   Bytes before;
   rrset.for_each_rdata([&](ByteView rdata) {
-    if (!dns::check_rdata(rrset.type(), rdata)) wrong("has RDATA that is malformed");
+    if (!dns::check_stored_rdata(rrset.type(), rdata)) wrong("has RDATA that is malformed");
     if (found++ > 0 && dns::compare_rdata_canonical(rrset.type(), before, rdata) >= 0)
       wrong("has RDATA that is not in order");
     before.assign(rdata.begin(), rdata.end());

@@ -108,7 +108,7 @@ Status check_records(const Changeset& changes, const dns::Name& zone) {
       if (dns::is_meta_type(record.type))
         return fail(Errc::kCorrupt, "{} {}: no zone has that", to_text(record.owner),
                     to_text(record.type));
-      if (auto checked = dns::check_rdata(record.type, record.rdata); !checked)
+      if (auto checked = dns::check_stored_rdata(record.type, record.rdata); !checked)
         return fail(Errc::kCorrupt, "{} {}: {}", to_text(record.owner), to_text(record.type),
                     checked.error().text);
     }

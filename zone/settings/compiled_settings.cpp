@@ -32,8 +32,9 @@ constexpr std::uint8_t kDeny = 1;
 constexpr std::uint8_t kHasAddress = 2;
 constexpr std::uint8_t kHasKey = 4;
 
+/// Workers compare numbers of interfaces. Names are the manager's own.
 void put_prefix(Bytes& out, const IpPrefix& prefix) {
-  append(out, prefix.address.octets);
+  append(out, prefix.address.resolved().octets);
   out.push_back(prefix.length);
 }
 

@@ -38,6 +38,22 @@ TEST(ZoneLists, AddZonesWithTheirTemplates) {
   EXPECT_EQ(zones[3].name, name("four.example").view());
 }
 
+TEST(ZoneLists, AByteOrderMarkIsSkippedInEachFileOfAConfiguration) {
+  const TemporaryFolder folder;
+  const std::string mark = "\xEF\xBB\xBF";
+  const auto secret = folder.write("key", mark + "MDEyMzQ1Njc4OWFiY2RlZg==\n");
+  ASSERT_EQ(::chmod(secret.c_str(), 0600), 0);
+  folder.write("z.list", mark + "one.example f\n");
+  const auto path = folder.write("p.yaml", mark +
+                                               "keys: [{name: k, secret-file: key}]\n"
+                                               "zones: [{name: two.example, file: f}]\n"
+                                               "zone-lists: [z.list]\n");
+  const LoadResult result = load(path);
+  ASSERT_EQ(result.error_text(), "");
+  ASSERT_EQ(result.settings.zones.size(), 2U);
+  EXPECT_EQ(result.settings.keys.at(0).secret.size(), 16U);
+}
+
 TEST(ZoneLists, ErrorsNameTheListAndItsLine) {
   const TemporaryFolder folder;
   const auto list = folder.write("z.list",

@@ -308,7 +308,7 @@ TEST_F(Checks, WhatIsProbablyNotMeantIsAWarning) {
       {"@ NSEC3PARAM 1 0 1 -", "example.com. NSEC3PARAM has 1 iterations, RFC 9276 wants 0: each"},
       {"@ NSEC3PARAM 1 0 101 -",
        "example.com. NSEC3PARAM has 101 iterations, RFC 9276 wants 0: resolvers"},
-      {"0p9mhaveqvm6t7vbl5lop2u3t2rp3tom NSEC3 1 0 0 - 2t7b4g4vsa5smi47 A",
+      {"0p9mhaveqvm6t7vbl5lop2u3t2rp3tom NSEC3 2 0 0 - 2t7b4g4vsa5smi47 A",
        "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom.example.com. NSEC3 has a next hash of 10 octets"},
   };
   for (const auto& [text, warning] : cases) {

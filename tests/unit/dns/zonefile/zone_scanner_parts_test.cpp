@@ -115,6 +115,30 @@ TEST_F(ZoneScannerParts, AFileIsHashedWithWhatItIncludes) {
       << "neither of its own octets alone";
 }
 
+TEST_F(ZoneScannerParts, AByteOrderMarkIsSkippedAtTheBeginningOfEachFileAlone) {
+  const std::string mark = "\xEF\xBB\xBF";
+  std::string text = mark + "$TTL 60\n@ SOA ns m 1 2 3 4 5\n@ NS ns\n$INCLUDE marked\n";
+  write("marked", mark + "marked 5 A 192.0.2.200\n");
+  for (int i = 0; i < 40; ++i) text += fmt::format("n{} A 192.0.2.{}\n", i, i);
+  const std::string path = write("zone", text);
+  EXPECT_THAT(scan(path).report.errors, IsEmpty());
+  EXPECT_EQ(scan(path).report.records, 43U);
+  expect_same(path, text);
+  EXPECT_NE(scan(path).report.content_hash,
+            scan(write("unmarked", text.substr(3))).report.content_hash);
+
+  text += mark + "late A 192.0.2.1\n";
+  EXPECT_THAT(scan(write("zone", text)).report.records, 44U) << "octets of a name";
+  expect_same(write("zone", text), text);
+  for (const std::string_view cut : {mark.substr(0, 1), mark.substr(0, 2), mark})
+    expect_same(write("zone", cut), cut);
+  EXPECT_THAT(scan(write("zone", mark)).report.errors, IsEmpty());
+  EXPECT_EQ(scan_zone_text(mark + "@ SOA ns m 1 2 3 4 5\n", "memory", {},
+                           [](const auto&) { return Status(); })
+                .records,
+            1U);
+}
+
 TEST_F(ZoneScannerParts, BlankOwnerBehindAnOriginOfAnEarlierPartGetsAWarning) {
   // The origin in capitals differs from the one assumed for the parts behind it.
   std::string text = "$TTL 60\n@ SOA ns m 1 2 3 4 5\na A 192.0.2.1\n$ORIGIN EXAMPLE.\n; none\n";

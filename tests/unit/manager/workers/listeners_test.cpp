@@ -643,5 +643,19 @@ TEST_F(SharedListeners, ASocketThatCannotServeIsRefused) {
   EXPECT_TRUE(listeners.shared().empty());
 }
 
+TEST(ListenersOfAnInterface, OneThatDoesNotExistIsNoAddressYet) {
+  const auto here = free_endpoint();
+  const auto there = Endpoint::from_text("fe80::1%absent0@53").value();
+  Listeners listeners(Listeners::Addresses{{here, there}, {}});
+  const Status opened = listeners.open(0);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::kNotFound);
+  EXPECT_EQ(listeners.of(0).size(), 2U) << "UDP and TCP of the other address";
+  EXPECT_EQ(listeners.addresses().at("fe80::1%absent0@53"),
+            "fe80::1%absent0@53: its interface does not exist");
+  EXPECT_EQ(listeners.addresses().at(to_text(here)), "");
+  EXPECT_FALSE(listeners.has_moved_interface());
+}
+
 }  // namespace listeners_test
 }  // namespace pando::manager
