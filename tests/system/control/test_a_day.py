@@ -105,6 +105,7 @@ def is_dead(pid):
         return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
 
 
+@servers.needs_root("it may see which log a manager has")
 def test_the_page_of_a_day_is_true(pando, tmp_path):
     host, name = Host(pando, tmp_path), "ns1"
     try:
