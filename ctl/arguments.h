@@ -22,6 +22,7 @@ struct Arguments {
   std::string content;
   std::uint32_t count = 1;
   std::uint32_t interval = 1;
+  std::uint32_t wait = 0;
   std::uint32_t times = 0;
   std::string label;
   bool remove = false;

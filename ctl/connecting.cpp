@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
+#include <sstream>
+#include <thread>
 #include <utility>
 
 #include "base/secret.h"
@@ -31,6 +33,14 @@ std::optional<std::string> run_directory_of_large(const std::string& path) {
   return loaded.settings.server.run_directory;
 }
 
+int connect_and_run(const Arguments& arguments, const std::string& folder, const Output& output,
+                    const std::function<int(Session&)>& command) {
+  auto fd = ipc::connect_control(folder);
+  if (!fd) return refuse(output, fd.error(), kUnreachable);
+  Session session(std::move(*fd), output, std::chrono::seconds(arguments.timeout_seconds));
+  return command(session);
+}
+
 }  // namespace
 
 Output output_for(const Arguments& arguments) {
@@ -54,11 +64,24 @@ Result<std::string> run_directory(const Arguments& arguments) {
 int with_session(const Arguments& arguments, const std::function<int(Session&)>& command) {
   const auto folder = run_directory(arguments);
   if (!folder) return refuse(output_for(arguments), folder.error());
-  auto fd = ipc::connect_control(*folder);
-  if (!fd) return refuse(output_for(arguments), fd.error(), kUnreachable);
-  Session session(std::move(*fd), output_for(arguments),
-                  std::chrono::seconds(arguments.timeout_seconds));
-  return command(session);
+  return connect_and_run(arguments, *folder, output_for(arguments), command);
+}
+
+int with_session_within(const Arguments& arguments, std::chrono::seconds wait,
+                        const std::function<int(Session&)>& command) {
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + wait;
+  const auto folder = run_directory(arguments);
+  if (!folder) return refuse(output_for(arguments), folder.error());
+  for (;; std::this_thread::sleep_for(kPause)) {
+    std::ostringstream out, err;
+    const int code =
+        connect_and_run(arguments, *folder, {out, err, arguments.json, false}, command);
+    if (code != kDone && std::chrono::steady_clock::now() < end) continue;
+    std::cout << out.str();
+    std::cerr << err.str();
+    return code;
+  }
 }
 
 }  // namespace pando::ctl

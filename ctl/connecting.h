@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -19,5 +20,8 @@ namespace pando::ctl {
 
 /// Connects to the manager and runs `command`; returns the exit code.
 int with_session(const Arguments& arguments, const std::function<int(Session&)>& command);
+/// The same again and again until it returns kDone, for `wait` at most. The last output is printed.
+int with_session_within(const Arguments& arguments, std::chrono::seconds wait,
+                        const std::function<int(Session&)>& command);
 
 }  // namespace pando::ctl

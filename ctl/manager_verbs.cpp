@@ -4,6 +4,7 @@
 
 #include "ctl/commands/explain_command.h"
 #include "ctl/commands/manager_commands.h"
+#include "ctl/connecting.h"
 #include "ctl/upgrade/upgrade_command.h"
 
 namespace pando::ctl {
@@ -25,8 +26,13 @@ void add_manager_verbs(CommandLine& line) {
   line.add_session(root, "status", "state of the server",
                    [&given](auto& s) { return s.status(given.all); })
       ->add_flag("--all", given.all, "with every counter");
-  CLI::App* ready = line.add_session(root, "ready", "whether queries are answered, as exit code",
-                                     [&given](auto& s) { return s.ready(given.all, given.words); });
+  CLI::App* ready = line.add(root, "ready", "whether queries are answered, as exit code", [&given] {
+    return with_session_within(given, std::chrono::seconds(given.wait),
+                               [&given](Session& s) { return s.ready(given.all, given.words); });
+  });
+  ready->add_option("--wait", given.wait, "seconds until it has to be so; without: now")
+      ->check(CLI::Range(0, 86400))
+      ->type_name("SECONDS");
   ready->add_flag("--zones", given.all, "only if all zones are loaded");
   ready->add_option("--address", given.words, "only if this address is open and the host's")
       ->type_name("ADDRESS");

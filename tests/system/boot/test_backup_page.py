@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import pages
 from containers import BUILD, ROOT, boot, needs_containers, overlay, prepare
 from test_packages import make_packages
 
@@ -14,7 +15,7 @@ pytestmark = [needs_containers, pytest.mark.skipif(
     shutil.which("dpkg-deb") is None or not (BUILD / "CPackConfig.cmake").exists(),
     reason="needs dpkg and a build that CMake configured")]
 
-PAGE = ROOT / "docs/howto/back-up-and-restore.md"
+PAGE = "docs/howto/back-up-and-restore.md"
 SECRET = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTAwMDE="
 KEY = f"hmac-sha256:panel:{SECRET}"
 
@@ -66,17 +67,7 @@ VARYING = [(re.compile(r"\b[\d.]+ (B|KiB|MiB)\b"), "SIZE"), (re.compile(r"pando-
 
 def commands(heading):
     """(command, lines that it prints) of each command below this heading of the page."""
-    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    found = []
-    for block in re.findall(r"^```\n(.*?)^```$", section, re.M | re.S):
-        assert re.match("[$#] ", block), block
-        for line in block.splitlines():
-            if re.match("[$#] ", line):
-                found.append((line[2:], []))
-            else:
-                found[-1][1].append(line)
-    assert found, heading
-    return found
+    return [(command.text, command.shown) for command in pages.commands(PAGE, heading)]
 
 
 def steps(name, heading):
@@ -104,7 +95,7 @@ def hosts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("backup")
     server, _ = make_packages(folder)
     found = {}
-    saved = re.search(r"pandoctl backup (\S+)", PAGE.read_text())[1].lstrip("/")
+    saved = re.search(r"pandoctl backup (\S+)", (ROOT / PAGE).read_text())[1].lstrip("/")
     scripts = {
         "first": SERVER + FIRST_HOST + "\nstep before" + STATE + steps("back-up", "Back up") + "\nupdate behind\n"
         + steps("same", "Restore the same server") + "\nstep after" + STATE,

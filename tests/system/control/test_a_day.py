@@ -5,47 +5,13 @@ import re
 import shutil
 import subprocess
 
+import pages
 import servers
 
-PAGE = servers.SOURCE / "docs/howto/a-day.md"
 PROGRAMS = ("pando-manager", "pando-worker")
-# What differs from run to run, and a word that stands for it.
-VARYING = [
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
-    (re.compile(r"\b[0-9a-f]{12,40}\b"), "BUILD"),
-    (re.compile(r"(?<=process )\d+"), "PID"),
-    (re.compile(r"^(pando-manager \S+ +-) +\d+"), r"\1 PID"),
-    (re.compile(r"^pando-worker +\d+ +\d+"), "pando-worker SLOT PID"),
-    (re.compile(r"\b[\d.]+ (B|KiB|MiB)\b"), "SIZE"),
-    (re.compile(r" {2,}"), "  "),
-]
-
-
-def steps():
-    """(host, command, lines that it prints) of each command of the page."""
-    found = []
-    for block in re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.M | re.S):
-        for line in block.splitlines():
-            if prompt := re.match(r"(\w+)# (.*)$", line):
-                found.append((prompt[1], prompt[2], []))
-            else:
-                found[-1][2].append(line)
-    return found
-
-
-def plain(line):
-    for pattern, word in VARYING:
-        line = pattern.sub(word, line)
-    return line.rstrip()
-
-
-def matches(shown, printed):
-    """Whether lines of the page stand for printed ones; "..." stands for any lines."""
-    if not shown:
-        return not printed
-    if shown[0] == "...":
-        return any(matches(shown[1:], printed[at:]) for at in range(len(printed) + 1))
-    return bool(printed) and plain(shown[0]) == plain(printed[0]) and matches(shown[1:], printed[1:])
+# What differs from run to run on this page, beside times and sizes.
+VARYING = [(re.compile(r"^(pando-manager \S+ +-) +\d+"), r"\1 PID"), (re.compile(r"^pando-worker +\d+ +\d+"), "pando-worker SLOT PID"),
+           *pages.VARYING]
 
 
 class Host:
@@ -139,17 +105,19 @@ def is_dead(pid):
         return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
 
 
+@servers.needs_root("it may see which log a manager has")
 def test_the_page_of_a_day_is_true(pando, tmp_path):
     host, name = Host(pando, tmp_path), "ns1"
     try:
-        commands = steps()
+        commands = pages.commands("docs/howto/a-day.md", hosts=True)
         assert len(commands) > 25
-        for where, command, shown in commands:
-            if where != name:
+        for command in commands:
+            if command.host != name:
                 host.lose()
-                name = where
-            printed = host.run(command, shown)
-            assert matches(shown, printed), f"{command}\nprints\n" + "\n".join(printed) + "\nand not\n" + "\n".join(shown)
+                name = command.host
+            printed, shown = host.run(command.text, command.shown), command.shown
+            assert pages.matches(shown, printed, VARYING), \
+                f"{command.text}\nprints\n" + "\n".join(printed) + "\nand not\n" + "\n".join(shown)
     finally:
         pid = host.server.manager_pid()
         if pid and pid != host.server.process.pid:

@@ -205,8 +205,7 @@ def test_tsig_keys_are_named_without_their_secrets(beside):
     server, program = beside(section=KEYS)
     text = server.config.read_text()
     server.config.write_text(text + "keys: [{name: Update.Key, algorithm: hmac-sha256, secret: c2VjcmV0LW9mLWEtdGVzdA==}]\n")
-    program.stop()
-    program.start()
+    server.control("reload")
     client = Client(program, READ)
     key = {"id": "Update.Key.", "name": "Update.Key", "algorithm": "hmac-sha256", "key": "", "type": "TSIGKey"}
     assert client("GET", "/api/v1/servers/localhost/tsigkeys") == (200, [key])

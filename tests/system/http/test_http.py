@@ -466,6 +466,7 @@ def test_keys_are_asked_for_over_tls(beside, tmp_path):
     assert program.get("/metrics", X_API_Key=ADMIN)[0] == 200
 
 
+@servers.needs_root("it sees the descriptors of pando-http, which nobody else may inspect")
 def test_crowds_and_rubbish_disturb_neither_metrics_nor_answers(beside):
     server, program = beside()
     crowd = []
