@@ -91,7 +91,7 @@ TEST(HelpPages, OfAGroupAloneAreAnErrorThatListsItsVerbs) {
   }
   EXPECT_NE(run({}).err.find("Words that verbs follow:"), std::string::npos);
   EXPECT_EQ(run({"--json", "zone"}).code, kUsage);
-  EXPECT_EQ(run({"--json", "zone"}).out.front(), '{');
+  EXPECT_EQ(run({"--json", "zone"}).err.front(), '{');
 }
 
 TEST(HelpPages, HelpAndVersionAreVerbs) {
