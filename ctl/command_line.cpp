@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -9,7 +10,48 @@
 
 namespace pando::ctl {
 
+namespace {
+
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kDescriptions = 28;  ///< the column where they begin
+
+/// The line with breaks between words, so that no part is longer than kColumns.
+std::string folded(std::string line) {
+  const bool has_description =
+      line.size() > kDescriptions && line[kDescriptions - 1] == ' ' && line[kDescriptions] != ' ';
+  const std::size_t indent = has_description ? kDescriptions : 4;
+  std::string text;
+  while (line.size() > kColumns) {
+    const auto space = line.rfind(' ', kColumns);
+    if (space == std::string::npos || space <= indent) break;  // a word that is too long itself
+    text += line.substr(0, space) + '\n';
+    line = std::string(indent, ' ') + line.substr(space + 1);
+  }
+  return text + line;
+}
+
+/// Help pages for terminals of kColumns columns.
+class NarrowFormatter : public CLI::Formatter {
+ public:
+  NarrowFormatter() { column_width(kDescriptions); }
+
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    const std::string page = CLI::Formatter::make_help(app, std::move(name), mode);
+    std::string text;
+    for (std::string_view rest = page; !rest.empty();) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      text += folded(std::string(rest.substr(0, end))) + '\n';
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return text;
+  }
+};
+
+}  // namespace
+
 CommandLine::CommandLine() {
+  app_.formatter(std::make_shared<NarrowFormatter>());
   app_.require_subcommand(1);
   app_.set_version_flag("--version", PANDO_VERSION);
   app_.add_option("--config,-c", arguments_.config, "configuration file")->capture_default_str();
@@ -47,7 +89,10 @@ int CommandLine::run(int argc, char** argv) {
     app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_.exit(error);  // help, or the version
-    refuse(argc, argv, error.what());
+    const bool has_too_many =
+        error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+    const std::string other = has_too_many ? other_meaning(app_, argc, argv) : std::string();
+    refuse(argc, argv, other.empty() ? error.what() : std::string(error.what()) + "; " + other);
     return kUsage;
   }
   return action_();
@@ -58,6 +103,12 @@ void CommandLine::refuse(int argc, char** argv, const std::string& error) const 
   const auto is_json = [](std::string_view word) { return word == "--json"; };
   const bool json = std::any_of(argv + 1, argv + argc, is_json);
   const std::string unknown = misspelt_word(app_, argc, argv);
+  const CLI::App* unfinished = unknown.empty() ? unfinished_command(app_, argc, argv) : nullptr;
+  if (!json && unfinished != nullptr) {
+    const bool is_program = unfinished == &app_;
+    std::cerr << help_of(*unfinished, is_program ? std::string() : app_.get_name());
+    return;
+  }
   print_error({std::cout, std::cerr, json}, unknown.empty() ? error : unknown);
   if (!json) std::cerr << "Run with --help for more information.\n";
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/words.h"
+#include "ctl/foreign_verbs.h"
 
 namespace pando::ctl {
 
@@ -20,30 +21,65 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-/// The first word that is no command where one is wanted.
-std::string unknown_word(const CLI::App& app, int argc, char** argv) {
-  const CLI::App* command = &app;
+/// The words of a command line that are no options.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "-c" || word == "--config" || word == "--run-directory" || word == "--timeout")
       ++i;  // its value
-    if (word.starts_with('-')) continue;
-    std::vector<std::string> names;
-    for (const CLI::App* one : command->get_subcommands({})) names.push_back(one->get_name());
-    const auto found = std::ranges::find(names, word);
-    if (found != names.end()) {
-      command = command->get_subcommand(*found);
-      continue;
-    }
-    if (names.empty()) return {};  // the words of a command
-    const std::vector<std::string_view> candidates(names.begin(), names.end());
-    const std::string_view meant = nearest(word, candidates);
-    const std::string said =
-        command == &app ? fmt::format("unknown command '{}'", word)
-                        : fmt::format("unknown command '{} {}'", command->get_name(), word);
-    return meant.empty() ? said : fmt::format("{}; did you mean '{}'?", said, meant);
+    else if (!word.starts_with('-'))
+      words.emplace_back(word);
   }
-  return {};
+  return words;
+}
+
+const CLI::App* find_command(const CLI::App& command, std::string_view name) {
+  const auto commands = command.get_subcommands({});
+  const auto found = std::ranges::find(commands, name, &CLI::App::get_name);
+  return found == commands.end() ? nullptr : *found;
+}
+
+/// The command that the first words name, and their number.
+struct NamedCommand {
+  const CLI::App* command = nullptr;
+  std::size_t words = 0;
+};
+
+NamedCommand named_command(const CLI::App& app, const std::vector<std::string>& words) {
+  NamedCommand named{&app, 0};
+  for (const std::string& word : words) {
+    const CLI::App* next = find_command(*named.command, word);
+    if (next == nullptr) break;
+    named = {next, named.words + 1};
+  }
+  return named;
+}
+
+bool has_commands(const CLI::App& command) { return !command.get_subcommands({}).empty(); }
+
+/// The first word that is no command where one is wanted.
+std::string unknown_word(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto [command, count] = named_command(app, words);
+  if (count == words.size() || !has_commands(*command)) return {};  // the words of a command
+  const std::string& word = words[count];
+  const std::string said = count == 0
+                               ? fmt::format("unknown command '{}'", word)
+                               : fmt::format("unknown command '{} {}'", command->get_name(), word);
+  if (const ForeignVerb* foreign = find_foreign_verb(words))
+    return fmt::format("{}{} {}", said, foreign->ours.empty() ? ":" : ";", hint_of(*foreign));
+  std::vector<std::string> names;
+  for (const CLI::App* one : command->get_subcommands({})) names.push_back(one->get_name());
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view meant = nearest(word, candidates);
+  return meant.empty() ? said : fmt::format("{}; did you mean '{}'?", said, meant);
+}
+
+/// The sentence about the first of these words that is no command.
+std::string no_command(const CLI::App& app, const std::vector<std::string>& words) {
+  std::string unknown = unknown_word(app, words);
+  return unknown.empty() ? fmt::format("no command has the words '{}'", fmt::join(words, " "))
+                         : unknown;
 }
 
 /// The first option that the command does not have.
@@ -73,8 +109,42 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 std::string misspelt_word(const CLI::App& app, int argc, char** argv) {
-  std::string unknown = unknown_word(app, argc, argv);
+  std::string unknown = unknown_word(app, words_of(argc, argv));
   return unknown.empty() ? unknown_option(app, argc, argv) : unknown;
+}
+
+std::string other_meaning(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words = words_of(argc, argv);
+  words.resize(named_command(app, words).words);
+  const ForeignVerb* foreign = find_foreign_verb(words);
+  if (foreign == nullptr) return {};
+  const bool is_same = foreign->ours == fmt::format("{}", fmt::join(words, " "));
+  return is_same ? std::string(foreign->note) : hint_of(*foreign);
+}
+
+Result<std::string> help_page(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  std::string path;
+  for (const std::string& word : words) {
+    path += path.empty() ? command->get_name() : ' ' + command->get_name();
+    command = find_command(*command, word);
+    if (command == nullptr) return tl::unexpected(Error{Errc::kInvalid, no_command(app, words)});
+  }
+  return help_of(*command, path);
+}
+
+const CLI::App* unfinished_command(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> words = words_of(argc, argv);
+  const auto [command, count] = named_command(app, words);
+  return count == words.size() && has_commands(*command) ? command : nullptr;
+}
+
+std::string help_of(const CLI::App& command, const std::string& path) {
+  // CLI11 goes on to the verb that ran, which is `help` itself.
+  const auto formatter = command.get_formatter();
+  const std::string name = command.get_name();
+  return formatter->make_help(&command, path.empty() ? name : path + ' ' + name,
+                              CLI::AppFormatMode::Normal);
 }
 
 }  // namespace pando::ctl

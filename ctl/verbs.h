@@ -6,6 +6,9 @@
 /// docs/reference/pandoctl.md describes them.
 namespace pando::ctl {
 
+/// All verbs, in the groups in which help pages show them.
+void add_verbs(CommandLine& line);
+
 void add_manager_verbs(CommandLine& line);
 void add_explain_verb(CommandLine& line);
 void add_zone_verbs(CommandLine& line);
@@ -17,5 +20,6 @@ void add_backup_verbs(CommandLine& line);
 void add_import_verb(CommandLine& line);
 void add_compare_verb(CommandLine& line);
 void add_completion_verb(CommandLine& line);
+void add_help_verbs(CommandLine& line);
 
 }  // namespace pando::ctl

@@ -391,8 +391,11 @@ def test_the_trial_of_public_configurations_finds_a_lost_zone(tmp_path):
     forgetful = tmp_path / "build/pandoctl"
     forgetful.parent.mkdir()
     forgetful.write_text(f"""#!/bin/sh
-{servers.build_folder()}/pandoctl "$@" || exit
+{servers.build_folder()}/pandoctl "$@"
+code=$?
+[ $code = 0 ] || [ $code = 3 ] || exit $code
 for word; do case $word in */imported.yaml) sed -i '/name: b$/,+1d' "$word";; esac; done
+exit $code
 """)
     forgetful.chmod(0o755)
     tried = try_imports(tmp_path, forgetful.parent)

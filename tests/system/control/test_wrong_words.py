@@ -16,10 +16,10 @@ HUGE = "a" * 100_000
 # Of each verb: the fewest words with which it would be done, Z for a zone. "..." after them: it takes more words.
 WORDS = {
     "backup": "FOLDER", "compare": "--with 127.0.0.1@1 ...", "completion": "bash", "config check": "", "config diff": "",
-    "config show": "", "explain": "Z A", "hand-over": "", "import": "FILE", "journal print": "", "log level": "info",
+    "config show": "", "explain": "Z A", "hand-over": "", "help": "", "import": "FILE", "journal print": "", "log level": "info",
     "ready": "", "reload": "", "restore": "FOLDER", "status": "", "stop": "", "store check": "", "store checkpoint": "",
     "store copy": "FILE", "store dump": "FILE", "store load": "FILE", "store stats": "", "top": "--times 1",
-    "upgrade": "", "worker add": "1", "worker list": "", "worker remove": "1", "worker restart": "",
+    "upgrade": "", "version": "", "worker add": "1", "worker list": "", "worker remove": "1", "worker restart": "",
     "zone abort": "Z ...", "zone add": "Z ...", "zone begin": "Z ...", "zone check": "Z FILE", "zone commit": "Z ...",
     "zone configure": "Z notify []", "zone diff": "Z 1 2", "zone export": "Z", "zone freeze": "Z", "zone history": "Z",
     "zone list": "", "zone notify": "Z", "zone purge": "Z", "zone read": "Z www A", "zone refresh": "Z",
