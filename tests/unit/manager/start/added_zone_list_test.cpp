@@ -314,7 +314,7 @@ TEST_F(Members, InsideZonesOfOthersAreRefused) {
   EXPECT_EQ(found->added, 2U) << "below the catalog's own name, and above a member of another";
   EXPECT_THAT(reasons(found->refused),
               ElementsAre("www.own.test. the configuration has own.test. above it",
-                          "x.ADDED.test. a command has added added.test. above it",
+                          "x.ADDED.test. a command has added ADDED.test. above it",
                           "a.b.d1.example. catalog d.test. has d1.example. above it",
                           "x.d.test. the configuration has d.test. above it"));
   EXPECT_EQ(options("www.own.test"), nullptr);
