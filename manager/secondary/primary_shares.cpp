@@ -28,7 +28,7 @@ bool PrimaryShares::may_begin(const State& state, Time now) const noexcept {
 }
 
 bool PrimaryShares::may_begin(const Endpoint& primary, Time now) const {
-  static const State kUnknown;
+  static const State kUnknown{};
   const auto found = states_.find(primary);
   const State& state = found == states_.end() ? kUnknown : found->second;
   return may_begin(state, now);
