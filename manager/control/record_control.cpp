@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/unix_time.h"
 #include "base/words.h"
 #include "config/schema.h"
@@ -137,10 +139,12 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
   return query;
 }
 
-/// A program may name the client that it acts for: the user of the socket is the program's then.
+/// A program may name the client that it acts for. The user of the socket is named beside the
+/// client, because nobody may put another one in his own place.
 zone::Author author_of(const ipc::ControlRequest& request) {
+  const std::string user = "user " + local_user_name(request.uid);
   const std::string name =
-      request.by.empty() ? "user " + local_user_name(request.uid) : "API key " + request.by;
+      request.by.empty() ? user : fmt::format("API key {} ({})", request.by, user);
   return zone::make_author(name, request.client);
 }
 
