@@ -300,13 +300,17 @@ void Refresher::start_or_wait(Zones::iterator at) {
   end_cycle(at, zone.cycle.confirmed());
 }
 
-/// Queues the zone, once for each primary. An urgent zone goes to the front.
+/// Queues the zone, once for each primary. An urgent zone goes to the front, and leaves its earlier
+/// entry in the queue. More entries than these two would fill the memory, as anybody can send
+/// NOTIFYs in the name of a primary that does not answer.
 void Refresher::wait_for(Zones::iterator at, const Endpoint& primary) {
   Zone& zone = at->second;
   zone.waiting = true;
-  const bool is_new = zone.queues.insert(primary).second;
-  if (is_new || (zone.is_urgent && !zone.is_first))
+  std::uint32_t& entries = zone.queues[primary];
+  if (entries == 0 || (entries == 1 && zone.is_urgent && !zone.is_first)) {
+    ++entries;
     places_.primaries.wait(primary, at->first, zone.is_urgent);
+  }
   zone.is_first = zone.is_urgent;
 }
 
@@ -329,7 +333,9 @@ void Refresher::start_waiting() {
     if (!next) return;
     const auto zone = zones_.find(next->zone);
     if (zone == zones_.end()) continue;
-    zone->second.queues.erase(next->primary);
+    const auto entries = zone->second.queues.find(next->primary);
+    if (entries != zone->second.queues.end() && --entries->second == 0)
+      zone->second.queues.erase(entries);
     zone->second.is_first = false;
     if (!waits(zone)) continue;
     zone->second.waiting = false;

@@ -131,13 +131,13 @@ class Refresher {
   struct Attempt;  // one refresh attempt at one primary
   struct Zone {
     RefreshCycle cycle;
-    std::uint64_t generation = 0;      // of these primaries; results of older ones are dropped
-    std::uint64_t due = 0;             // seconds since 1970
-    bool waiting = false;              // queued for a busy or away primary, or for a program
-    bool is_urgent = false;            // a NOTIFY or an order wants the zone: it goes before others
-    bool is_first = false;             // stands at the front of a queue
-    std::set<Endpoint> queues;         // of the primaries in whose queues the zone stands
-    std::shared_ptr<Attempt> attempt;  // the attempt under way
+    std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
+    std::uint64_t due = 0;         // seconds since 1970
+    bool waiting = false;          // queued for a busy or away primary, or for a program
+    bool is_urgent = false;        // a NOTIFY or an order wants the zone: it goes before others
+    bool is_first = false;         // stands at the front of a queue
+    std::map<Endpoint, std::uint32_t> queues;  // entries of the zone in the primaries' queues
+    std::shared_ptr<Attempt> attempt;          // the attempt under way
     bool damaged = false;  // the served data is damaged: neither comparable nor changeable
     std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
