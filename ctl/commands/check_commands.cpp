@@ -36,11 +36,20 @@ using nlohmann::json;
 
 namespace {
 
+bool has_right(const std::string& path, int mode) {
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+/// The caller's folder may be closed to an ActingUser.
+std::string temporary_folder() {
+  const char* named = ::getenv("TMPDIR");
+  return named != nullptr && has_right(named, W_OK | X_OK) ? named : "/tmp";
+}
+
 /// A store for one check. The file is unlinked before this function returns, so no file is left
 /// however the process ends.
 Result<shm::Store> scratch_store() {
-  const char* temporary = ::getenv("TMPDIR");
-  std::string folder = fmt::format("{}/pandoctl-XXXXXX", temporary ? temporary : "/tmp");
+  std::string folder = fmt::format("{}/pandoctl-XXXXXX", temporary_folder());
   if (::mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
   shm::StoreOptions options;
   options.path = folder + "/zone.store";
@@ -206,10 +215,6 @@ void for_each_primary_file(const config::Settings& settings, Visit&& visit) {
     if (!zone.options->is_secondary() && !zone.file.empty() && !settings.produces(zone.name))
       visit(dns::Name(zone.name), zones.path(i));
   }
-}
-
-bool has_right(const std::string& path, int mode) {
-  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
 }
 
 /// Why the manager's user may not read a zone's file; empty: it may, or the file is not there.
