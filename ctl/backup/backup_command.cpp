@@ -23,7 +23,7 @@
 #include "config/secret_text.h"
 #include "ctl/backup/file_copy.h"
 #include "ctl/backup/manifest.h"
-#include "ipc/acting_user.h"
+#include "ipc/privileges.h"
 
 namespace pando::ctl {
 

@@ -24,7 +24,6 @@
 #include "ctl/view/json_text.h"
 #include "ctl/view/progress_bar.h"
 #include "dns/zonefile/zone_scanner.h"
-#include "ipc/acting_user.h"
 #include "ipc/privileges.h"
 #include "shm/store.h"
 #include "zone/build/broken_rules.h"
