@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-/// Dropping root privileges, for manager and worker.
+/// Dropping root privileges, for manager and worker, and for a while for commands.
 namespace pando::ipc {
 
 /// The user's id, by name or number.
@@ -43,5 +43,27 @@ Status drop_capabilities(Keep keep);
 /// exec and a change of user undo this, so call it afterwards. Does nothing in builds with
 /// sanitizers, whose leak checker traces its own process.
 Status forbid_inspection();
+
+/// While it lives, this process acts as another user, with that user's groups and without a right
+/// of root: what it reads, that user can read. Only root can act so; for others, for that user
+/// itself, and for a user that this host does not know, nothing changes.
+class ActingUser {
+ public:
+  /// `user`: name or number.
+  explicit ActingUser(const std::string& user);
+  /// Aborts if this process cannot be root again.
+  ~ActingUser();
+  ActingUser(const ActingUser&) = delete;
+  ActingUser& operator=(const ActingUser&) = delete;
+
+  [[nodiscard]] bool acts() const noexcept { return acts_; }
+  [[nodiscard]] const std::string& user() const noexcept { return user_; }
+
+ private:
+  std::string user_;
+  std::vector<std::uint32_t> own_groups_;
+  std::uint32_t own_group_ = 0;
+  bool acts_ = false;
+};
 
 }  // namespace pando::ipc

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -21,6 +23,7 @@
 #include "config/secret_text.h"
 #include "ctl/backup/file_copy.h"
 #include "ctl/backup/manifest.h"
+#include "ipc/privileges.h"
 
 namespace pando::ctl {
 
@@ -64,7 +67,7 @@ class Making {
       if (auto saved = save(list); !saved) return pass(saved);
     if (auto saved = save_state(loaded.settings.store.journal); !saved) return pass(saved);
     if (auto saved = save_keys(loaded); !saved) return pass(saved);
-    if (auto saved = save_zone_files(loaded.settings.zones); !saved) return pass(saved);
+    if (auto saved = save_zone_files(loaded.settings); !saved) return pass(saved);
     manifest_.program = PANDO_VERSION;
     manifest_.made = unix_seconds();
     if (auto written = write_manifest(manifest_, partial_); !written) return pass(written);
@@ -214,16 +217,27 @@ class Making {
     return {};
   }
 
+  /// The list of added zones is the manager's, and could name any file of root's.
+  static Status check_zone_file(const std::string& path, const std::string& user) {
+    const ipc::ActingUser manager(user);
+    if (!manager.acts() || ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) == 0) return {};
+    return fail(Errc::kDenied, "user {} cannot read {}: {}", user, path, std::strerror(errno));
+  }
+
   /// A zone without its file is whole in the dump.
-  Status save_zone_files(const config::ZoneTable& zones) {
+  Status save_zone_files(const config::Settings& settings) {
+    const config::ZoneTable& zones = settings.zones;
     for (std::size_t i = 0; i < zones.size(); ++i) {
       const std::string path = zones.path(i);
       if (path.empty()) continue;
       std::error_code error;
-      if (!fs::exists(path, error))
+      if (!fs::exists(path, error)) {
         manifest_.files_missing.push_back(path);
-      else if (auto saved = save(path); !saved)
-        return saved;
+        continue;
+      }
+      // First what the file is: its reason tells more.
+      if (auto saved = save(path); !saved) return saved;
+      if (auto allowed = check_zone_file(path, settings.server.user); !allowed) return allowed;
     }
     return {};
   }

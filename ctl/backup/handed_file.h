@@ -26,8 +26,8 @@ class HandedFile {
     bool keeps_owner = false;  ///< owner and mode of a replaced file are kept, as far as allowed
   };
 
-  /// kDenied: something else is at the path, or this process is root and a link stands among the
-  /// folders of the path, which a lesser user may have put there.
+  /// kDenied: something else is at the path, or another user than root or this process's own has
+  /// made a link among its folders (base/files/guarded_path.h).
   static Result<HandedFile> open(const Wanted& wanted);
   HandedFile(HandedFile&&) noexcept = default;
   HandedFile& operator=(HandedFile&&) = delete;

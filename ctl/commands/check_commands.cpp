@@ -36,11 +36,20 @@ using nlohmann::json;
 
 namespace {
 
+bool has_right(const std::string& path, int mode) {
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+/// The caller's folder may be closed to an ActingUser.
+std::string temporary_folder() {
+  const char* named = ::getenv("TMPDIR");
+  return named != nullptr && has_right(named, W_OK | X_OK) ? named : "/tmp";
+}
+
 /// A store for one check. The file is unlinked before this function returns, so no file is left
 /// however the process ends.
 Result<shm::Store> scratch_store() {
-  const char* temporary = ::getenv("TMPDIR");
-  std::string folder = fmt::format("{}/pandoctl-XXXXXX", temporary ? temporary : "/tmp");
+  std::string folder = fmt::format("{}/pandoctl-XXXXXX", temporary_folder());
   if (::mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
   shm::StoreOptions options;
   options.path = folder + "/zone.store";
@@ -208,19 +217,15 @@ void for_each_primary_file(const config::Settings& settings, Visit&& visit) {
   }
 }
 
-bool has_right(const std::string& path, int mode) {
-  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
-}
-
 /// Why the manager's user may not read a zone's file; empty: it may, or the file is not there.
-std::string refusal(const dns::Name& zone, const std::string& path, const ActingUser& manager) {
+std::string refusal(const dns::Name& zone, const std::string& path, const ipc::ActingUser& manager) {
   if (!manager.acts() || has_right(path, R_OK) || errno != EACCES) return {};
   return fmt::format("zone {}: user {} cannot read {}: {}", dns::to_text(zone), manager.user(),
                      path, std::strerror(EACCES));
 }
 
 /// A zone whose file cannot be read is served from the data that the server has, or not at all.
-void check_files(const config::Settings& settings, const ActingUser& manager,
+void check_files(const config::Settings& settings, const ipc::ActingUser& manager,
                  config::LoadResult& result) {
   Problems refused(result.errors);
   Problems problems(result.warnings);
@@ -234,7 +239,7 @@ void check_files(const config::Settings& settings, const ActingUser& manager,
 }
 
 /// Root can read what the manager's user cannot: secrets, zone lists, the configuration itself.
-void check_as_manager(const std::string& path, const ActingUser& manager,
+void check_as_manager(const std::string& path, const ipc::ActingUser& manager,
                       config::LoadResult& result) {
   if (!manager.acts()) return;
   for (const std::string& error : config::load(path).errors)
@@ -282,7 +287,7 @@ void check_programs(const config::Settings& settings, std::vector<std::string>& 
 }
 
 void check_all_zones(const config::Settings& settings, const Output& output,
-                     const ActingUser& manager, std::vector<std::string>& errors) {
+                     const ipc::ActingUser& manager, std::vector<std::string>& errors) {
   Problems problems(errors);
   for_each_primary_file(settings, [&](const dns::Name& name, const std::string& path) {
     if (const std::string text = refusal(name, path, manager); !text.empty())
@@ -303,7 +308,7 @@ int check_config(const std::string& path, Output output, bool zones) {
   if (result.ok()) {
     check_addresses(result.settings, result.warnings);
     check_programs(result.settings, result.errors, result.warnings);
-    const ActingUser manager(result.settings.server.user);
+    const ipc::ActingUser manager(result.settings.server.user);
     check_as_manager(path, manager, result);
     if (zones)
       check_all_zones(result.settings, output, manager, result.errors);

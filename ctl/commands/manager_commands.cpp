@@ -7,6 +7,7 @@
 
 #include "base/files/guarded_path.h"
 #include "base/whole_number.h"
+#include "base/words.h"
 #include "ctl/commands/store_commands.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
@@ -386,7 +387,8 @@ int Session::zone_export(const std::string& name, const std::string& to) {
                             fmt::format("; zone {} at serial ", request->name)](ByteView head) {
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
     const auto end = text.find('\n');
-    return end != std::string_view::npos && text.substr(end + 1).starts_with(comment);
+    return end != std::string_view::npos &&
+           equal_but_for_case(text.substr(end + 1, comment.size()), comment);
   };
   return ask_for_file<ipc::ExportResult>(*request, wanted, shown_on(output_.out));
 }

@@ -1,18 +1,13 @@
 #include "ctl/commands/program_rights.h"
 
 #include <fmt/format.h>
-#include <grp.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-
-#include "ipc/privileges.h"
 
 namespace pando::ctl {
 
@@ -65,28 +60,6 @@ std::string rights_problem(const std::string& path, const FileUser& user) {
   if (is_script(real.string()) && is_refused(real.string(), user, 4))
     return fmt::format("{} cannot be run: its user may not read the script", path);
   return {};
-}
-
-ActingUser::ActingUser(const std::string& user) : user_(user), own_group_(::getegid()) {
-  const auto id = ipc::user_id(user);
-  const auto group = ipc::group_id(user);
-  const auto groups = ipc::groups_of(user);
-  if (::geteuid() != 0 || !id || *id == 0 || !group || !groups) return;
-  const int count = ::getgroups(0, nullptr);
-  own_groups_.resize(static_cast<std::size_t>(std::max(count, 0)));
-  if (count > 0 && ::getgroups(count, own_groups_.data()) != count) return;
-  acts_ = ::setgroups(groups->size(), groups->data()) == 0 && ::setegid(*group) == 0 &&
-          ::seteuid(*id) == 0;
-  if (!acts_ &&
-      (::setegid(own_group_) != 0 || ::setgroups(own_groups_.size(), own_groups_.data()) != 0))
-    std::abort();
-}
-
-ActingUser::~ActingUser() {
-  if (!acts_) return;
-  if (::seteuid(0) != 0 || ::setegid(own_group_) != 0 ||
-      ::setgroups(own_groups_.size(), own_groups_.data()) != 0)
-    std::abort();
 }
 
 }  // namespace pando::ctl

@@ -204,8 +204,8 @@ class LauncherProcess {
                 descriptors);
   }
 
-  /// The manager chooses the program, and never its user: the new process gives up this one's
-  /// rights before it looks at the words. Variables are words, too, because variables of the new
+  /// The manager chooses the program, and never its user: the new process only counts the words
+  /// before it gives up this one's rights. Variables are words, too, because variables of the new
   /// process itself would have an effect while it has these rights.
   Status spawn_a_verifier(ipc::Decoder& in, const ipc::Packet& request, ipc::Encoder& out,
                           std::vector<int>& descriptors) {

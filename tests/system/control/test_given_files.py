@@ -39,7 +39,7 @@ def test_a_dump_and_an_export_are_where_the_caller_sees_their_path(server, tmp_p
     assert (tmp_path / "mine/d").stat().st_mode & 0o777 == 0o600
     assert re.search(r"ns1\S*\s.*192\.0\.2\.1", (tmp_path / "mine/z").read_text())
     loads = subprocess.run([str(servers.build_folder() / "pandoctl"), "--json", "--config", str(server.config), "zone",
-                            "export", ZONE, "--to", str(tmp_path / "mine/z")], capture_output=True, text=True, timeout=60)
+                            "export", "Given.TEST", "--to", str(tmp_path / "mine/z")], capture_output=True, text=True, timeout=60)
     assert json.loads(loads.stdout)["file"] == str(tmp_path / "mine/z"), "an export is replaced by the next one"
 
 

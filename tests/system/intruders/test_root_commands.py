@@ -98,6 +98,16 @@ def test_a_backup_takes_no_file_of_roots_by_a_second_name(server, folder, secret
     assert not (folder / "saved").exists()
 
 
+def test_a_backup_takes_no_file_that_the_list_of_added_zones_names(server, folder, secret):
+    """The list is the manager's. Of zones with files it names those that its user can read."""
+    listed = folder / "journal/added-zones.list"
+    listed.write_text(f"more.test. {secret} - {{}}\ncommit\n")
+    of_the_manager(listed)
+    done = as_root(server, "backup", str(folder / "saved"))
+    assert done.returncode == 1 and f"user {MANAGER} cannot read {secret}" in done.stderr, done.stdout + done.stderr
+    assert not (folder / "saved").exists() and not (folder / "saved.partial").exists()
+
+
 def test_a_backup_empties_no_folder_behind_a_link(server, folder, secret):
     link(folder / "journal/backup", secret.parent)
     done = as_root(server, "backup", str(folder / "saved"))

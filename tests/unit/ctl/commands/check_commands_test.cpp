@@ -156,6 +156,11 @@ TEST_F(ChecksOfRoot, FilesThatTheManagersUserCanReadAreFine) {
   EXPECT_EQ(::geteuid(), 0U);
 }
 
+TEST_F(ChecksOfRoot, ZonesAreReadWhereRootsFolderForTemporaryFilesIsClosed) {
+  ::chmod(folder_.c_str(), 0755);  // TMPDIR: the manager's user cannot write there
+  EXPECT_EQ(check_config(path_, {out_, err_}, true), kDone) << err_.str();
+}
+
 TEST_F(ChecksOfRoot, ASecretThatTheManagersUserCannotReadIsAnError) {
   give("k", 0);
   EXPECT_EQ(check_config(path_, {out_, err_}), kFailed);
