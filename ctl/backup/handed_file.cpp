@@ -1,9 +1,7 @@
 #include "ctl/backup/handed_file.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/files/guarded_path.h"
 #include "base/random.h"
 #include "ctl/backup/file_copy.h"
 
@@ -47,27 +46,13 @@ void take_over_owner_and_mode(const struct stat& old, int file) {
   static_cast<void>(::fchmod(file, old.st_mode & (group ? 0777U : 0707U)));
 }
 
-/// A lesser user may have put a link among the folders, to lead root elsewhere.
-Result<Fd> open_folder_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  if (::geteuid() == 0) how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  Fd folder(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, parent.c_str(), &how, sizeof how)));
-  if (!folder && errno == ENOSYS) return open_file(parent, O_RDONLY | O_DIRECTORY);
-  if (!folder && errno == ELOOP)
-    return fail(Errc::kDenied, "{}: one of these folders is a link, which root does not follow",
-                parent);
-  if (!folder) return fail(Errc::kIo, "{}: {}", parent, fail_errno("open").value().text);
-  return folder;
-}
-
 }  // namespace
 
 Result<HandedFile> HandedFile::open(const Wanted& wanted) {
-  auto folder = open_folder_of(wanted.path);
+  const std::filesystem::path path(wanted.path);
+  auto folder = open_folder(path.parent_path().string());
   if (!folder) return pass(folder);
-  HandedFile made(std::move(*folder), std::filesystem::path(wanted.path).filename().string());
+  HandedFile made(std::move(*folder), path.filename().string());
   if (auto done = made.make(wanted); !done)
     return fail(done.error().code, "{}: {}", wanted.path, done.error().text);
   return made;
@@ -119,8 +104,7 @@ Status HandedFile::place() {
   if (::renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0)
     return fail_errno("rename " + name_);
   temporary_.clear();
-  if (::fsync(folder_.get()) != 0) return fail_errno("fsync of the folder of " + name_);
-  return {};
+  return sync_folder(folder_, "the folder of " + name_);
 }
 
 }  // namespace pando::ctl

@@ -1,14 +1,12 @@
 #include "ctl/commands/manager_commands.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/files/guarded_path.h"
 #include "base/whole_number.h"
-#include "ctl/backup/file_copy.h"
 #include "ctl/commands/store_commands.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
@@ -472,7 +470,7 @@ int Session::store_copy(const std::string& to) {
   request.to = absolute_path(to);
   // The manager makes several files there, so it has to see the folder itself.
   const auto parent = std::filesystem::path(request.to).parent_path();
-  auto folder = open_file(parent.string(), O_PATH | O_DIRECTORY);
+  auto folder = open_folder(parent.string());
   if (!folder) return fail(folder.error());
   request.descriptor = std::make_shared<const Fd>(std::move(*folder));
   return order(request);

@@ -16,7 +16,7 @@ STORED = "the time outlives the process, whose steady clock begins anew"
 SERIAL = "serials of the policies date and unixtime (RFC 1912)"
 FILE = "compared with the times of files"
 
-MOST_READERS = 38
+MOST_READERS = 39
 MAY_READ = {
     "base/unix_time.h": "defines the functions",
     "ctl/backup/backup_command.cpp": SHOWN,
@@ -50,6 +50,7 @@ MAY_READ = {
     "manager/support/withheld_data.cpp": SHOWN,
     "manager/update/zone_transactions.cpp": f"{SERIAL}; when a transaction ends: {SHOWN}",
     "manager/verifier/program_places.cpp": SHOWN,
+    "manager/workers/worker_processes.cpp": f"{SHOWN}: when a process has begun",
     "manager/workers/worker_link.cpp": SIGNED,
     "manager/zonefile/merge_base.cpp": FILE,
     "manager/zonefile/zone_file_check.cpp": f"{SIGNED}; {SERIAL}",

@@ -37,7 +37,9 @@ std::string to_text(const Omission& omission) {
 
 void ImportReport::add(const SourceLine& at, std::string_view statement,
                        const ImportReason& reason) {
-  if (omissions_.size() >= kMaxOmissions) return;
+  // Notes leave room for the others, because those decide about the exit code.
+  const bool is_note = reason.effect == ImportEffect::kNone;
+  if (omissions_.size() >= (is_note ? kMaxOmissions / 2 : kMaxOmissions)) return;
   Omission omission{at.file ? *at.file : std::string(), at.line, one_line(statement),
                     one_line(reason.text), reason.effect};
   if (lines_.insert(to_text(omission)).second) omissions_.push_back(std::move(omission));

@@ -244,7 +244,9 @@ def test_zones_at_run_time(served, shell, tmp_path):
 def test_catalog_zones(served, shell, pando, tmp_path):
     """The producer of the page and its consumer, each with the page's configuration."""
     page = (servers.SOURCE / "docs/howto/catalog-zones.md").read_text()
-    consumer_section, producer_section = re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)
+    consumer_section, producer_section = (
+        re.search(r"^```yaml\n(.*?)^```$", pages.section_of(page, heading), re.M | re.S)[1]
+        for heading in ("Consume a catalog", "Produce a catalog"))
     producer, folder = served([])
     consumer = pando([], workers=1, keys=[{"name": "transfer-key", "algorithm": "hmac-sha256", "secret": SECRET}])
     for name in ("customer.example", "other.example"):

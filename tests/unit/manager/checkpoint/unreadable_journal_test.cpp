@@ -68,7 +68,7 @@ class UnreadableJournal : public ::testing::Test {
 
 TEST_F(UnreadableJournal, RefusesUpdatesAndGoesOnWhenTheDiskDoes) {
   const std::uint64_t position = parts_.committer.position();
-  for (const std::uint64_t at : {std::uint64_t{8}, std::uint64_t{100}, std::uint64_t{9000}}) {
+  for (const std::uint64_t at : {std::uint64_t{8}, std::uint64_t{100}, std::uint64_t{5000}}) {
     break_sector(at);
     start(true);
     expect_refused();

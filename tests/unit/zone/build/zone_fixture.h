@@ -108,11 +108,17 @@ class ZoneTest : public ::testing::Test {
   /// Configures and loads a zone from lines of text.
   Status load(std::string_view apex, const std::vector<std::string>& lines,
               const ZoneSettings& settings = {}, std::uint64_t worth_sharing = kWorthSharing) {
+    std::vector<Record> records;
+    for (const std::string& line : lines) records.push_back(record(line));
+    return load_records(apex, records, settings, worth_sharing);
+  }
+  Status load_records(std::string_view apex, const std::vector<Record>& records,
+                      const ZoneSettings& settings = {},
+                      std::uint64_t worth_sharing = kWorthSharing) {
     shm::Transaction building = store_->begin_private();
     ZoneBuilder builder(name(apex), building);
     builder.share_from(worth_sharing);
-    for (const std::string& line : lines) {
-      const Record r = record(line);
+    for (const Record& r : records) {
       if (auto added = builder.add(r.owner, r.type, r.ttl, r.rdata); !added) return added;
     }
     auto built = builder.finish();

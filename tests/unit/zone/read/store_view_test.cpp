@@ -222,9 +222,16 @@ TEST_F(SnapshotTest, AnNsec3WhoseNextHashHasAnotherLengthIsPartOfNoChain) {
   const std::string high = "q04jkcevqvmu85r014c7dkba38o0ji5r";
   lines.push_back("example. 0 NSEC3PARAM 1 0 2 AB");
   lines.push_back(low + ".example. 300 NSEC3 1 0 2 AB " + high + " A");
-  lines.push_back(middle + ".example. 300 NSEC3 1 0 2 AB " + high.substr(0, 24) + " A");
   lines.push_back(high + ".example. 300 NSEC3 1 0 2 AB " + low + " A");
-  ASSERT_TRUE(load("example.", lines));
+  std::vector<Record> records;
+  for (const std::string& line : lines) records.push_back(record(line));
+  // No text and no message brings such a record any more, but an older store may have it.
+  Record odd = record(middle + ".example. 300 NSEC3 1 0 2 AB " + high + " A");
+  constexpr std::size_t kHashLengthAt = 6;  // algorithm, flags, iterations, salt "AB"
+  odd.rdata[kHashLengthAt] = 15;
+  odd.rdata.erase(odd.rdata.begin() + kHashLengthAt + 16, odd.rdata.begin() + kHashLengthAt + 21);
+  records.push_back(odd);
+  ASSERT_TRUE(load_records("example.", records));
   const ZoneView hashed = zone("example.");
   bool exact = false;
   for (const std::uint8_t octet :
@@ -300,8 +307,8 @@ TEST_F(SnapshotTest, ARecordOutOfOrderIsNoNeighbour) {
   using Tree = ZoneView::Tree;
   auto lines = kSmallZone;
   for (const char hash : {'1', '2', '3'})
-    lines.push_back(std::string(32, hash) + ".example. 300 NSEC3 1 0 2 AB " +
-                    std::string(32, '1') + " A");
+    lines.push_back(std::string(32, hash) + ".example. 300 NSEC3 1 0 2 AB " + std::string(32, '1') +
+                    " A");
   ASSERT_TRUE(load("example.", lines));
   const ZoneView hashed = zone("example.");
   const dns::Name first = name(std::string(32, '1') + ".example.");
