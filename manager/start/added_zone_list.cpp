@@ -395,6 +395,9 @@ std::map<std::string, std::string> AddedZoneList::find_new(CatalogUpdate& update
 
 Status AddedZoneList::follow(CatalogUpdate& update, config::Settings& settings,
                              std::vector<dns::Name>& changed) {
+  // A reload may have removed the catalog after its members were read. They would become zones that
+  // no catalog can take away.
+  if (!is_consumed(dns::folded_key(update.catalog), settings)) return {};
   refuse_outside(update, settings);
   const std::set<std::string> gone = find_gone(update);
   std::map<std::string, std::string> fresh = find_new(update, settings);

@@ -65,9 +65,17 @@ asio::awaitable<Result<Bytes>> forward_update(ForwardedUpdate update,
 
 Status UpdateForwarder::check_room(const Endpoint& primary) const {
   if (!running_.has_room(primary)) return fail(Errc::kFull, "too many updates are being passed on");
-  if (silent_.contains(primary) && running_.running_at(primary) >= options_.max_per_silent_primary)
+  if (silent_.contains(primary) &&
+      (running_.running_at(primary) >= options_.max_per_silent_primary ||
+       running_at_silent() >= options_.max_silent))
     return fail(Errc::kFull, "{} does not answer", to_text(primary));
   return {};
+}
+
+std::uint32_t UpdateForwarder::running_at_silent() const {
+  std::uint32_t running = 0;
+  for (const Endpoint& primary : silent_) running += running_.running_at(primary);
+  return running;
 }
 
 void UpdateForwarder::forward(ForwardedUpdate update, Done done) {

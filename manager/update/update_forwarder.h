@@ -40,6 +40,8 @@ class UpdateForwarder {
     std::uint32_t max_per_primary = 32;  ///< an absent primary leaves room for the others
     /// Of a primary that has not answered the last update: several such primaries leave room, too.
     std::uint32_t max_per_silent_primary = 4;
+    /// Of all such primaries together, however many there are.
+    std::uint32_t max_silent = 64;
     /// Updates a second whose client nobody has verified. Each costs the primary a connection, and
     /// anybody can send such updates.
     std::uint32_t unproven_per_second = 100;
@@ -71,7 +73,8 @@ class UpdateForwarder {
   void stop() { *alive_ = false; }
 
  private:
-  Status check_room(const Endpoint& primary) const;
+  [[nodiscard]] Status check_room(const Endpoint& primary) const;
+  [[nodiscard]] std::uint32_t running_at_silent() const;
   void finished(const Endpoint& primary, Result<Bytes> answer, const Done& done);
 
   asio::io_context& commit_loop_;

@@ -410,6 +410,12 @@ TEST_F(Members, ChangeOnlyWithTheirCatalog) {
   EXPECT_TRUE(save(list_, {.remove = {zone_name("a.test")}}));
 }
 
+TEST_F(Members, OfACatalogThatHasLeftMeanwhileAreNotAdded) {
+  settings_.catalogs.clear();
+  EXPECT_EQ(follow(update("c.test", {"a.test"}))->added, 0U);
+  EXPECT_EQ(list_.size(), 0U);
+}
+
 TEST_F(Members, ThatCannotBeConfiguredChangeNothing) {
   const Status status = save(list_, {.catalog = update("c.test", {"a.test"}, "absent")});
   ASSERT_FALSE(status);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 #include "manager/update/parsed_request.h"
@@ -188,6 +189,27 @@ TEST_F(Forwarder, APrimaryThatIsSilentLeavesRoomForOthers) {
   const Answer last = forward(forwarder, {silent.endpoint()});
   ASSERT_TRUE(last->has_value());
   EXPECT_THAT((*last)->error().text, HasSubstr("does not answer"));
+  EXPECT_FALSE(forward(forwarder, {other.endpoint()})->has_value()) << "has room";
+  network_.stop();
+}
+
+TEST_F(Forwarder, ManySilentPrimariesTogetherLeaveRoomForOthers) {
+  std::array<Primary, 4> silent;
+  Primary other;
+  UpdateForwarder::Options options;
+  options.timeout = std::chrono::milliseconds(100);
+  options.max_running = 8;
+  options.max_silent = 5;
+  UpdateForwarder forwarder(io_, network_, options);
+  for (const Primary& primary : silent) {
+    const Answer first = forward(forwarder, {primary.endpoint()});
+    ASSERT_TRUE(run_until([&] { return first->has_value(); }));
+  }
+  std::uint32_t under_way = 0;
+  for (const Primary& primary : silent)
+    for (int i = 0; i < 4; ++i)
+      if (!forward(forwarder, {primary.endpoint()})->has_value()) ++under_way;
+  EXPECT_EQ(under_way, options.max_silent);
   EXPECT_FALSE(forward(forwarder, {other.endpoint()})->has_value()) << "has room";
   network_.stop();
 }

@@ -334,6 +334,7 @@ TEST_F(LimitedResponderTest, RepliesOfTheManagerAreLimited) {
   limit.is_signed = true;
   EXPECT_EQ(sent(limit, dns::Rcode::kRefused), 9) << "the manager has found the signature right";
   EXPECT_EQ(sent(limit, dns::Rcode::kNotAuth), 0) << "it has found it wrong";
+  EXPECT_EQ(sent(limit, dns::Rcode::kServFail), 0) << "nobody has checked it";
   client_.remote = Endpoint::from_text("198.51.100.9@4711").value();
   static_cast<void>(ask(Query{}));
   EXPECT_FALSE(responder_.reply_limit().client) << "an exempt client";
