@@ -365,7 +365,7 @@ std::string_view KnotImport::role_of(const SettingSection& zone) const {
   return role == nullptr ? std::string_view() : role->value();
 }
 
-/// Only those that catalogs name; the options of others are in their zones.
+/// All but those of catalogs themselves: members, and zones that are added later, may name them.
 void KnotImport::take_templates() {
   for (const auto& [id, section] : templates_) {
     SettingSection zone{section.at, "zone", {}};
