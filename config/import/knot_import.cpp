@@ -447,6 +447,10 @@ void KnotImport::take_catalog(const SettingSection& zone, const dns::Name& name,
       report_.add(place_of(zone), title, fmt::format("no such template: {}", id));
       continue;
     }
+    SettingSection member{zone.at, "zone", {}};
+    member.settings.push_back({place_of(zone), "template", {id}, false});
+    if (const std::string signing = signing_of(member); !signing.empty() && !catalog.produces())
+      return report_.add(place_of(zone), title, signed_members_reason("Knot", signing));
     if (catalog.template_name.empty()) catalog.template_name = known->second;
     if (is_short_text(id)) catalog.groups.push_back({id, known->second});
   }
