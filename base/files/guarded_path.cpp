@@ -202,7 +202,7 @@ Result<Fd> open_as_usual(const std::string& path, int flags) {
   return found;
 }
 
-/// Whether nobody but root may change what this is, as far as the caller is root.
+/// kDenied, in a process of root alone: another user may change the file or folder.
 Status check_roots_alone(const Fd& fd, const std::string& name) {
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return fail_errno("fstat " + name);

@@ -365,7 +365,7 @@ std::string_view KnotImport::role_of(const SettingSection& zone) const {
   return role == nullptr ? std::string_view() : role->value();
 }
 
-/// Only those that catalogs name; the options of others are in their zones.
+/// All but those of catalogs themselves: members, and zones that are added later, may name them.
 void KnotImport::take_templates() {
   for (const auto& [id, section] : templates_) {
     SettingSection zone{section.at, "zone", {}};
@@ -447,6 +447,10 @@ void KnotImport::take_catalog(const SettingSection& zone, const dns::Name& name,
       report_.add(place_of(zone), title, fmt::format("no such template: {}", id));
       continue;
     }
+    SettingSection member{zone.at, "zone", {}};
+    member.settings.push_back({place_of(zone), "template", {id}, false});
+    if (const std::string signing = signing_of(member); !signing.empty() && !catalog.produces())
+      return report_.add(place_of(zone), title, signed_members_reason("Knot", signing));
     if (catalog.template_name.empty()) catalog.template_name = known->second;
     if (is_short_text(id)) catalog.groups.push_back({id, known->second});
   }

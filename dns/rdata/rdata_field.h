@@ -21,8 +21,8 @@ struct WireReader {
   ByteView data;
   std::size_t start = 0;
   std::size_t at = start;
-  /// The RDATA is in a zone already: no rule applies that only keeps new records out. Fields are
-  /// where they are in either case.
+  /// The RDATA is in a zone already: no rule applies that only keeps new records out. The layout
+  /// of the fields is the same.
   bool is_stored = false;
 
   [[nodiscard]] std::size_t left() const noexcept { return data.size() - at; }

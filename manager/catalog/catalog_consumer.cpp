@@ -21,9 +21,9 @@ namespace {
 constexpr std::chrono::seconds kInterval{1};
 /// Pause after an error that may pass, such as a full store.
 constexpr std::uint64_t kRetryAfter = 10;  // seconds
-/// Commands that add zones one by one must not cause as many looks at large catalogs.
+/// Commands add zones one by one, and a large catalog must not be compared after each.
 constexpr std::uint64_t kAfterCommands = 10;  // seconds
-constexpr std::size_t kMostLines = 10;        // of the log, about refused members of one look
+constexpr std::size_t kMostLines = 10;        // of the log, about refused members of one round
 
 /// The template of the first group that the configuration knows.
 std::string template_of(const config::Catalog& catalog, const CatalogMember& member) {
@@ -38,7 +38,7 @@ std::uint64_t grace_of(const config::Catalog& catalog) {
       std::chrono::ceil<std::chrono::seconds>(catalog.removal_grace).count());
 }
 
-/// Those that the log has.
+/// The refused members that the log names.
 std::span<const CatalogUpdate::Refused> first_of(const std::vector<CatalogUpdate::Refused>& all) {
   return std::span(all).first(std::min(kMostLines, all.size()));
 }
@@ -104,7 +104,7 @@ void CatalogConsumer::Task::read_members() {
   }
 }
 
-/// One look at all catalogs that have changed.
+/// One comparison of all catalogs that have changed.
 struct CatalogConsumer::Round {
   shm::SlotTable::OwnPin pin;  // of the version with the zones of the tasks
   std::vector<TaskPtr> tasks{};

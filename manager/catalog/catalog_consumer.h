@@ -19,7 +19,7 @@
 
 namespace pando::manager {
 
-/// Serves the member zones of consumed catalogs (RFC 9432). All catalog zones are looked at once a
+/// Serves the member zones of consumed catalogs (RFC 9432). All catalog zones are checked once a
 /// second. If data or the configuration have changed, the catalog's part of the list of added zones
 /// is made equal to its members. Catalogs that changed together are applied together, so that the
 /// time does not grow with their number.

@@ -215,6 +215,7 @@ Status stage_rollback(const Committer& committer, const Journal& journal, Stage&
   if (!changes) return pass(changes);
   if (auto whole = check_whole(journal); !whole) return whole;
   if (changes->empty()) return check_end(journal);
+  changes->author = target.author;
   stage.use_reserve_for(changes->removed.size(), changes->added.size());
   auto applied = stage.draft.apply(*changes, limits.of_history());
   if (!applied) return pass(applied);

@@ -43,6 +43,7 @@ Status check_rollback(const zone::ZoneView& zone);
 struct RollbackTarget {
   dns::Serial serial{};
   std::string label{};
+  zone::Author author{};  ///< of the rollback, for journal and history
 
   /// rollback_changes() of `zone`; kNotFound: the zone has no snapshot of that label.
   [[nodiscard]] Result<zone::Changeset> changes(const zone::ZoneView& zone,

@@ -18,7 +18,7 @@
 #include "manager/control/explain.h"
 #include "manager/control/zone_control.h"
 #include "manager/control/zone_reading.h"
-#include "manager/support/local_user.h"
+#include "manager/support/request_author.h"
 #include "manager/support/soa.h"
 #include "shm/side_table.h"
 
@@ -137,15 +137,6 @@ Result<ExplainedQuery> query_of(const ipc::ControlRequest& request) {
     query.key = *key;
   }
   return query;
-}
-
-/// A program may name the client that it acts for. The user of the socket is named beside the
-/// client, because nobody may put another one in his own place.
-zone::Author author_of(const ipc::ControlRequest& request) {
-  const std::string user = "user " + local_user_name(request.uid);
-  const std::string name =
-      request.by.empty() ? user : fmt::format("API key {} ({})", request.by, user);
-  return zone::make_author(name, request.client);
 }
 
 }  // namespace

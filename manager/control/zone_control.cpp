@@ -8,6 +8,7 @@
 #include "ipc/control_json.h"
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
+#include "manager/support/request_author.h"
 
 namespace pando::manager {
 
@@ -118,7 +119,7 @@ void ZoneControl::roll_back(const dns::Name& zone, const Request& request, const
   auto options = primary_zone(current->settings, zone);
   if (!options) return reply(pass(options));
   if (auto thawed = parts_.zones.frozen->check(zone); !thawed) return reply(pass(thawed));
-  const RollbackTarget target{{request.serial}, request.label};
+  const RollbackTarget target{{request.serial}, request.label, author_of(request)};
   ZoneChange change;
   change.zone = zone;
   change.records = target.records(committer.current().zone_at(zone));
@@ -127,10 +128,11 @@ void ZoneControl::roll_back(const dns::Name& zone, const Request& request, const
                   policy = (*options)->serial_policy, now = unix_seconds()](Stage& stage) {
     return stage_rollback(committer, journal, stage, zone, target, policy, now, runtime->limits);
   };
-  change.done = [&committer, reply, zone](const Result<std::uint64_t>& version) {
+  change.done = [&committer, reply, zone,
+                 author = target.author.name](const Result<std::uint64_t>& version) {
     if (!version) return reply(pass(version));
     const dns::Serial serial = committer.current().zone_at(zone).serial();
-    log::info("zone_rolled_back", "zone", to_text(zone), "serial", serial.value);
+    log::info("zone_rolled_back", "zone", to_text(zone), "serial", serial.value, "by", author);
     reply(json{{"serial", serial.value}});
   };
   parts_.services.changes->submit(std::move(change));

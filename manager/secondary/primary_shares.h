@@ -113,7 +113,7 @@ class PrimaryShares {
     Endpoint primary;
     dns::Name zone;
   };
-  /// Takes the next zone to look at out of its queue; nullopt: none. Its primary has room, or has
+  /// Takes the next zone out of its queue; nullopt: none. Its primary has room, or has
   /// just gone away, so that the zone may go on to another one.
   std::optional<Waiting> next(Time now);
 

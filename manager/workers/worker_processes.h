@@ -29,8 +29,8 @@ class WorkerProcesses {
   WatchedProcess watch(std::uint32_t slot, Child child);
   /// Notes in the slot's page that a worker of somebody else came, unless the worker has noted it.
   void note_start(std::uint32_t slot);
-  /// Whether the slot, whose process has ended, had a worker that was told to leave, or none at
-  /// all.
+  /// Whether the slot, whose process has ended, had a worker that was ordered to stop, or
+  /// none at all.
   [[nodiscard]] bool has_left(std::uint32_t slot) const;
   /// Kills the slot's process; a failure is logged.
   void kill(std::uint32_t slot, WatchedProcess& process) const;

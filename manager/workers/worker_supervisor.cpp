@@ -17,8 +17,8 @@ using std::chrono::seconds;
 
 constexpr auto kTick = seconds(1);
 
-/// Makes the slots whose external worker ended while the last manager lived, or none did, without
-/// an order to leave. Slots that have sockets alone are told apart in the same way.
+/// Adds slots to the table whose external worker ended without an order to stop, under the last
+/// manager or while there was none. By the same mark, a slot that has sockets alone is not added.
 void miss_lost_workers(WorkerTable& table, const shm::SlotTable& slots,
                        const WorkerProcesses& processes) {
   for (const auto number : slots.numbers())

@@ -56,7 +56,7 @@ struct WorkerSlot {
   /// It serves from the store of the last manager; see WorkerPhase::keeps_previous_store.
   bool keeps_store = false;
   bool told_to_stop = false;
-  /// Nobody misses the slot's last worker: somebody else had started it, and told it to leave.
+  /// Nobody misses the slot's last worker: somebody else had started it, and ordered it to stop.
   bool left = false;
   std::string build;  ///< build ID of the program, as its last Hello said
   RestartPause restarts;

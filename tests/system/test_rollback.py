@@ -40,6 +40,8 @@ def test_the_zone_is_what_it_was_and_secondaries_follow(server):
     told = server.control("zone", "rollback", ZONE, "7")
     assert without_soa(server.records(ZONE)) == before
     assert told["serial"] == server.serial(ZONE) == changed + 1
+    author = server.control("zone", "history", ZONE)["changesets"][-1]
+    assert author["by"].startswith("user ") and author["client"] == "", "who ordered it"
     sent = [rrset.to_text() for message in dns.query.xfr(
         "127.0.0.1", ZONE, rdtype="IXFR", serial=changed, port=server.port, relativize=False, lifetime=30)
         for rrset in message.answer]

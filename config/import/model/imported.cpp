@@ -207,6 +207,12 @@ std::string join_path(std::string_view folder, std::string_view file) {
   return fmt::format("{}{}{}", folder, folder.back() == '/' ? "" : "/", file);
 }
 
+std::string signed_members_reason(std::string_view server, std::string_view how) {
+  return fmt::format(
+      "is left out: {} signs its members ({}). Transfer them: let {} stay as their hidden primary",
+      server, how, server);
+}
+
 std::string signed_reason(std::string_view server, std::string_view how) {
   return fmt::format(
       "is left out: {} signs it ({}), and its file has no signatures. Transfer it: let {} stay as "

@@ -187,6 +187,9 @@ bool take_identity_digits(std::string_view digits, std::string& identity);
 /// `file` below `folder`, unless it is absolute or the folder is unknown.
 [[nodiscard]] std::string join_path(std::string_view folder, std::string_view file);
 
+/// The reason why a catalog is left out whose members `server` signs.
+[[nodiscard]] std::string signed_members_reason(std::string_view server, std::string_view how);
+
 /// The reason why a zone is left out that `server` signs, as its statement `how` tells.
 [[nodiscard]] std::string signed_reason(std::string_view server, std::string_view how);
 

@@ -340,9 +340,11 @@ void NamedImport::take_catalog(const NamedStatement& statement, const NamedState
                   "members come from the primaries of the catalog itself");
   }
   const NamedBlock nothing;
+  const Scope of_members{&nothing, scope.view, scope.options};
+  if (const std::string signing = signing_in(of_members); !signing.empty())
+    return report_.add(statement.at, zone_title(statement), signed_members_reason("BIND", signing));
   ZoneOptions options;
   options.primaries = catalog.primaries;
-  const Scope of_members{&nothing, scope.view, scope.options};
   take_zone_access(statement.at, of_members, options);
   take_notify(statement, of_members, options);
   options.primaries.clear();

@@ -4,6 +4,7 @@ namespace pando::config {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 namespace knot_import_test {
 
@@ -103,6 +104,24 @@ TEST(KnotImport, MissingReferencesAreReported) {
 }
 
 /// Behind a DS record an unsigned zone is an outage.
+TEST(KnotImport, ACatalogWhoseMembersKnotSignsIsLeftOut) {
+  const auto result = from_knot(R"(
+remote:
+  - id: hub
+    address: 192.0.2.1
+template:
+  - id: signed
+    dnssec-signing: on
+zone:
+  - domain: members.example
+    master: hub
+    catalog-role: interpret
+    catalog-template: signed
+)");
+  EXPECT_THAT(result.settings.catalogs, IsEmpty()) << result.report();
+  EXPECT_THAT(result.changes(), HasSubstr("is left out: Knot signs its members (dnssec-signing)"));
+}
+
 TEST(KnotImport, ZonesThatKnotSignsAreLeftOut) {
   const auto result = from_knot(R"(
 template:

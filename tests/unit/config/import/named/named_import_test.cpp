@@ -5,6 +5,7 @@ namespace pando::config {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 namespace named_import_test {
@@ -370,6 +371,16 @@ zone six { type primary; file "/6"; auto-dnssec off; };
                            ":6: zone three: is left out: BIND signs it (auto-dnssec maintain)",
                            ":7: zone four: is left out: BIND signs it (dnssec-policy short)"})
     EXPECT_THAT(result.changes(), HasSubstr(line));
+}
+
+TEST(NamedImport, ACatalogWhoseMembersBindSignsIsLeftOut) {
+  const auto result = from_bind(R"(
+options { dnssec-policy default; catalog-zones { zone members.example; }; };
+zone members.example { type secondary; primaries { 192.0.2.1; }; dnssec-policy none; };
+)");
+  EXPECT_THAT(result.settings.catalogs, IsEmpty()) << result.report();
+  EXPECT_THAT(result.changes(),
+              HasSubstr("is left out: BIND signs its members (dnssec-policy default)"));
 }
 
 TEST(NamedImport, APolicyOfAllZonesLeavesAllOut) {
