@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/magic.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -180,9 +181,13 @@ Result<std::string> program_of(pid_t pid) {
 Result<Fd> descriptor_of(const Fd& pidfd, int number) {
   Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd.get(), number, 0)));
   struct statfs system{};
-  if (!copy || ::fstatfs(copy.get(), &system) != 0) return fail_errno("pidfd_getfd");
-  if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC)
-    return fail(Errc::kDenied, "descriptor {} is a file of the kernel's", number);
+  struct stat file{};
+  if (!copy || ::fstatfs(copy.get(), &system) != 0 || ::fstat(copy.get(), &file) != 0)
+    return fail_errno("pidfd_getfd");
+  // A line that root writes to a socket or to a file of the kernel has root's rights there.
+  const bool takes_lines = S_ISREG(file.st_mode) || S_ISFIFO(file.st_mode) || S_ISCHR(file.st_mode);
+  if (!takes_lines || system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC)
+    return fail(Errc::kDenied, "descriptor {} is no file, pipe or terminal", number);
   return copy;
 }
 

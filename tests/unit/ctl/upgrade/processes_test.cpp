@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,8 +57,8 @@ TEST(Processes, AProgramIsRunToItsEnd) {
 
 TEST(Processes, AStartedProgramLeadsItsSessionAndWritesToTheLog) {
   Pipe log;
-  auto started =
-      StartedProgram::start({"sh", "-c", "cut -d ' ' -f 6 /proc/self/stat; echo error >&2; exit 5"}, log.writer);
+  auto started = StartedProgram::start(
+      {"sh", "-c", "cut -d ' ' -f 6 /proc/self/stat; echo error >&2; exit 5"}, log.writer);
   ASSERT_TRUE(started);
   EXPECT_EQ(exit_code_in_time(*started), 5);
   const std::string text = log.text();
@@ -77,7 +78,8 @@ TEST(Processes, AProgramThatRunsHasNoExitCode) {
 }
 
 TEST(Processes, TheProgramOfAProcessIsItsFile) {
-  EXPECT_EQ(program_of(::getpid()).value(), std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_EQ(program_of(::getpid()).value(),
+            std::filesystem::read_symlink("/proc/self/exe").string());
   EXPECT_FALSE(program_of(0));
 }
 
@@ -95,6 +97,8 @@ TEST(Processes, ADescriptorOfAProcessKeepsItsRights) {
   const auto refused = descriptor_of(own, kernels.get());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kDenied);
+  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  EXPECT_FALSE(descriptor_of(own, socket.get())) << "its peer would take the lines for root's";
 }
 
 TEST(Processes, AProcessThatIsNoUnitsMainProcessHasNoUnit) {
