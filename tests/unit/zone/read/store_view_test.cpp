@@ -8,6 +8,7 @@ namespace store_view_test {
 using testing::dump;
 using testing::kSmallZone;
 using testing::name;
+using testing::record;
 
 class SnapshotTest : public testing::ZoneTest {
  protected:
