@@ -51,7 +51,7 @@ void take_over_owner_and_mode(const struct stat& old, int file) {
 Result<HandedFile> HandedFile::open(const Wanted& wanted) {
   const std::filesystem::path path(wanted.path);
   auto folder = open_folder(path.parent_path().string());
-  if (!folder) return pass(folder);
+  if (!folder) return fail(folder.error().code, "{}: {}", wanted.path, folder.error().text);
   HandedFile made(std::move(*folder), path.filename().string());
   if (auto done = made.make(wanted); !done)
     return fail(done.error().code, "{}: {}", wanted.path, done.error().text);

@@ -41,7 +41,7 @@ def test_the_manager_prints_its_journal(server):
     assert {row["zone"] for row in of_zone["records"]} == {"other.test."}
     code, out, err = ctl(server, "journal", "print", ZONE, "--from", str(last["position"]))
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == f"{last['position']} {ZONE}. changeset 11 -> 12"
+    assert out.splitlines()[0] == f"{last['position']} {ZONE}. changeset 11 -> 12 by 127.0.0.1"
     assert f"  + www.{ZONE}. 600 IN A 192.0.2.9" in out.splitlines()
     code, out, _ = ctl(server, "journal", "print", "--limit", "1")
     assert code == 0 and out.splitlines()[-1].startswith("more: --from ")
@@ -65,7 +65,7 @@ def test_files_are_printed_without_a_manager_and_stay_as_they_are(server, tmp_pa
     segment.write_bytes(data)
     code, out, err = ctl(server, "journal", "print", "--file", str(copy))
     assert code == 1 and "missing" in err, f"{out}{err}"
-    assert f"{ZONE}. changeset 11 -> 12" in out, "what is sound behind the damage is printed"
+    assert f"{ZONE}. changeset 11 -> 12 by 127.0.0.1" in out, "what is sound behind the damage is printed"
     assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()} == before
 
 

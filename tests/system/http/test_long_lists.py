@@ -1,8 +1,10 @@
 """Lists of the API on a server with many zones: whole for a key of all zones, short for a key of one."""
 
+import contextlib
 import http.client
 import json
 import pathlib
+import threading
 import urllib.parse
 
 import pytest
@@ -59,9 +61,28 @@ def search(program, key, **words):
     return ask(program, f"/search-data?{urllib.parse.urlencode(words)}", key)[1]
 
 
-def peak_kib(program):
+def own_kib(program):
+    """Memory of the process alone: pages of the store count for whoever reads them."""
     status = pathlib.Path(f"/proc/{program.process.pid}/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")))
+
+
+@contextlib.contextmanager
+def peak_kib(program):
+    """Gives a list that has the largest own_kib() while the block ran, once it has ended."""
+    peak, ended = [0], threading.Event()
+
+    def watch():
+        while not ended.wait(0.01):
+            peak[0] = max(peak[0], own_kib(program))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def check_lists(program, count):
@@ -92,6 +113,7 @@ def test_lists_are_whole_and_those_of_a_key_its_own(crowded):
 def test_a_list_of_very_many_zones_takes_no_memory(crowded):
     program = crowded(ZONES)
     ask(program, "/zones?zone=z7.test.", READ)
-    before = peak_kib(program)
-    check_lists(program, ZONES)
-    assert peak_kib(program) - before < 16 << 10, "the whole list has some 50 MB"
+    before = own_kib(program)
+    with peak_kib(program) as peak:
+        check_lists(program, ZONES)
+    assert 0 < peak[0] - before < 16 << 10, "the whole list has some 50 MB"
