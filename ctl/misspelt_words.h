@@ -17,7 +17,7 @@ namespace pando::ctl {
 /// has these words; the reason names the one that was probably meant.
 Result<std::string> help_page(const CLI::App& app, const std::vector<std::string>& words);
 
-/// What the words of a known command mean to another server's tool, for a command line with more
+/// The meaning of a known command's words to another server's tool, for a command line with more
 /// words than ours takes: `reload ZONE`. Empty: the same, or nothing.
 [[nodiscard]] std::string other_meaning(const CLI::App& app, int argc, char** argv);
 

@@ -31,7 +31,7 @@ struct ImportOptions {
 struct ImportOutcome {
   ImportKind kind = ImportKind::kBind;
   std::string yaml;  ///< passes load(), once the secrets' files are there
-  std::vector<Omission> omissions;       ///< those that change answers first
+  std::vector<Omission> omissions;       ///< changes of answers come first
   std::vector<SecretFile> secrets;       ///< that `yaml` names as files
   std::vector<ZoneFileText> zone_files;  ///< the same, of a listing or dump
   std::size_t zones = 0;

@@ -83,7 +83,7 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
           {"configuration", request.to.empty() ? outcome.yaml : std::string()}};
 }
 
-/// What changes answers first, under a line that says so.
+/// Omissions that change answers come first, under a line of their own.
 void print_report(const ImportOutcome& outcome, const Output& output) {
   const std::size_t changes = outcome.changes();
   for (std::size_t i = 0; i < outcome.omissions.size(); ++i) {

@@ -76,7 +76,7 @@ class Facts {
 [[nodiscard]] std::string number(std::uint64_t value);
 /// RFC 3339 in UTC; "never" for 0.
 [[nodiscard]] std::string time_text(std::uint64_t seconds_since_1970);
-/// Who made a change: "user alice", "key ddns. from 192.0.2.7"; "-" if neither is known.
+/// The author of a change: "user alice", "key ddns. from 192.0.2.7"; "-" if neither is known.
 [[nodiscard]] std::string author_text(const std::string& name, const std::string& client);
 /// "512 MiB": binary units, three digits.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);

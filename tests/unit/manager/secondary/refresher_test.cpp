@@ -230,7 +230,7 @@ TEST_F(Refreshing, APrimaryThatWasSetBackIsTheZonesProblemUntilTheSerialsAgree) 
             fmt::format("primary {} has serial 4, behind ours (10): `zone retransfer` takes it",
                         to_text(first_.endpoint())));
   EXPECT_EQ(serial(), 10U);
-  // What is known already is not asked for again.
+  // A serial that is known already leads to no question.
   const std::size_t asked = first_.asked.size();
   const std::uint64_t due = status().next_refresh;
   EXPECT_TRUE(refresher_.notified({name("@"), first_.endpoint(), dns::Serial{4}}));
