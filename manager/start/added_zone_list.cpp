@@ -121,8 +121,8 @@ bool is_consumed(const std::string& catalog, const config::Settings& settings) {
   return found != settings.catalogs.end();
 }
 
-/// The owner of this zone, which is above a member of the catalog; empty: nobody else, as there is no
-/// such zone, or the catalog's primary has its names anyway.
+/// The owner of this zone, which is above a member of the catalog. Empty: nobody else, as there is
+/// no such zone, or the catalog's primary has its names anyway.
 std::string other_owner(const CatalogUpdate& update, dns::NameView zone,
                         const config::Settings& settings) {
   const auto index = settings.zones.find(zone);
