@@ -93,7 +93,7 @@ Status rdata_from_text(RRType type, std::span<const Token> tokens, NameView orig
 Status rdata_from_text(RRType type, std::string_view text, NameView origin, Bytes& out);
 
 /// Presentation format of checked, uncompressed wire RDATA (names absolute). Unknown types, and
-/// RDATA invalid for its type, are printed in RFC 3597 form.
+/// RDATA that check_stored_rdata() refuses, are printed in RFC 3597 form.
 [[nodiscard]] std::string rdata_to_text(RRType type, ByteView rdata);
 
 namespace detail {

@@ -38,8 +38,9 @@ void try_wire(RRType type, ByteView rdata) {
   PANDO_ASSERT(together.size() == rdata.size());
   if (check_rdata(type, rdata))
     must_read_back(type, rdata);
-  else
+  else if (!check_stored_rdata(type, rdata))
     PANDO_ASSERT(rdata_to_text(type, rdata).starts_with("\\#"));
+  // What only new records may not have, digests of odd lengths and the like, has its usual text.
   const std::size_t half = rdata.size() / 2;
   const int forth = compare_rdata_canonical(type, rdata.first(half), rdata.subspan(half));
   const int back = compare_rdata_canonical(type, rdata.subspan(half), rdata.first(half));
