@@ -122,7 +122,7 @@ class InstalledPando(servers.Pando):
         """As a package does it: the new file takes the old one's name."""
         for program in ("pando-manager", "pando-worker"):
             new = self.programs / f"{program}.new"
-            os.link(build / program, new)
+            servers.link_or_copy(build / program, new)
             new.rename(self.programs / program)
 
     def launch(self):

@@ -64,6 +64,14 @@ def peer_program(kind):
     raise RuntimeError(f"no {name} in {' or '.join(places)} of {folder}")
 
 
+def link_or_copy(source, target):
+    """A second name of the file. Linux makes none of others' files for a plain user, who gets a copy."""
+    try:
+        os.link(source, target)
+    except PermissionError:
+        shutil.copy2(source, target)
+
+
 def needs_root(reason):
     """A mark of tests that other users skip. All other tests pass as any user."""
     return pytest.mark.skipif(os.getuid() != 0, reason=f"needs root: {reason}")

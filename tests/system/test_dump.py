@@ -279,6 +279,7 @@ def test_a_manager_that_dies_while_it_writes_leaves_the_old_dump(setting, point)
     assert setting.dump.read_bytes() == before
 
 
+@servers.needs_root("mounts")
 def test_a_full_disk_is_an_error_and_leaves_the_old_dump(setting, tmp_path):
     folder = tmp_path / "small"
     folder.mkdir()

@@ -201,6 +201,7 @@ def small_host(pando, tmp_path):
     made.end()
 
 
+@servers.needs_root("mounts")
 def test_memory_is_short_when_a_manager_died_that_had_copied(small_host):
     """What was copied to the store of the one that died is of no use any more, and the workers that it has left do not
     read it: the next store gets that memory."""
