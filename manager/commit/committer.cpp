@@ -319,7 +319,7 @@ void Committer::report_changes(const Group& group) const {
   }
 }
 
-void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::BuiltZone> built,
                          shm::Transaction&& built_in, const zone::ZoneFileInfo& source,
                          Finished done) {
   auto had_data = std::make_shared<bool>(false);

@@ -16,7 +16,7 @@
 #include "manager/journal/journal.h"
 #include "manager/support/loop_mailbox.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 
@@ -69,13 +69,13 @@ class Committer {
   /// Puts a whole zone sent by a primary, built in `built_in`, a pool thread's transaction. When
   /// the zone replaces data, a journal record tells that earlier updates are gone with those data.
   /// A journal that cannot be written does not stop the zone.
-  void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+  void put_zone(const dns::Name& apex, std::shared_ptr<zone::BuiltZone> built,
                 shm::Transaction&& built_in, const zone::ZoneFileInfo& source, Finished done);
   /// The same with conditions, each of which may be empty. `check` sees the zone just before;
   /// `note` adds journal records from the zone just after.
   struct ZonePut {
     dns::Name apex;
-    std::shared_ptr<zone::ZoneBuilder::Built> built;
+    std::shared_ptr<zone::BuiltZone> built;
     shm::Transaction built_in;
     zone::ZoneFileInfo source;
     std::function<Status(const zone::ZoneView& before)> check;
@@ -87,7 +87,7 @@ class Committer {
   struct NewZones {
     struct Zone {
       dns::Name apex;
-      std::shared_ptr<zone::ZoneBuilder::Built> built;
+      std::shared_ptr<zone::BuiltZone> built;
       zone::ZoneFileInfo source;
     };
     std::vector<Zone> zones;

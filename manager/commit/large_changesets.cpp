@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
-#include "zone/build/detached_draft.h"
+#include "zone/draft/detached_draft.h"
 
 namespace pando::manager {
 

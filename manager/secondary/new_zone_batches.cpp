@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "manager/support/withheld_data.h"
-#include "zone/build/built.h"
+#include "zone/draft/built.h"
 
 namespace pando::manager {
 
@@ -22,7 +22,7 @@ bool is_loaded(const zone::ZoneView& zone) { return zone && zone.loaded(); }
 
 struct NewZoneBatches::NewZone {
   dns::Name apex;
-  std::shared_ptr<zone::ZoneBuilder::Built> built;
+  std::shared_ptr<zone::BuiltZone> built;
   shm::Transaction built_in;
   Committer::Finished done;
   enum class State : std::uint8_t {
@@ -37,7 +37,7 @@ NewZoneBatches::NewZoneBatches(Committer& committer) : committer_(committer) {}
 
 NewZoneBatches::~NewZoneBatches() { *alive_ = false; }
 
-void NewZoneBatches::put(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+void NewZoneBatches::put(const dns::Name& apex, std::shared_ptr<zone::BuiltZone> built,
                          shm::Transaction&& built_in, Committer::Finished done) {
   NewZone zone{apex, std::move(built), std::move(built_in), std::move(done)};
   const bool is_large = zone.built->record_count > kMostRecordsOfOne;

@@ -23,7 +23,7 @@ class NewZoneBatches {
 
   /// As Committer::put_zone(). The error of a zone that shared a version may be another zone's, as
   /// when the store is full; as many zones have versions of their own from then on.
-  void put(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
+  void put(const dns::Name& apex, std::shared_ptr<zone::BuiltZone> built,
            shm::Transaction&& built_in, Committer::Finished done);
 
  private:

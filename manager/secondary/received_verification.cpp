@@ -9,8 +9,8 @@
 #include "base/progress.h"
 #include "base/unix_time.h"
 #include "manager/commit/zone_diff.h"
-#include "zone/build/detached_draft.h"
-#include "zone/build/draft.h"
+#include "zone/draft/detached_draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 

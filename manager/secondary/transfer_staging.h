@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "manager/commit/committer.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/record/changeset.h"
 
 namespace pando::manager {

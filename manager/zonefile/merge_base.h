@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 /// Tells whether a zone's file is still its merge base (MergeBase in journal_payload.h). The merge
 /// base is the file that the zone was loaded from, last merged with, or last exported to.

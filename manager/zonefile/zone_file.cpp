@@ -11,7 +11,8 @@
 #include "manager/zonefile/export_file.h"
 #include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_recovery.h"
-#include "zone/build/broken_rules.h"
+#include "zone/builder/broken_rules.h"
+#include "zone/builder/zone_builder.h"
 #include "zone/read/each_record.h"
 
 namespace pando::manager {

@@ -25,7 +25,7 @@ ROOM_ORDER = {
     "manager": ["", "server", "control", "catalog", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "verifier", "commit", "inspect", "journal",
                 "workers", "workers/rules", "xdp", "net", "io", "systemd", "support"],
     "worker": ["", "xdp", "net", "tap", "respond", "request", "answer"],
-    "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
+    "zone": ["audit", "dnssec", "dump", "builder", "draft", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "base": ["files", ""],

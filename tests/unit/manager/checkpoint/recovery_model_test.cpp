@@ -16,6 +16,7 @@
 #include "manager/journal/journal_snapshot.h"
 #include "manager/zonefile/zone_loader.h"
 #include "tests/unit/manager/commit/parts.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace recovery_model_test {

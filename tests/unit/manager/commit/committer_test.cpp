@@ -10,6 +10,7 @@
 #include "manager/journal/journal_payload.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace committer_test {

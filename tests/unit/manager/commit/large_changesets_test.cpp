@@ -12,6 +12,7 @@
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "zone/audit/audit.h"
+#include "zone/builder/zone_builder.h"
 #include "zone/history/history.h"
 
 namespace pando::manager {

@@ -16,6 +16,7 @@
 #include "shm/inspect/inspection.h"
 #include "shm/map/reserve.h"
 #include "tests/unit/manager/commit/parts.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace store_upkeep_test {

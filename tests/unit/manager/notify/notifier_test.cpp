@@ -13,6 +13,7 @@
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/commit/runtime_from.h"
 #include "tests/unit/manager/loopback.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace notifier_test {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/manager/commit/parts.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace new_zone_batches_test {
