@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "manager/change/change_road.h"
 #include "manager/checkpoint/checkpointer.h"
 #include "manager/checkpoint/image_copying.h"
 #include "manager/commit/committer.h"
 #include "manager/commit/huge_pages.h"
 #include "manager/commit/journal_upkeep.h"
-#include "manager/commit/large_changesets.h"
 #include "manager/commit/runtime.h"
 #include "manager/commit/store_upkeep.h"
 #include "manager/commit/zone_snapshots.h"
@@ -59,7 +59,7 @@ struct StoreServices {
   std::unique_ptr<HugePages> huge_pages;
   std::unique_ptr<HeapUpkeep> heap_upkeep;
   std::unique_ptr<JournalUpkeep> journal_upkeep;
-  std::unique_ptr<LargeChangesets> changes;
+  std::unique_ptr<ChangeRoad> road;
   std::unique_ptr<ZoneSnapshots> snapshots;
 
   /// kExists while chunks come from the image: nothing that stays may be written from chunks

@@ -113,54 +113,29 @@ Result<std::optional<SoaPair>> soa_pair(const zone::ZoneView& live, const zone::
   return SoaPair{soa, std::move(next)};
 }
 
-/// Applies `changes` with the SOA pair and takes the pair out again, so that the plan can be staged
-/// again.
-Result<zone::Applied> apply(Stage& stage, zone::Changeset& changes, SoaPair&& soa,
-                            const zone::DataLimits& limits) {
-  changes.removed.push_back(std::move(soa.before));
-  changes.added.push_back(std::move(soa.after));
-  stage.use_reserve_for(changes.removed.size(), changes.added.size());
-  auto applied = stage.draft.apply(changes, limits.of_history());
-  changes.removed.pop_back();
-  changes.added.pop_back();
-  if (!applied && applied.error().code == Errc::kInvalid)
-    return fail(Errc::kInvalid,
-                "the edited file is not merged, it contradicts records that came by update: {}",
-                applied.error().text);
-  return applied;
+/// Takes the SOA pair of an earlier try out of the plan.
+void drop_soa(MergePlan& plan) {
+  if (!std::exchange(plan.plain_has_soa, false)) return;
+  plan.plain->removed.pop_back();
+  plan.plain->added.pop_back();
 }
 
-/// Applies the edit: the plain changeset while the zone is as compared, else record by record,
-/// merged with the present zone.
-Result<zone::Applied> apply_edit(Stage& stage, const zone::ZoneView& live, const zone::Record& soa,
-                                 MergePlan& plan, const zone::DataLimits& limits) {
-  zone::Changeset merged{plan.zone, {}, {}};
-  if (!plan.plain) merged = merge_edit(live, plan.edit);
-  zone::Changeset& changes = plan.plain ? *plan.plain : merged;
-  auto pair = soa_pair(live, soa, plan, changes);
-  if (!pair) return pass(pair);
-  if (*pair) return apply(stage, changes, std::move(**pair), limits);
-  zone::Applied nothing;
-  nothing.from = nothing.to = live.serial();
-  nothing.effective.zone = plan.zone;
-  stage.use_reserve_for(0, 0);
-  return nothing;
-}
-
-void journal_merge(Stage& stage, const MergePlan& plan, bool equals_zone,
-                   const zone::Applied& applied, const RecordChanges& held) {
-  const std::size_t before = stage.journal.size();
+std::vector<JournalEntry> records_of_merge(const MergePlan& plan, bool equals_zone,
+                                           const zone::Applied& applied,
+                                           const RecordChanges& held) {
+  std::vector<JournalEntry> records;
   if (plan.with_base_file)
-    stage.journal.push_back(primary_entry(plan.zone, applied.from, *plan.with_base_file));
+    records.push_back(primary_entry(plan.zone, applied.from, *plan.with_base_file));
   if (!applied.effective.empty() || !held.empty() || (plan.record_file_serial && !equals_zone))
-    stage.journal.push_back(
+    records.push_back(
         {plan.zone, applied.from, applied.to,
          encode_file_edit(plan.file_serial, applied.effective, changeset_of(plan.zone, held)),
          RecordKind::kFileEdit});
   if (equals_zone)
-    stage.journal.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
-  if (plan.in_journal || stage.journal.size() > before)
-    stage.journal.push_back(source_entry(plan.zone, applied.to, plan.source));
+    records.push_back({plan.zone, plan.file_serial, applied.to, {}, RecordKind::kBase});
+  if (plan.in_journal || !records.empty())
+    records.push_back(source_entry(plan.zone, applied.to, plan.source));
+  return records;
 }
 
 }  // namespace
@@ -178,26 +153,43 @@ std::string overridden_text(const RecordChanges& overridden) {
       overridden.size(), named, count < overridden.size() ? ", ..." : "");
 }
 
-Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits) {
-  const zone::ZoneView live = stage.draft.view().zone_at(plan.zone);
+Result<ComputedChange> compute_merge(const zone::StoreView& version, MergePlan& plan,
+                                     const std::shared_ptr<RecordChanges>& overridden) {
+  const zone::ZoneView live = version.zone_at(plan.zone);
   const auto soa = soa_record(live);
   if (!soa) return fail(Errc::kNotFound, "zone is no longer there");
   const bool moved = !(live.serial() == plan.compared);
   // An export since the comparison has replaced the merge base of this edit.
   if (!same_source(live.source(), plan.base_file)) return fail(Errc::kExists, "zone moved");
   if (moved && !plan.dynamic_changes_known) return fail(Errc::kExists, "zone moved");
+  drop_soa(plan);
   if (moved && plan.plain)
     plan.edit.merge(record_changes_of(*std::exchange(plan.plain, std::nullopt)));
-  auto applied = apply_edit(stage, live, *soa, plan, limits);
-  if (!applied) return pass(applied);
+  ComputedChange computed;
+  // The plain changeset serves while the zone is as compared. Else the edit is merged record by
+  // record with the present zone.
+  if (!plan.plain) computed.made.push_back(merge_edit(live, plan.edit));
+  zone::Changeset& changes = plan.plain ? *plan.plain : computed.made.front();
+  auto pair = soa_pair(live, *soa, plan, changes);
+  if (!pair) return pass(pair);
+  if (*pair) {
+    changes.removed.push_back(std::move((*pair)->before));
+    changes.added.push_back(std::move((*pair)->after));
+    plan.plain_has_soa = plan.plain.has_value();
+  }
+  if (plan.plain) computed.owned = std::span(&*plan.plain, 1);
+  computed.contradiction =
+      "the edited file is not merged, it contradicts records that came by update: ";
   const bool equals_zone = plan.equals_zone && !moved;
-  const bool follows = equals_zone || plan.plain;  // the zone equals the file
-  const RecordChanges held =
-      follows ? RecordChanges() : held_back(plan.edit, record_changes_of(applied->effective));
-  journal_merge(stage, plan, equals_zone, *applied, held);
-  if (auto put = stage.draft.put_zone_source(plan.zone, plan.source); !put) return pass(put);
-  const zone::ZoneView now = stage.draft.view().zone_at(plan.zone);
-  return MergedFile{std::move(*applied), not_followed(now, held)};
+  computed.notes = [&plan, overridden, equals_zone](const zone::Applied& applied,
+                                                    const zone::ZoneView& after) {
+    const bool follows = equals_zone || plan.plain;  // the zone equals the file
+    const RecordChanges held =
+        follows ? RecordChanges() : held_back(plan.edit, record_changes_of(applied.effective));
+    *overridden = not_followed(after, held);
+    return ChangeNotes{records_of_merge(plan, equals_zone, applied, held), plan.source};
+  };
+  return computed;
 }
 
 }  // namespace pando::manager

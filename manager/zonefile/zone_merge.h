@@ -1,18 +1,19 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "config/settings/zone_table.h"
-#include "manager/commit/committer.h"
+#include "manager/change/zone_change.h"
 #include "manager/journal/journal_payload.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {
 
 /// Plan for merging an edited file with a served zone. A pool thread computes the plan against one
-/// version; stage_merge() applies the plan to the zone as it is by then (see file_merge.h).
+/// version; compute_merge() makes the change of it, to the zone as it is by then (see file_merge.h).
 struct MergePlan {
   enum class Kind : std::uint8_t {
     kReplace,  ///< put the file's zone whole: no dynamic changes, and most is new or signed again
@@ -25,6 +26,7 @@ struct MergePlan {
   /// until the zone changes. A large changeset is kept in this form, since RecordChanges would
   /// double the memory.
   std::optional<zone::Changeset> plain;
+  bool plain_has_soa = false;  ///< the SOA pair of a try ends both lists of `plain`
   dns::Serial file_serial;
   dns::Serial compared;      ///< serial of the compared version
   bool equals_zone = false;  ///< the file equals the compared version
@@ -44,7 +46,8 @@ struct MergePlan {
 
   /// Approximate size of the edit.
   [[nodiscard]] std::size_t record_count() const noexcept {
-    return edit.size() + (plain ? plain->removed.size() + plain->added.size() : 0);
+    const std::size_t soa = plain_has_soa ? 2 : 0;
+    return edit.size() + (plain ? plain->removed.size() + plain->added.size() - soa : 0);
   }
 };
 
@@ -67,19 +70,16 @@ Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fre
 Result<MergePlan> plan_merge(const zone::ZoneView& live, const FileZone& fresh,
                              const zone::ZoneFileInfo& source, MergeBase state);
 
-/// Result of a merge.
-struct MergedFile {
-  zone::Applied applied;
-  /// Changes of the file that updates overrode.
-  RecordChanges overridden;
-};
-
 /// Warning for the operator about records that are not served as the file has them; empty if
 /// `overridden` is empty.
 std::string overridden_text(const RecordChanges& overridden);
 
-/// Stages the changeset with its journal record, and the file as the new merge base. kExists: the
-/// zone changed, so a new plan is needed. May be called again with the same plan.
-Result<MergedFile> stage_merge(Stage& stage, MergePlan& plan, const zone::DataLimits& limits);
+/// Computes the change that brings the plan's edit into the zone as it is in `version`, with its
+/// journal records and the file as the new merge base. `plan` outlives the result, and may be used
+/// again; its serial and SOA belong to the last call. kExists: the zone changed, so a new plan is
+/// needed. kInvalid: a new serial is needed, but the file's SOA is signed. `overridden` (shared with
+/// the result) gets the changes of the file that updates overrode when the change is applied.
+Result<ComputedChange> compute_merge(const zone::StoreView& version, MergePlan& plan,
+                                     const std::shared_ptr<RecordChanges>& overridden);
 
 }  // namespace pando::manager

@@ -257,8 +257,9 @@ class ExportHost : public Host {
     settings.zones = config::ZoneTable(parts->folder.path());
     EXPECT_TRUE(settings.zones.add(name("@"), "example.zone", settings.zones.add_options({})));
     exports_->configure(*make_runtime(std::move(settings)));
-    parts->committer.on_journalled(
-        [this](const JournalEntry& entry) { exports_->journalled(entry); });
+    parts->committer.on_published([this](const PublishedVersion& version) {
+      for (const JournalEntry& entry : version.records) exports_->journalled(entry);
+    });
   }
   ~ExportHost() { parts->pool.join(); }
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <utility>
 
+#include "manager/change/change_staging.h"
 #include "manager/commit/zone_diff.h"
-#include "manager/secondary/transfer_staging.h"
 #include "manager/support/soa.h"
 #include "shm/borrowing.h"
 #include "shm/image_state.h"
@@ -55,7 +55,7 @@ class Churn {
   void next() {
     if (sent_ == total_) return;
     const int number = sent_++;
-    parts_.committer.apply(
+    parts_.submit_computed(
         [this, number](const zone::StoreView& snapshot) -> Result<zone::Changeset> {
           const dns::Name owner = name(fmt::format("host{}", (number * 7919) % names_));
           const auto found = snapshot.zone_at(name("@")).record_at(owner).find(dns::RRType::kA);
@@ -68,8 +68,7 @@ class Churn {
           changes.added.push_back({owner, dns::RRType::kA, dns::Ttl{300}, fresh});
           return changes;
         },
-        {},
-        [this](Result<zone::Applied> applied) {
+        [this](const Result<zone::Applied>& applied) {
           ++answered_;
           failed_ += applied ? 0 : 1;
           largest = std::max(largest, bytes_in_use(parts_));
@@ -552,8 +551,13 @@ class FullStoreAtRest : public FullStore {
     upkeep_.stop();
   }
   Status bring(const zone::Changeset& difference) {
-    return parts_.commit(
-        [&](Stage& stage) { return stage_changesets(stage, {difference}, {}, &parts_.committer); });
+    ZoneChange change;
+    change.zone = name("@");
+    change.source = ChangeSource::kTransfer;
+    change.content = std::make_shared<const std::vector<zone::Changeset>>(1, difference);
+    return parts_.commit([&](Stage& stage) {
+      return status_of(stage_changesets(stage, change, parts_.committer));
+    });
   }
   Status put_tiny_zone() {
     shm::Transaction transaction = parts_.zone.store().begin_private();
@@ -565,8 +569,8 @@ class FullStoreAtRest : public FullStore {
     auto built = builder.finish();
     if (!built) return pass(built);
     std::optional<Status> result;
-    parts_.committer.put_zone(name("tiny"), *built, std::move(transaction), {},
-                              [&](const Status& status) { result = status; });
+    parts_.put_whole(name("tiny"), *built, std::move(transaction),
+                     [&](const Status& status) { result = status; });
     EXPECT_TRUE(parts_.run_until([&] { return result.has_value(); }));
     return *result;
   }
@@ -619,8 +623,8 @@ TEST_F(FullStoreAtRest, TakesBackWhatItHad) {
   auto built = builder.finish();
   ASSERT_TRUE(built.has_value());
   std::optional<Status> result;
-  parts_.committer.put_zone(name("tiny"), *built, std::move(transaction), {},
-                            [&](const Status& status) { result = status; });
+  parts_.put_whole(name("tiny"), *built, std::move(transaction),
+                   [&](const Status& status) { result = status; });
   ASSERT_TRUE(parts_.run_until([&] { return result.has_value(); }));
   EXPECT_TRUE(result->has_value());
 }

@@ -1,4 +1,4 @@
-#include "manager/secondary/new_zone_batches.h"
+#include "manager/change/new_zone_batches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,9 @@ using testing::record;
 class NewZones : public ::testing::Test {
  protected:
   NewZones() {
-    parts_.committer.on_zone_changed(
-        [this](const dns::Name& zone, bool) { changed_.push_back(to_text(zone)); });
+    parts_.committer.on_published([this](const PublishedVersion& version) {
+      for (const PublishedZone& changed : version.changed) changed_.push_back(to_text(changed.zone));
+    });
   }
   void configure(const std::vector<dns::Name>& zones) {
     ASSERT_TRUE(parts_.edit([&](zone::Draft& draft) -> Status {
@@ -43,8 +44,16 @@ class NewZones : public ::testing::Test {
     auto built = builder.finish();
     ASSERT_TRUE(built.has_value()) << built.error().text;
     then(transaction);
-    batches_.put(zone, *built, std::move(transaction),
-                 [this, zone](const Status& status) { ended_.emplace_back(zone, status); });
+    ZoneChange change;
+    change.zone = zone;
+    change.source = ChangeSource::kTransfer;
+    change.is_whole = true;
+    change.content = NewZoneData{*built, std::move(transaction)};
+    change.check = [this, zone](const zone::ZoneView&) { return check_ ? check_(zone) : Status(); };
+    change.done = [this, zone](const Result<ChangeOutcome>& outcome) {
+      ended_.emplace_back(zone, status_of(outcome));
+    };
+    parts_.road.submit(std::move(change));
     ++asked_;
   }
   void await_all() {
@@ -67,7 +76,7 @@ class NewZones : public ::testing::Test {
   std::vector<std::string> changed_;  // as the committer names them
   std::vector<std::pair<dns::Name, Status>> ended_;
   std::size_t asked_ = 0;
-  NewZoneBatches batches_{parts_.committer};
+  std::function<Status(const dns::Name&)> check_;
 };
 
 TEST_F(NewZones, ThatComeTogetherShareAVersion) {
@@ -105,6 +114,19 @@ TEST_F(NewZones, ThatReplaceDataAreJournalledAsBefore) {
   EXPECT_THAT(kinds_of(parts_.journalled()), ElementsAre(RecordKind::kBase, RecordKind::kTransfer));
 }
 
+/// The zone was frozen, or has other primaries by now.
+TEST_F(NewZones, ThatTheirSourceRefusesByNowFailAlone) {
+  configure({name("a"), name("b")});
+  check_ = [](const dns::Name& zone) {
+    return zone == name("a") ? Status(fail(Errc::kDenied, "frozen")) : Status();
+  };
+  for (const char* zone : {"a", "b"}) put(name(zone));
+  await_all();
+  EXPECT_THAT(failed(), ElementsAre(std::pair("a.example.", Errc::kDenied)));
+  EXPECT_EQ(serial_of(name("a")), std::nullopt);
+  EXPECT_EQ(serial_of(name("b")), 1U);
+}
+
 TEST_F(NewZones, ThatHaveLeftFailAlone) {
   configure({name("a"), name("c")});
   for (const char* zone : {"a", "b", "c"}) put(name(zone));
@@ -126,7 +148,8 @@ TEST_F(NewZones, ThatComeTwiceHaveTheLastData) {
 
 TEST_F(NewZones, AreNotPutForAnOwnerThatHasGone) {
   Parts parts;
-  std::optional<NewZoneBatches> batches(parts.committer);
+  std::optional<ChangeRoad> road(std::in_place, parts.io, parts.pool, parts.zone.store(),
+                                 parts.slots, parts.committer, ChangeRoad::Options{});
   ASSERT_TRUE(
       parts.edit([&](zone::Draft& draft) { return draft.put_zone_settings(name("a"), {}, 0); }));
   shm::Transaction transaction = parts.zone.store().begin_private();
@@ -135,9 +158,14 @@ TEST_F(NewZones, AreNotPutForAnOwnerThatHasGone) {
   const zone::Record ns = record("@ 60 NS ns1");
   for (const zone::Record& one : {soa, ns})
     ASSERT_TRUE(builder.add(name("a"), one.type, one.ttl, one.rdata).has_value());
-  batches->put(name("a"), builder.finish().value(), std::move(transaction),
-               [](const Status&) { ADD_FAILURE() << "nobody is there to be told"; });
-  batches.reset();
+  ZoneChange change;
+  change.zone = name("a");
+  change.source = ChangeSource::kTransfer;
+  change.is_whole = true;
+  change.content = NewZoneData{builder.finish().value(), std::move(transaction)};
+  change.done = [](const Result<ChangeOutcome>&) { ADD_FAILURE() << "nobody is there to be told"; };
+  road->submit(std::move(change));
+  road.reset();
   ASSERT_TRUE(parts.run_until([&] { return !parts.committer.busy(); }));
   EXPECT_FALSE(parts.committer.current().zone_at(name("a")).loaded());
 }

@@ -1,4 +1,4 @@
-#include "manager/commit/large_changesets.h"
+#include "manager/change/change_road.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,26 +68,22 @@ class LargeChange : public ::testing::Test {
     ASSERT_TRUE((*result)->has_value());
   }
 
-  /// A step as an IXFR makes it. `before` is called first, with the number of the try.
+  /// A change as an UPDATE makes it. `before` is called first, with the number of the try.
   ZoneChange step(zone::Changeset changes, std::function<void(int)> before = {}) {
     ZoneChange change;
     change.zone = name("@");
     change.records = changes.removed.size() + changes.added.size();
-    change.stage = [this, changes = std::move(changes), before = std::move(before),
-                    tries = std::make_shared<int>(0)](Stage& stage) -> Status {
+    change.limits = limits_;
+    change.content = [changes = std::move(changes), before = std::move(before),
+                      tries = std::make_shared<int>(0)](const zone::StoreView&) {
       if (before) before((*tries)++);
-      auto applied = stage.draft.apply(changes, limits_);
-      if (!applied) return pass(applied);
-      parts_.committer.journal_changeset(stage, *applied, RecordKind::kTransfer);
-      return {};
+      return ComputedChange::of(changes);
     };
     return change;
   }
   std::shared_ptr<std::optional<Status>> submit(ZoneChange change) {
     auto result = std::make_shared<std::optional<Status>>();
-    change.done = [result](const Result<std::uint64_t>& version) {
-      *result = version ? Status() : Status(tl::unexpected<Error>(version.error()));
-    };
+    change.done = [result](const Result<ChangeOutcome>& outcome) { *result = status_of(outcome); };
     changes_.submit(std::move(change));
     return result;
   }
@@ -104,9 +100,13 @@ class LargeChange : public ::testing::Test {
     }));
     gate.reached.get_future().wait();
     EXPECT_TRUE(changes_.at_work_on(name("@")));
+    const auto under_way = changes_.under_way(name("@"));
+    EXPECT_TRUE(under_way && under_way->step == ChangeStep::kComputing &&
+                under_way->source == ChangeSource::kUpdate);
     meanwhile();
     gate.opened.set_value();
     EXPECT_TRUE(parts_.run_until([&] { return result->has_value(); }));
+    EXPECT_FALSE(changes_.under_way(name("@")));
     return **result;
   }
   void edit(std::function<Status(zone::Draft&)> what) {
@@ -150,7 +150,7 @@ class LargeChange : public ::testing::Test {
   FakeDisk disk_;
   Parts parts_;
   zone::DataLimits limits_;
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
                            parts_.slots, parts_.committer, {100, 3}};
 };
 
@@ -177,7 +177,7 @@ TEST_F(LargeChange, DoesWhatTheCommitThreadWouldDo) {
   EXPECT_EQ(history->records(), 2U + kNames / 2 + kNames + 1U);
   const auto records = parts_.journalled(1);
   ASSERT_THAT(records, SizeIs(1));
-  EXPECT_EQ(records[0].kind, RecordKind::kTransfer);
+  EXPECT_EQ(records[0].kind, RecordKind::kChangeset);
   EXPECT_EQ(zone::decode_changes(records[0].payload).value().added.size(), kNames + 2U);
   expect_sound();
 }
@@ -206,8 +206,8 @@ TEST_F(LargeChange, DoesNotHoldUpOtherZones) {
   const auto other = [&] { return parts_.committer.current().zone_at(name("other.test.")); };
   ASSERT_TRUE(run_with([&] {
                 std::optional<Status> put;
-                parts_.committer.put_zone(name("other.test."), *built, std::move(built_in), {},
-                                          [&](const Status& status) { put = status; });
+                parts_.put_whole(name("other.test."), *built, std::move(built_in),
+                                 [&](const Status& status) { put = status; });
                 ASSERT_TRUE(parts_.run_until([&] { return put.has_value(); }));
                 zone::Changeset changes{
                     name("other.test."), {}, {record("a.other.test. 60 A 192.0.2.9")}};
@@ -303,7 +303,7 @@ TEST_F(LargeChange, IsNotLeftAloneForEver) {
 
 /// Two at once of one zone would be worked out in vain; here one is at work at a time.
 TEST_F(LargeChange, HoldsNothingWhileItWaits) {
-  LargeChangesets one(parts_.io, parts_.pool, parts_.zone.store(), parts_.slots, parts_.committer,
+  ChangeRoad one(parts_.io, parts_.pool, parts_.zone.store(), parts_.slots, parts_.committer,
                       {100, 3, 1});
   EXPECT_THAT(parts_.slots.own_epochs(), IsEmpty());
   Gate gate;
@@ -312,8 +312,8 @@ TEST_F(LargeChange, HoldsNothingWhileItWaits) {
     ZoneChange change = step(std::move(changes), [&gate, wait](int) {
       if (wait) gate.pass();
     });
-    change.done = [&results, which](const Result<std::uint64_t>& version) {
-      results[which] = version ? Status() : Status(tl::unexpected<Error>(version.error()));
+    change.done = [&results, which](const Result<ChangeOutcome>& outcome) {
+      results[which] = status_of(outcome);
     };
     one.submit(std::move(change));
   };
@@ -337,22 +337,14 @@ TEST_F(LargeChange, HoldsNothingWhileItWaits) {
 
 TEST_F(LargeChange, IsGivenUpWhenTheManagerStops) {
   Gate gate;
-  std::optional<Errc> error;
-  ZoneChange change = step({});
-  change.records = 2 * kNames;
-  change.stage = [&](Stage& stage) -> Status {
-    gate.pass();
-    auto applied = stage.draft.apply(large_difference(), limits_);
-    if (!applied) error = applied.error().code;
-    return applied ? Status() : pass(applied);
-  };
-  auto result = submit(std::move(change));
+  const auto before = parts_.zone.lines();
+  auto result = submit(step(large_difference(), [&](int) { gate.pass(); }));
   gate.reached.get_future().wait();
   changes_.stop();
   gate.opened.set_value();
   parts_.pool.join();
-  EXPECT_EQ(error, Errc::kFull);
   parts_.io.poll();
+  EXPECT_EQ(parts_.zone.lines(), before);
   EXPECT_FALSE(result->has_value()) << "nobody is told of it";
 }
 
@@ -393,7 +385,7 @@ TEST_F(LargeChange, ThatBreaksARuleLeavesNoTrace) {
 TEST_F(LargeChange, ThatIsNotWantedAnyMoreLeavesNoTrace) {
   const auto before = parts_.zone.lines();
   ZoneChange change = step(large_difference());
-  change.check = [] { return Status(fail(Errc::kNotFound, "not wanted")); };
+  change.check = [](const zone::ZoneView&) { return Status(fail(Errc::kNotFound, "not wanted")); };
   EXPECT_FALSE(run(std::move(change)).has_value());
   EXPECT_EQ(parts_.zone.lines(), before);
   expect_sound();
