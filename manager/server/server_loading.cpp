@@ -8,8 +8,8 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
+#include "manager/launch/adopted_worker.h"
 #include "manager/server/server.h"
-#include "manager/workers/adopted_worker.h"
 
 namespace pando::manager {
 

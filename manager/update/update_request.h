@@ -3,7 +3,7 @@
 #include <string>
 
 #include "config/settings/zone_table.h"
-#include "manager/update/update_message.h"
+#include "manager/request/update_message.h"
 #include "manager/update/update_policy.h"
 #include "zone/draft/draft.h"
 #include "zone/read/store_view.h"

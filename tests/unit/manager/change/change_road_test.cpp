@@ -6,8 +6,8 @@
 #include <future>
 #include <thread>
 
-#include "manager/commit/store_upkeep.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/upkeep/store_upkeep.h"
 #include "shm/inspect/inspection.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"

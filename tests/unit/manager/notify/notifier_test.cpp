@@ -9,7 +9,7 @@
 #include <set>
 
 #include "dns/message/message.h"
-#include "manager/update/client_request.h"
+#include "manager/request/client_request.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/commit/runtime_from.h"
 #include "tests/unit/manager/loopback.h"

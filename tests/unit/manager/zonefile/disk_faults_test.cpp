@@ -9,8 +9,8 @@
 #include <set>
 
 #include "manager/checkpoint/image.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_copies.h"
 #include "manager/zonefile/zone_exports.h"
 #include "manager/zonefile/zone_file.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "manager/commit/journal_upkeep.h"
+#include "manager/upkeep/journal_upkeep.h"
 #include "manager/zonefile/zone_loader.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 

@@ -7,8 +7,8 @@
 #include <latch>
 
 #include "manager/journal/journal_payload.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"
