@@ -17,7 +17,7 @@
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "shm/slot_guard.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace {
 

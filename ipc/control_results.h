@@ -114,6 +114,11 @@ struct ZoneRow {
   std::string judged_by{};
   std::uint64_t judged_since = 0;  ///< 0: the program has not begun
   std::uint64_t judged_until = 0;  ///< without a verdict by then the version is refused
+  // The oldest change of the zone's data that is under way.
+  std::string change_from{};       ///< "update", "edit", "file", "transfer", "rollback"; empty: none
+  /// "waiting", "computing", "judging", "staging", "journalling".
+  std::string change_step{};
+  std::uint64_t change_since = 0;  ///< time at which the step began
   // Of a zone that left the configuration:
   std::uint64_t removed_at = 0;
   std::uint64_t kept_until = 0;  ///< 0 = until it is purged

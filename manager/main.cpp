@@ -10,13 +10,13 @@
 #include "ipc/control.h"
 #include "ipc/log.h"
 #include "ipc/privileges.h"
+#include "manager/launch/launcher.h"
 #include "manager/server/server.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/systemd/descriptor_store.h"
 #include "manager/verifier/verifier_process.h"
-#include "manager/workers/launcher.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "shm/slots.h"
 #include "worker/hardening.h"
 #include "worker/service.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 using namespace pando;
 using Clock = std::chrono::steady_clock;

@@ -26,9 +26,10 @@
 #include "dns/zonefile/zone_scanner.h"
 #include "ipc/privileges.h"
 #include "shm/store.h"
-#include "zone/build/broken_rules.h"
-#include "zone/build/draft.h"
+#include "zone/builder/broken_rules.h"
+#include "zone/builder/zone_builder.h"
 #include "zone/dnssec/zone_verification.h"
+#include "zone/draft/draft.h"
 
 namespace pando::ctl {
 

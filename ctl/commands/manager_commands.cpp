@@ -61,6 +61,9 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("state", zone.frozen ? zone.state + ", frozen" : zone.state);
   if (!zone.load_phase.empty()) facts.add("loading", progress_text(zone));
   if (!zone.judged_by.empty()) facts.add("judged by", judgement_text(zone));
+  if (!zone.change_from.empty())
+    facts.add("change", fmt::format("{}, {} since {}", zone.change_from, zone.change_step,
+                                    time_text(zone.change_since)));
   facts.add("serial", number(zone.serial));
   if (zone.state == "removed") {
     facts.add("removed", time_text(zone.removed_at));

@@ -14,7 +14,7 @@
 #include "shm/inspect/image_inspection.h"
 #include "shm/inspect/inspection.h"
 #include "zone/audit/audit.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::ctl {
 

@@ -10,7 +10,6 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/commit/compaction_rest.h"
 #include "manager/commit/next_version.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
@@ -18,6 +17,7 @@
 #include "manager/support/found_damage.h"
 #include "manager/support/soa.h"
 #include "manager/support/withheld_data.h"
+#include "manager/upkeep/compaction_rest.h"
 
 namespace pando::manager {
 

@@ -4,7 +4,7 @@
 
 #include "manager/journal/journal.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 

@@ -7,7 +7,7 @@
 #include "manager/io/store_file.h"
 #include "manager/journal/journal.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/dump/dump_reader.h"
 
 namespace pando::manager {

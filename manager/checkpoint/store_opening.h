@@ -7,7 +7,7 @@
 #include "manager/checkpoint/image_copying.h"
 #include "manager/journal/journal.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 

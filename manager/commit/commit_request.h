@@ -3,14 +3,43 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "manager/journal/journal.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
+
+struct Verdict;
+
+/// Where a change of a zone's data comes from.
+enum class ChangeSource : std::uint8_t {
+  kUpdate,    ///< an UPDATE of a client (RFC 2136)
+  kEdit,      ///< a transaction of an operator or of the HTTP API
+  kFile,      ///< the zone's file
+  kTransfer,  ///< a primary, by IXFR or AXFR
+  kRollback,
+};
+
+/// A zone whose data a version changed.
+struct PublishedZone {
+  dns::Name zone;
+  ChangeSource source = ChangeSource::kUpdate;
+  bool is_whole = false;  ///< all data came anew, by a file or a transfer
+  bool had_data = true;
+  std::shared_ptr<const Verdict> verdict{};  ///< about the new data; null: they were not verified
+};
+
+/// A version that was published. The references hold during the call that reports it.
+struct PublishedVersion {
+  std::uint64_t number = 0;
+  std::span<const JournalEntry> records;  ///< the journal's records of the version, in order
+  std::span<const PublishedZone> changed;
+};
 
 /// The transaction, draft and journal records of a group, as a request sees them.
 struct Stage {
@@ -19,10 +48,12 @@ struct Stage {
   std::vector<JournalEntry>& journal;  ///< records that must be durable before the version is
                                        ///< published
   bool alone = false;                  ///< the request is the only one of its group
-  /// Committer::has_merge_base() of the zone; set for pool threads, which cannot ask the committer.
+  /// ZoneRecords::has_merge_base() of the zone; set for pool threads, which cannot ask the
+  /// committer.
   std::optional<bool> has_merge_base{};
   /// The part of the store's reserve that the finished step may have used; the committer checks.
   shm::Reserve reserve = shm::Reserve::kKept;
+  std::vector<PublishedZone> changed{};  ///< zones whose data the step changes
 
   /// Opens a part of the reserve to the step, if the step is alone in its group. In a shared group
   /// other requests would take that space, too.

@@ -1,14 +1,12 @@
 #include "manager/commit/committer.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
+#include <iterator>
 
 #include "base/crash_point.h"
-#include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal.h"
-#include "manager/journal/journal_payload.h"
-#include "manager/support/withheld_data.h"
 
 namespace pando::manager {
 
@@ -36,6 +34,7 @@ struct Committer::Group {
   NextVersion next;
   std::vector<CommitRequest> staged;
   std::vector<JournalEntry> entries;
+  std::vector<PublishedZone> changed;
   std::uint64_t first_position = 0;
 };
 
@@ -48,7 +47,7 @@ Committer::Committer(asio::io_context& io, shm::Store& store, Journal& journal,
       journal_thread_(journal_thread),
       options_(options),
       position_(store.current().journal_position),
-      pending_(io, options.retry_pending,
+      records_(io, options.retry_pending,
                [this](CommitRequest request) { submit(std::move(request)); }) {}
 
 Committer::~Committer() = default;
@@ -101,7 +100,7 @@ void Committer::run_next() {
   group->staged = take_group();
   in_flight_ = true;
   stage_group(*group);
-  pending_.insert_into(group->entries);
+  records_.insert_pending(group->entries);
   if (group->staged.empty()) {
     in_flight_ = false;
   } else if (!group->next.is_changed() && group->entries.empty()) {
@@ -147,14 +146,17 @@ Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
   auto staged = request.stage(stage);
   ++counters_.requests;
   crash_point("commit-staged");
-  if (!staged || transaction.allocated_bytes() == before) return staged;
-  return leaves_reserve(store_, stage.reserve);
+  if (staged && transaction.allocated_bytes() != before)
+    staged = leaves_reserve(store_, stage.reserve);
+  if (staged) std::ranges::move(stage.changed, std::back_inserter(group.changed));
+  return staged;
 }
 
 /// Puts all requests back at the queue's front as groups of one, so that each is judged alone.
 void Committer::retry_singly(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
   group.entries.clear();
+  group.changed.clear();
   for (auto request = requests.rbegin(); request != requests.rend(); ++request)
     queue_.push_front(std::move(*request));
   singly_ += requests.size();
@@ -199,14 +201,11 @@ void Committer::publish(const GroupPtr& published, std::uint64_t position) {
   if (!version && group.entries.empty()) return fail_group(group, version.error());
   if (!version) return abandon(published, version.error());
   position_ = position;
-  update_merge_bases(group);
+  records_.published(group.entries);
   ++counters_.versions;
   counters_.store_bytes += fresh;
   if (store_.may_reclaim()) store_.reclaim();
-  if (journalled_hook_)
-    for (const JournalEntry& entry : group.entries) journalled_hook_(entry);
-  if (published_hook_) published_hook_(*version);
-  report_changes(group);
+  if (follow_up_) follow_up_({*version, group.entries, group.changed});
   answer(group, *version);
 }
 
@@ -244,176 +243,6 @@ void Committer::reach_end() {
   const std::uint64_t last = journal_.last_position();
   if (in_flight_ || last <= position_) return;
   if (auto reached = recover_position(store_, last); reached) position_ = last;
-}
-
-void Committer::apply(Compute compute, const zone::DataLimits& limits, Applied done) {
-  auto applied = std::make_shared<zone::Applied>();
-  CommitRequest request;
-  request.stage = [this, compute = std::move(compute), limits, applied](Stage& stage) -> Status {
-    auto result = stage_changeset(stage, compute, limits);
-    if (!result) return pass(result);
-    *applied = std::move(*result);
-    return {};
-  };
-  request.done = [applied, done = std::move(done)](const Result<std::uint64_t>& version) {
-    version ? done(std::move(*applied)) : done(pass(version));
-  };
-  submit(std::move(request));
-}
-
-Result<zone::Applied> Committer::stage_changeset(Stage& stage, const Compute& compute,
-                                                 const zone::DataLimits& limits) const {
-  // A no-op update acknowledges existing state, so that state must be durable first: a host crash
-  // could still take the state back.
-  const auto unchanged = [this](zone::Applied&& applied) -> Result<zone::Applied> {
-    if (auto durable = check_end(journal_); !durable) return pass(durable);
-    return std::move(applied);
-  };
-  auto changes = compute(stage.draft.view());
-  if (!changes) return pass(changes);
-  if (auto whole = check_whole(journal_); !whole) return pass(whole);
-  if (changes->empty()) return unchanged({});
-  stage.use_reserve_for(changes->removed.size(), changes->added.size());
-  auto result = stage.draft.apply(*changes, limits);
-  if (!result) return result;
-  *changes = {};  // the result has its content
-  if (result->effective.empty()) return unchanged(std::move(*result));
-  journal_changeset(stage, *result, RecordKind::kChangeset);
-  return result;
-}
-
-bool Committer::has_merge_base(const dns::Name& zone) const {
-  return merge_bases_.contains(dns::folded_key(zone));
-}
-
-void Committer::journal_changeset(Stage& stage, const zone::Applied& applied,
-                                  RecordKind kind) const {
-  const dns::Name& name = applied.effective.zone;
-  const zone::ZoneView zone = stage.draft.view().zone_at(name);
-  const bool has_base = (stage.has_merge_base ? *stage.has_merge_base : has_merge_base(name)) ||
-                        (!stage.journal.empty() && stage.journal.back().zone == name);
-  if (zone.source().file_mtime_ns != 0 && !has_base)
-    stage.journal.push_back(source_entry(name, applied.from, zone.source()));
-  stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
-}
-
-void Committer::update_merge_bases(const Group& group) {
-  pending_.drop_written(group.entries);
-  for (const JournalEntry& entry : group.entries) {
-    if (entry.kind == RecordKind::kGone) ++counters_.gone;
-    if (entry.kind == RecordKind::kSource) merge_bases_.insert(dns::folded_key(entry.zone));
-    if (entry.kind == RecordKind::kGone || entry.kind == RecordKind::kBase)
-      merge_bases_.erase(dns::folded_key(entry.zone));
-  }
-}
-
-/// Reports changesets alone. Zones that are put whole need no journal record, so put_zone() reports
-/// them.
-void Committer::report_changes(const Group& group) const {
-  if (!zone_hook_) return;
-  for (const JournalEntry& entry : group.entries) {
-    const bool by_changeset = entry.kind == RecordKind::kChangeset ||
-                              entry.kind == RecordKind::kFileEdit ||
-                              entry.kind == RecordKind::kTransfer;
-    if (by_changeset && !(entry.from == entry.to)) zone_hook_(entry.zone, false);
-  }
-}
-
-void Committer::put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
-                         shm::Transaction&& built_in, const zone::ZoneFileInfo& source,
-                         Finished done) {
-  auto had_data = std::make_shared<bool>(false);
-  ZonePut put{apex, std::move(built), std::move(built_in), source, {}, {}};
-  put.check = [had_data](const zone::ZoneView& before) -> Status {
-    *had_data = before && before.loaded();
-    return {};
-  };
-  put_zone(std::move(put), [this, apex, had_data, done = std::move(done)](const Status& status) {
-    if (status) forget_merge_base(apex);
-    if (status && *had_data) journal_whole_transfer(apex, current().zone_at(apex).serial());
-    done(status);
-  });
-}
-
-void Committer::forget_merge_base(const dns::Name& apex) {
-  merge_bases_.erase(dns::folded_key(apex));
-  pending_.drop(apex);
-}
-
-void Committer::zone_replaced(const dns::Name& apex) {
-  crash_point("zone-replaced");
-  forget_merge_base(apex);
-  journal_whole_transfer(apex, current().zone_at(apex).serial());
-  if (zone_hook_) zone_hook_(apex, true);
-}
-
-void Committer::new_zone_put(const dns::Name& apex) {
-  forget_merge_base(apex);
-  if (zone_hook_) zone_hook_(apex, true);
-}
-
-/// Appends the records of a whole transfer in a step of their own. Without them (disk full, process
-/// killed) the next changeset would not follow the last one, and the dynamic changes become
-/// unknown.
-void Committer::journal_whole_transfer(const dns::Name& apex, dns::Serial serial) {
-  CommitRequest request;
-  request.stage = [apex, serial](Stage& stage) -> Status {
-    const zone::ZoneView zone = stage.draft.view().zone_at(apex);
-    if (!zone || !zone.loaded() || !(zone.serial() == serial)) return {};
-    stage.journal.push_back(base_entry(zone));
-    stage.journal.push_back(transfer_entry(zone));
-    return {};
-  };
-  submit(std::move(request));
-}
-
-void Committer::put_zone(ZonePut put, Finished done) {
-  auto zone = std::make_shared<ZonePut>(std::move(put));
-  CommitRequest request;
-  request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [zone](Stage& stage) -> Status {
-    if (zone->check)
-      if (auto ok = zone->check(stage.draft.view().zone_at(zone->apex)); !ok) return ok;
-    stage.use_reserve(zone->built_in.reserve_use());
-    stage.transaction.absorb(std::move(zone->built_in));
-    if (auto placed = stage.draft.put_zone(zone->apex, *zone->built, zone->source); !placed)
-      return placed;
-    if (auto dropped = drop_withheld_data(stage.draft, zone->apex); !dropped) return dropped;
-    if (zone->note) zone->note(stage.journal, stage.draft.view().zone_at(zone->apex));
-    return {};
-  };
-  request.done = [this, zone, done = std::move(done)](const Result<std::uint64_t>& version) {
-    if (version && zone_hook_) zone_hook_(zone->apex, true);
-    done(status_of(version));
-  };
-  submit(std::move(request));
-}
-
-void Committer::put_new_zones(NewZones zones, Finished done) {
-  auto together = std::make_shared<NewZones>(std::move(zones));
-  CommitRequest request;
-  request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [together](Stage& stage) -> Status {
-    for (const NewZones::Zone& zone : together->zones) {
-      const zone::ZoneView before = stage.draft.view().zone_at(zone.apex);
-      if (!before || before.loaded())
-        return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
-    }
-    stage.use_reserve(together->built_in.reserve_use());
-    stage.transaction.absorb(std::move(together->built_in));
-    for (const NewZones::Zone& zone : together->zones) {
-      if (auto placed = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !placed)
-        return placed;
-      if (auto dropped = drop_withheld_data(stage.draft, zone.apex); !dropped) return dropped;
-    }
-    return {};
-  };
-  request.done = [this, together, done = std::move(done)](const Result<std::uint64_t>& version) {
-    if (version && zone_hook_)
-      for (const NewZones::Zone& zone : together->zones) zone_hook_(zone.apex, true);
-    done(status_of(version));
-  };
-  submit(std::move(request));
 }
 
 void Committer::edit(std::function<Status(zone::Draft&)> step, Finished done, shm::Reserve use) {

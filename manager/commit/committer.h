@@ -6,17 +6,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "manager/commit/commit_request.h"
-#include "manager/commit/pending_records.h"
+#include "manager/commit/zone_records.h"
 #include "manager/journal/journal.h"
 #include "manager/support/loop_mailbox.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 
@@ -39,7 +37,6 @@ class Committer {
     std::uint64_t requests = 0;
     std::uint64_t failed = 0;
     std::uint64_t store_bytes = 0;  ///< fresh blocks of all versions
-    std::uint64_t gone = 0;         ///< journal records of zones that left or were purged
   };
 
   /// All references outlive the committer. `journal` is written in `journal_thread` alone.
@@ -49,81 +46,23 @@ class Committer {
 
   void submit(CommitRequest request);
 
-  /// Computes a changeset from the draft, which has the effects of earlier group members.
-  using Compute = std::function<Result<zone::Changeset>(const zone::StoreView&)>;
-  using Applied = std::function<void(Result<zone::Applied>)>;
-  void apply(Compute compute, const zone::DataLimits& limits, Applied done);
-  /// Stages the changeset of `compute`, for requests other than apply()'s. A step that changes
-  /// nothing adds no journal record; kIo while the journal's end is not durable (check_end).
-  Result<zone::Applied> stage_changeset(Stage& stage, const Compute& compute,
-                                        const zone::DataLimits& limits) const;
-
-  /// Appends the record of `kind` (kChangeset or kTransfer) for an applied changeset. A zone's
-  /// first record is preceded by its merge base: from that the next host restart sees whether the
-  /// file was edited.
-  void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind) const;
-  /// Whether the journal has the zone's merge base.
-  [[nodiscard]] bool has_merge_base(const dns::Name& zone) const;
-
-  using Finished = std::function<void(const Status&)>;
-  /// Puts a whole zone sent by a primary, built in `built_in`, a pool thread's transaction. When
-  /// the zone replaces data, a journal record tells that earlier updates are gone with those data.
-  /// A journal that cannot be written does not stop the zone.
-  void put_zone(const dns::Name& apex, std::shared_ptr<zone::ZoneBuilder::Built> built,
-                shm::Transaction&& built_in, const zone::ZoneFileInfo& source, Finished done);
-  /// The same with conditions, each of which may be empty. `check` sees the zone just before;
-  /// `note` adds journal records from the zone just after.
-  struct ZonePut {
-    dns::Name apex;
-    std::shared_ptr<zone::ZoneBuilder::Built> built;
-    shm::Transaction built_in;
-    zone::ZoneFileInfo source;
-    std::function<Status(const zone::ZoneView& before)> check;
-    std::function<void(std::vector<JournalEntry>&, const zone::ZoneView& after)> note;
-  };
-  void put_zone(ZonePut put, Finished done);
-  /// Puts many zones that had no data, built in one transaction, in one version or not at all.
-  /// kExists: a zone has data by now, or is not configured any more.
-  struct NewZones {
-    struct Zone {
-      dns::Name apex;
-      std::shared_ptr<zone::ZoneBuilder::Built> built;
-      zone::ZoneFileInfo source;
-    };
-    std::vector<Zone> zones;
-    shm::Transaction built_in;
-  };
-  void put_new_zones(NewZones zones, Finished done);
-  /// To be called after a request of submit() put a zone that had no data.
-  void new_zone_put(const dns::Name& apex);
-  /// To be called after a zone sent whole by a primary was applied as a changeset. As after
-  /// put_zone(), a journal record tells that earlier updates are gone.
-  void zone_replaced(const dns::Name& apex);
-  /// Keeps journal records of a zone that was just put, when the journal could not be written.
-  void add_pending(const dns::Name& apex, std::vector<JournalEntry> records) {
-    pending_.add(apex, std::move(records));
-  }
+  /// The journal that records go to, for checks of its state.
+  [[nodiscard]] const Journal& journal() const noexcept { return journal_; }
+  [[nodiscard]] ZoneRecords& zone_records() noexcept { return records_; }
+  [[nodiscard]] const ZoneRecords& zone_records() const noexcept { return records_; }
   /// Tries again to make the journal's end durable, after a start that failed to
   /// (Journal::is_secured()). To be called periodically. Each update tries again, too; no-op
   /// updates are refused until then.
   void secure_journal();
+  using Finished = std::function<void(const Status&)>;
   /// Makes an edit that needs no journal record, since the zone files and the configuration repeat
   /// it: settings, removals and the like. An edit that adds nothing may `use` the store's reserve.
   void edit(std::function<Status(zone::Draft&)> step, Finished done,
             shm::Reserve use = shm::Reserve::kKept);
 
   /// Called after each publication, before the requests are answered.
-  void on_published(std::function<void(std::uint64_t version)> hook) {
-    published_hook_ = std::move(hook);
-  }
-  /// Called after each publication for each zone whose data changed. `whole`: the zone was put as a
-  /// whole, not by a changeset.
-  void on_zone_changed(std::function<void(const dns::Name& zone, bool whole)> hook) {
-    zone_hook_ = std::move(hook);
-  }
-  /// Called for each record of a group after its publication, in order.
-  void on_journalled(std::function<void(const JournalEntry&)> hook) {
-    journalled_hook_ = std::move(hook);
+  void on_published(std::function<void(const PublishedVersion& version)> follow_up) {
+    follow_up_ = std::move(follow_up);
   }
   /// Called when a group is put together; may add one step of upkeep (compaction).
   void on_idle_room(std::function<std::optional<CommitRequest>()> hook) {
@@ -152,11 +91,7 @@ class Committer {
   void fail_group(Group& group, const Error& error);
   void answer(Group& group, std::uint64_t version);
   void retry_singly(Group& group);
-  void update_merge_bases(const Group& group);
-  void report_changes(const Group& group) const;
   void reach_end();
-  void forget_merge_base(const dns::Name& apex);
-  void journal_whole_transfer(const dns::Name& apex, dns::Serial serial);
 
   asio::io_context& io_;
   LoopMailbox& mailbox_;
@@ -171,12 +106,8 @@ class Committer {
   bool securing_ = false;
   std::uint64_t position_;
   Counters counters_;
-  std::unordered_set<std::string> merge_bases_;  ///< folded names of zones whose merge base the
-                                                 ///< journal has
-  PendingRecords pending_;
-  std::function<void(std::uint64_t)> published_hook_;
-  std::function<void(const dns::Name&, bool)> zone_hook_;
-  std::function<void(const JournalEntry&)> journalled_hook_;
+  ZoneRecords records_;
+  std::function<void(const PublishedVersion&)> follow_up_;
   std::function<std::optional<CommitRequest>()> upkeep_hook_;
 };
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 

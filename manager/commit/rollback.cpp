@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal.h"
 #include "manager/journal/record_changes.h"
 #include "manager/support/soa.h"
 #include "zone/history/history.h"
@@ -205,23 +204,14 @@ std::uint64_t RollbackTarget::records(const zone::ZoneView& zone) const {
          (archived ? zone.record_count() + data.record_count() : 0);
 }
 
-Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
-                      const dns::Name& name, const RollbackTarget& target,
-                      config::SerialPolicy policy, std::uint64_t now,
-                      const zone::DataLimits& limits) {
-  const zone::ZoneView zone = stage.draft.view().zone_at(name);
+Result<zone::Changeset> rollback_of(const zone::StoreView& version, const dns::Name& name,
+                                    const RollbackTarget& target, config::SerialPolicy policy,
+                                    std::uint64_t now) {
+  const zone::ZoneView zone = version.zone_at(name);
   if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "{} is not loaded", to_text(name));
   auto changes = target.changes(zone, policy, now);
-  if (!changes) return pass(changes);
-  if (auto whole = check_whole(journal); !whole) return whole;
-  if (changes->empty()) return check_end(journal);
-  changes->author = target.author;
-  stage.use_reserve_for(changes->removed.size(), changes->added.size());
-  auto applied = stage.draft.apply(*changes, limits.of_history());
-  if (!applied) return pass(applied);
-  *changes = {};  // `applied` has its content
-  committer.journal_changeset(stage, *applied, RecordKind::kChangeset);
-  return {};
+  if (changes) changes->author = target.author;
+  return changes;
 }
 
 }  // namespace pando::manager

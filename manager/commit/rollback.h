@@ -5,7 +5,6 @@
 #include "base/result.h"
 #include "config/settings/zone_table.h"
 #include "dns/types.h"
-#include "manager/commit/committer.h"
 #include "zone/history/zone_snapshot.h"
 #include "zone/read/store_view.h"
 #include "zone/record/changeset.h"
@@ -53,14 +52,11 @@ struct RollbackTarget {
   [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const;
 };
 
-/// Stages the rollback of zone `name`, with its journal record. Data served once may be served
-/// again, so only the history's part of `limits` applies.
-///
-/// kNotFound also when the zone is not loaded. kIo when the zone is at the target already, but a
-/// host crash could take that state back (check_end). Any thread.
-Status stage_rollback(const Committer& committer, const Journal& journal, Stage& stage,
-                      const dns::Name& name, const RollbackTarget& target,
-                      config::SerialPolicy policy, std::uint64_t now,
-                      const zone::DataLimits& limits);
+/// The changeset of a rollback of zone `name`, with its author. Data served once may be served again,
+/// so only the history's part of the limits applies to it. kNotFound also when the zone is not
+/// loaded. Any thread.
+Result<zone::Changeset> rollback_of(const zone::StoreView& version, const dns::Name& name,
+                                    const RollbackTarget& target, config::SerialPolicy policy,
+                                    std::uint64_t now);
 
 }  // namespace pando::manager

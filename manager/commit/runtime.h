@@ -7,7 +7,7 @@
 #include "config/settings/settings.h"
 #include "dns/tsig/tsig.h"
 #include "manager/workers/worker_pool.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 

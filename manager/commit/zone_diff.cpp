@@ -167,7 +167,7 @@ std::optional<zone::Changeset> diff_zones(const zone::ZoneView& before, const zo
 }
 
 BuiltView::BuiltView(shm::Store& store, const dns::Name& apex,
-                     const zone::ZoneBuilder::Built& built)
+                     const zone::BuiltZone& built)
     : scratch_(store.begin_private()), draft_(scratch_, {}, 0), apex_(apex) {
   made_ = draft_.put_zone_settings(apex, {}, 0);
   if (made_) made_ = draft_.put_zone(apex, built, {});

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/read/store_view.h"
 #include "zone/record/changeset.h"
 
@@ -20,7 +20,7 @@ std::optional<zone::Changeset> diff_zones(const zone::ZoneView& before, const zo
 /// A view of a built zone before its publication, through a private draft.
 class BuiltView {
  public:
-  BuiltView(shm::Store& store, const dns::Name& apex, const zone::ZoneBuilder::Built& built);
+  BuiltView(shm::Store& store, const dns::Name& apex, const zone::BuiltZone& built);
   /// Valid as long as this object. kFull.
   [[nodiscard]] Result<zone::ZoneView> zone() const;
 

@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/steady_time.h"
-#include "base/unix_time.h"
 #include "ipc/control_json.h"
 
 namespace pando::manager {
@@ -52,19 +50,15 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
 }  // namespace
 
 ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
-                                 Reloader& reloader, Hooks hooks, std::uint64_t started)
+                                 Reloader& reloader, RunTimeZones& run_time_zones,
+                                 const Catalogs& catalogs, Hooks hooks, std::uint64_t started)
     : configuration_(parts.configuration),
       removed_(*parts.zones.removed),
       lists_(parts.lists),
       reloader_(reloader),
       status_(parts, started),
-      run_time_zones_(io, pool, parts.configuration, reloader),
-      catalogs_(
-          io, pool,
-          {parts.configuration, *parts.data.store, *parts.data.slots, *parts.services.committer},
-          catalog_calls(parts.zones)),
-      producer_(io, pool, parts.configuration, producer_calls()),
-      zone_report_(parts, catalogs_, producer_),
+      run_time_zones_(run_time_zones),
+      zone_report_(parts, catalogs.consumer(), catalogs.producer()),
       store_(io, pool, parts, std::move(hooks.handed_over)),
       zone_(parts),
       records_(io, pool, parts),
@@ -96,40 +90,6 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
                reply(json::object());
                asio::post(io, stop);
              });
-  catalogs_.start();
-  producer_.start();
-}
-
-CatalogProducer::Calls ControlCommands::producer_calls() {
-  CatalogProducer::Calls calls;
-  using Done = CatalogProducer::Calls::Done;
-  calls.reread = [this](std::vector<dns::Name> zones, const Done& done) {
-    const auto answered = [done](const Result<ipc::ReloadResult>& result) {
-      if (!result) return done(pass(result));
-      if (result->zones_failed == 0) return done({});
-      done(fail(Errc::kInvalid, "its file was not taken: see zone status"));
-    };
-    run_time_zones_.submit({.reread = std::move(zones)}, answered);
-  };
-  calls.complete = [this] { return lists_.state() == ZoneLists::State::kRead; };
-  return calls;
-}
-
-CatalogConsumer::Calls ControlCommands::catalog_calls(const ZoneServices& zones) {
-  CatalogConsumer::Calls calls;
-  calls.update = [this](std::shared_ptr<CatalogUpdate> update,
-                        const CatalogConsumer::Calls::Done& done) {
-    run_time_zones_.submit(
-        {.catalog = std::move(update)},
-        [done](const Result<ipc::ReloadResult>& result) { done(status_of(result)); });
-  };
-  calls.reset = [&zones](const dns::Name& zone) {
-    static_cast<void>(zones.refresher->refresh_now(zone, Refresher::Take::kAny));
-  };
-  calls.now = coarse_seconds;
-  calls.host_time = unix_seconds;
-  calls.zone_commands = [this] { return run_time_zones_.commands(); };
-  return calls;
 }
 
 void ControlCommands::run(const ipc::ControlRequest& request, const CommandTable::Reply& reply) {

@@ -3,8 +3,7 @@
 #include "manager/control/command_table.h"
 #include "manager/control/config_control.h"
 #include "manager/start/reloader.h"
-#include "manager/catalog/catalog_consumer.h"
-#include "manager/catalog/catalog_producer.h"
+#include "manager/catalog/catalogs.h"
 #include "manager/start/run_time_zones.h"
 #include "manager/control/status_report.h"
 #include "manager/control/record_control.h"
@@ -24,9 +23,10 @@ class ControlCommands {
     std::function<void()> handed_over;  ///< see StoreControl
   };
 
-  /// `started`: start of the process, in seconds since 1970.
+  /// References outlive the object. `started`: start of the process, in seconds since 1970.
   ControlCommands(asio::io_context& io, asio::thread_pool& pool, ServerParts parts,
-                  Reloader& reloader, Hooks hooks, std::uint64_t started);
+                  Reloader& reloader, RunTimeZones& run_time_zones, const Catalogs& catalogs,
+                  Hooks hooks, std::uint64_t started);
   ControlCommands(const ControlCommands&) = delete;
   ControlCommands& operator=(const ControlCommands&) = delete;
 
@@ -37,18 +37,11 @@ class ControlCommands {
   void end_connection(std::uint64_t number) { records_.end_connection(number); }
 
   /// The process ends: a copy or dump under way is given up.
-  void stop() {
-    store_.stop();
-    catalogs_.stop();
-    producer_.stop();
-    run_time_zones_.stop();
-  }
+  void stop() { store_.stop(); }
   /// Waits for the threads that write copies and dumps.
   void join() { store_.join(); }
 
  private:
-  CatalogConsumer::Calls catalog_calls(const ZoneServices& zones);
-  CatalogProducer::Calls producer_calls();
   void change_zones(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
   const CurrentConfiguration& configuration_;
@@ -56,9 +49,7 @@ class ControlCommands {
   ZoneLists& lists_;
   Reloader& reloader_;
   StatusReport status_;
-  RunTimeZones run_time_zones_;
-  CatalogConsumer catalogs_;
-  CatalogProducer producer_;
+  RunTimeZones& run_time_zones_;
   ZoneReport zone_report_;
   StoreControl store_;
   ZoneControl zone_;

@@ -145,7 +145,7 @@ RecordControl::RecordControl(asio::io_context& io, asio::thread_pool& pool, Serv
     : io_(io),
       pool_(pool),
       parts_(parts),
-      transactions_(io, *parts.services.committer, *parts.services.changes,
+      transactions_(io, *parts.services.committer, *parts.services.road,
                     [this](const dns::Name& zone) -> Result<config::SerialPolicy> {
                       auto options = primary_zone(parts_.configuration.runtime->settings, zone);
                       if (!options) return pass(options);

@@ -165,8 +165,8 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
                      {"signed_queries", updates.signed_queries},
                      {"bad_signatures", updates.bad_signatures},
                      {"upkeep_walks", services.upkeep->counters().walks},
-                     {"large_changes", services.changes->counters().beside},
-                     {"large_changes_again", services.changes->counters().again},
+                     {"large_changes", services.road->counters().beside},
+                     {"large_changes_again", services.road->counters().again},
                      {"query_log_written", query_log.written},
                      {"query_log_unwritten", query_log.unwritten},
                      {"log_lines_dropped", log::dropped()}};

@@ -122,20 +122,24 @@ void ZoneControl::roll_back(const dns::Name& zone, const Request& request, const
   const RollbackTarget target{{request.serial}, request.label, author_of(request)};
   ZoneChange change;
   change.zone = zone;
+  change.source = ChangeSource::kRollback;
   change.records = target.records(committer.current().zone_at(zone));
-  change.check = [&frozen = *parts_.zones.frozen, zone] { return frozen.check(zone); };
-  change.stage = [&committer, &journal = *parts_.data.journal, zone, target, runtime = current,
-                  policy = (*options)->serial_policy, now = unix_seconds()](Stage& stage) {
-    return stage_rollback(committer, journal, stage, zone, target, policy, now, runtime->limits);
+  change.limits = current->limits.of_history();
+  change.check = [&frozen = *parts_.zones.frozen, zone](const zone::ZoneView&) {
+    return frozen.check(zone);
+  };
+  change.content = [zone, target, policy = (*options)->serial_policy,
+                    now = unix_seconds()](const zone::StoreView& version) {
+    return ComputedChange::of(rollback_of(version, zone, target, policy, now));
   };
   change.done = [&committer, reply, zone,
-                 author = target.author.name](const Result<std::uint64_t>& version) {
-    if (!version) return reply(pass(version));
+                 author = target.author.name](const Result<ChangeOutcome>& outcome) {
+    if (!outcome) return reply(pass(outcome));
     const dns::Serial serial = committer.current().zone_at(zone).serial();
     log::info("zone_rolled_back", "zone", to_text(zone), "serial", serial.value, "by", author);
     reply(json{{"serial", serial.value}});
   };
-  parts_.services.changes->submit(std::move(change));
+  parts_.services.road->submit(std::move(change));
 }
 
 /// With an image a checkpoint begins, so that a host that restarts has the snapshot.

@@ -1,6 +1,7 @@
 #include "manager/control/zone_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/unix_time.h"
@@ -101,6 +102,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
     result.load_total = seen.total;
   }
   add_judgement(zone.apex(), result);
+  add_change(zone.apex(), result);
   result.signature_faults = parts_.zones.signatures->faults(zone.apex());
   add_settings(zone, result);
   add_origin(zone, result);
@@ -133,6 +135,16 @@ void ZoneReport::add_judgement(dns::NameView zone, ipc::ZoneRow& row) const {
   } else {
     row.judged_by = parts_.zones.loader->judge_of(zone);
   }
+}
+
+void ZoneReport::add_change(dns::NameView zone, ipc::ZoneRow& row) const {
+  const auto change = parts_.services.road->under_way(zone);
+  if (!change) return;
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::steady_clock::now() - change->since);
+  row.change_from = to_text(change->source);
+  row.change_step = to_text(change->step);
+  row.change_since = unix_seconds() - static_cast<std::uint64_t>(age.count());
 }
 
 /// The file and the primaries that the configuration names.

@@ -32,6 +32,7 @@ class ZoneReport {
   [[nodiscard]] bool is_secondary_zone(const zone::ZoneView& zone) const;
   [[nodiscard]] bool is_loading(const zone::ZoneView& zone) const;
   void add_judgement(dns::NameView zone, ipc::ZoneRow& row) const;
+  void add_change(dns::NameView zone, ipc::ZoneRow& row) const;
   void add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
   void add_origin(const zone::ZoneView& zone, ipc::ZoneRow& row) const;
   [[nodiscard]] std::string catalog_problem(dns::NameView zone) const;

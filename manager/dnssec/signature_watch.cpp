@@ -10,7 +10,7 @@
 #include "ipc/log.h"
 #include "manager/commit/rollback.h"
 #include "shm/side_table.h"
-#include "zone/build/detached_draft.h"
+#include "zone/draft/detached_draft.h"
 
 namespace pando::manager {
 

@@ -2,7 +2,7 @@
 
 #include "manager/journal/dynamic_changes.h"
 #include "manager/journal/journal.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/record/changeset.h"
 
 /// Payloads of journal records other than plain changesets; docs/formats/journal.md has the

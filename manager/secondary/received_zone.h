@@ -6,8 +6,9 @@
 
 #include "base/result.h"
 #include "dns/name.h"
-#include "zone/build/comparison.h"
-#include "zone/build/draft.h"
+#include "zone/builder/comparison.h"
+#include "zone/builder/zone_builder.h"
+#include "zone/draft/draft.h"
 #include "zone/record/changeset.h"
 
 namespace pando::manager {

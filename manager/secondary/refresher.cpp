@@ -8,7 +8,6 @@
 #include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/secondary/transfer_staging.h"
 
 namespace pando::manager {
 
@@ -118,9 +117,7 @@ struct Refresher::Attempt {
   std::uint64_t records = 0;
   std::uint64_t octets = 0;
   std::optional<std::uint32_t> expire;  // the primary's EXPIRE option, in seconds (RFC 7314)
-  bool whole = false;                   // the transfer brought the whole zone
-  bool unfit = false;                   // the changesets cannot be applied: see is_unfit()
-  std::optional<Verdict> verdict;       // about the received data
+  bool is_whole = false;                // the transfer brought the whole zone
   ZoneVerifierPtr program;              // judges the received data; null: none
   PrimaryShares::SharePtr share;        // null: given back
   std::string silence;                  // see PrimaryShares::end()
@@ -128,15 +125,14 @@ struct Refresher::Attempt {
 };
 
 Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
-                     shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
+                     shm::SlotTable& slots, Committer& committer, ChangeRoad& road,
                      Hooks hooks)
     : commit_loop_(commit_loop),
       network_(network),
       store_(store),
       slots_(slots),
       committer_(committer),
-      changes_(changes),
-      new_zones_(committer),
+      road_(road),
       hooks_(std::move(hooks)),
       timers_(store, committer),
       due_(&due_before),
@@ -418,105 +414,84 @@ void Refresher::finished(const std::shared_ptr<Attempt>& attempt,
   if (result->foreign_records > 0)
     log::warning("transfer_foreign_records", "zone", dns::to_text(attempt->zone), "primary",
                  to_text(attempt->primary.endpoint), "left_out", result->foreign_records);
-  attempt->whole = result->content == TransferParser::Content::kZone;
-  Judges judges{refuses_faults(*runtime_, attempt->zone), hooks_.verifier_of(attempt->zone)};
-  if (judges && result->content != TransferParser::Content::kUpToDate)
-    return verify(attempt, std::move(judges), std::move(*result));
-  take(attempt, std::move(*result));
+  attempt->is_whole = result->content == TransferParser::Content::kZone;
+  if (result->content == TransferParser::Content::kUpToDate)
+    return nothing_new(attempt, result->serial);
+  hand_in(attempt, std::move(*result));
 }
 
-/// A refused IXFR may be the fault of our version: then the whole zone has none. The primary is
-/// free for other zones while a program judges this one.
-void Refresher::verify(const std::shared_ptr<Attempt>& attempt, Judges judges,
-                       TransferResult&& result) {
-  const zone::ZoneView served = committer_.current().zone_at(attempt->zone);
-  const bool base_is_valid = served && served.loaded() && hooks_.is_verified(served);
-  auto done = [this, attempt, alive = alive_](Judgement&& judgement, TransferResult&& taken) {
-    if (!*alive) return;
-    if (!wanted(*attempt)) return drop(attempt);
-    zones_.find(attempt->zone)->second.verification.reset();
-    if (!judgement.refusal.empty())
-      return failed(attempt, Error{Errc::kInvalid, judgement.refusal}, !attempt->whole);
-    attempt->verdict = std::move(judgement.signatures);
-    take(attempt, std::move(taken));
-  };
-  attempt->program = judges.program;
-  if (attempt->program) {
-    places_.judged.insert(attempt);
-    places_.programs.begin(kPrograms);
-    places_.primaries.end(std::exchange(attempt->share, nullptr), {}, steady_now());
-    look_soon();
-  }
-  ReceivedVerification verification(commit_loop_, network_.builders(), store_, slots_);
-  zones_.find(attempt->zone)->second.verification = verification.run(
-      attempt->zone, std::move(judges), base_is_valid, std::move(result), std::move(done));
-}
-
-void Refresher::take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
-  using Content = TransferParser::Content;
-  if (result.content == Content::kUpToDate) return nothing_new(attempt, result.serial);
-  if (auto may = hooks_.may_change(attempt->zone); !may) return failed(attempt, may.error(), false);
-  if (result.content == Content::kChangesets) return apply_changesets(attempt, std::move(result));
-  if (!result.compared) return put_zone(attempt, std::move(result));
-  const zone::ZoneView zone = committer_.current().zone_at(attempt->zone);
-  if (zone && zone.loaded() && zone.serial() == *result.compared)
-    return apply_changesets(attempt, std::move(result));
-  failed(attempt, Error{Errc::kExists, "zone changed during the transfer"}, false);
-}
-
-/// Applies an IXFR as one version. After a failure of disk or memory the IXFR is retried later. An
-/// AXFR would need more memory, and would bypass the journal.
-void Refresher::apply_changesets(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+/// The change of what was received, without its judges. Data sent whole may come as a changeset, from
+/// the serial `compared`.
+ZoneChange Refresher::change_of(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
   ZoneChange change;
   change.zone = attempt->zone;
+  change.source = ChangeSource::kTransfer;
+  change.limits = attempt->runtime->limits;
+  change.is_whole = attempt->is_whole;
+  change.check = [this, attempt, compared = result.compared,
+                  alive = alive_](const zone::ZoneView& now) -> Status {
+    if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
+    if (auto may = hooks_.may_change(attempt->zone); !may) return may;
+    const bool is_as_compared = !compared || (now && now.loaded() && now.serial() == *compared);
+    return is_as_compared ? Status() : fail(Errc::kExists, "zone changed during the transfer");
+  };
+  if (result.zone) {
+    change.content = NewZoneData{result.zone, std::move(*result.transaction)};
+    return change;
+  }
   for (const zone::Changeset& changes : result.changesets)
     change.records += changes.removed.size() + changes.added.size();
-  change.check = [this, attempt, alive = alive_]() -> Status {
-    if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
-    return hooks_.may_change(attempt->zone);
-  };
-  change.stage = [&committer = committer_, attempt,
-                  changesets = std::move(result.changesets)](Stage& stage) {
-    // A zone sent whole replaces all earlier data including updates, so no changeset is journalled.
-    const Committer* journalled = attempt->whole ? nullptr : &committer;
-    Status staged = stage_changesets(stage, changesets, attempt->runtime->limits, journalled);
-    attempt->unfit = !staged && is_unfit(staged.error(), stage.transaction);
-    return staged;
-  };
-  change.done = [this, attempt, serial = result.serial,
-                 alive = alive_](const Result<std::uint64_t>& version) {
-    if (!*alive) return;
-    if (!version) return failed(attempt, version.error(), !attempt->whole && attempt->unfit);
-    ++counters_.transfers;
-    hooks_.count(attempt->zone, attempt->whole ? ipc::ZoneCounter::kTransfersInAxfr
-                                               : ipc::ZoneCounter::kTransfersInIxfr);
-    if (!attempt->whole) {
-      ++counters_.by_ixfr;
-      return transferred(attempt, "ixfr", serial);
-    }
-    committer_.zone_replaced(attempt->zone);
-    hooks_.zone_put(attempt->zone, true);
-    transferred(attempt, "axfr", serial);
-  };
-  changes_.submit(std::move(change));
+  change.content =
+      std::make_shared<const std::vector<zone::Changeset>>(std::move(result.changesets));
+  return change;
 }
 
-void Refresher::put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
-  const zone::ZoneView old = committer_.current().zone_at(attempt->zone);
-  const bool had_data = old && old.loaded();
-  new_zones_.put(
-      attempt->zone, result.zone, std::move(*result.transaction),
-      [this, attempt, had_data, serial = result.serial, alive = alive_](const Status& done) {
-        if (!*alive) return;
-        if (done) {
-          ++counters_.transfers;
-          hooks_.count(attempt->zone, ipc::ZoneCounter::kTransfersInAxfr);
-          hooks_.zone_put(attempt->zone, had_data);
-          transferred(attempt, "axfr", serial);
-        } else {
-          failed(attempt, done.error(), false);
-        }
-      });
+/// Hands what was received to the road of changes. The primary is free for other zones while a
+/// program judges this one.
+void Refresher::hand_in(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
+  const dns::Serial serial = result.serial;
+  ZoneChange change = change_of(attempt, std::move(result));
+  change.judges = {refuses_faults(*runtime_, attempt->zone), false,
+                   hooks_.verifier_of(attempt->zone)};
+  if (change.judges) begin_judgement(attempt, change);
+  change.done = [this, attempt, serial, alive = alive_](const Result<ChangeOutcome>& outcome) {
+    if (*alive) handed_in(attempt, serial, outcome);
+  };
+  road_.submit(std::move(change));
+}
+
+void Refresher::begin_judgement(const std::shared_ptr<Attempt>& attempt, ZoneChange& change) {
+  const zone::ZoneView served = committer_.current().zone_at(attempt->zone);
+  change.judges.base_is_valid = served && served.loaded() && hooks_.is_verified(served);
+  change.progress = std::make_shared<Progress>();
+  zones_.find(attempt->zone)->second.verification = std::shared_ptr<void>(
+      nullptr, [progress = change.progress](void*) { progress->give_up(); });
+  attempt->program = change.judges.program;
+  if (!attempt->program) return;
+  places_.judged.insert(attempt);
+  places_.programs.begin(kPrograms);
+  places_.primaries.end(std::exchange(attempt->share, nullptr), {}, steady_now());
+  look_soon();
+}
+
+/// An IXFR that does not fit, or that a judge refuses, may be the fault of our version: then the
+/// whole zone has none. After a failure of disk or memory the IXFR is retried later: an AXFR would
+/// need more memory, and would bypass the journal.
+void Refresher::handed_in(const std::shared_ptr<Attempt>& attempt, dns::Serial serial,
+                          const Result<ChangeOutcome>& outcome) {
+  if (wanted(*attempt)) zones_.find(attempt->zone)->second.verification.reset();
+  if (!outcome) {
+    if (!wanted(*attempt)) return drop(attempt);
+    const Errc code = outcome.error().code;
+    const bool is_unfit =
+        code == Errc::kInvalid || code == Errc::kCorrupt || code == Errc::kNotFound;
+    return failed(attempt, outcome.error(), !attempt->is_whole && is_unfit);
+  }
+  ++counters_.transfers;
+  if (!attempt->is_whole) ++counters_.by_ixfr;
+  hooks_.count(attempt->zone, attempt->is_whole ? ipc::ZoneCounter::kTransfersInAxfr
+                                                : ipc::ZoneCounter::kTransfersInIxfr);
+  transferred(attempt, attempt->is_whole ? "axfr" : "ixfr", serial);
 }
 
 Refresher::Zones::iterator Refresher::release(const std::shared_ptr<Attempt>& attempt) {
@@ -580,7 +555,6 @@ void Refresher::transferred(const std::shared_ptr<Attempt>& attempt, const char*
   log::info("zone_refreshed", "zone", dns::to_text(attempt->zone), "primary",
             to_text(attempt->primary.endpoint), "by", how, "serial", serial.value, "records",
             attempt->records, "octets", attempt->octets);
-  hooks_.refreshed(attempt->zone, attempt->verdict ? &*attempt->verdict : nullptr);
   if (at == zones_.end()) return run_due();
   at->second.damaged = false;
   at->second.cycle.forget_behind();

@@ -12,17 +12,14 @@
 #include <vector>
 
 #include "ipc/zone_counters.h"
+#include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
-#include "manager/commit/large_changesets.h"
 #include "manager/commit/runtime.h"
-#include "manager/dnssec/changes_verification.h"
 #include "manager/net/network.h"
 #include "manager/notify/notify_handler.h"
-#include "manager/secondary/new_zone_batches.h"
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
 #include "manager/secondary/primary_shares.h"
-#include "manager/secondary/received_verification.h"
 #include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/refresh_slots.h"
 #include "manager/secondary/transfer_in.h"
@@ -58,12 +55,6 @@ class Refresher {
   };
 
   struct Hooks {
-    /// A whole zone was put; `had_data`: the zone replaced other data.
-    std::function<void(const dns::Name& zone, bool had_data)> zone_put;
-    /// A transfer, of whatever kind, has changed a zone. `verdict`: about the new data; null if
-    /// they were not verified.
-    std::function<void(const dns::Name& zone, const Verdict* verdict)> refreshed =
-        [](const dns::Name&, const Verdict*) {};
     /// Whether the data of a served zone were verified before, without a fault.
     std::function<bool(const zone::ZoneView& zone)> is_verified = [](const zone::ZoneView&) {
       return false;
@@ -84,7 +75,7 @@ class Refresher {
 
   /// All references outlive the object.
   Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
-            shm::SlotTable& slots, Committer& committer, LargeChangesets& changes, Hooks hooks);
+            shm::SlotTable& slots, Committer& committer, ChangeRoad& road, Hooks hooks);
   ~Refresher();
   Refresher(const Refresher&) = delete;
   Refresher& operator=(const Refresher&) = delete;
@@ -177,10 +168,12 @@ class Refresher {
   bool wanted(const Attempt& attempt) const;
   void finished(const std::shared_ptr<Attempt>& attempt,
                 Result<TransferResult, TransferFailure> result);
-  void verify(const std::shared_ptr<Attempt>& attempt, Judges judges, TransferResult&& result);
-  void take(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void apply_changesets(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void put_zone(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  [[nodiscard]] ZoneChange change_of(const std::shared_ptr<Attempt>& attempt,
+                                     TransferResult&& result);
+  void hand_in(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
+  void begin_judgement(const std::shared_ptr<Attempt>& attempt, ZoneChange& change);
+  void handed_in(const std::shared_ptr<Attempt>& attempt, dns::Serial serial,
+                 const Result<ChangeOutcome>& outcome);
   Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
 
   // Results of an attempt.
@@ -197,8 +190,7 @@ class Refresher {
   shm::Store& store_;
   shm::SlotTable& slots_;
   Committer& committer_;
-  LargeChangesets& changes_;
-  NewZoneBatches new_zones_;
+  ChangeRoad& road_;
   Hooks hooks_;
   RuntimePtr runtime_;
   Zones zones_;

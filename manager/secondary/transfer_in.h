@@ -54,7 +54,7 @@ struct TransferResult {
   TransferParser::Content content = TransferParser::Content::kUpToDate;
   dns::Serial serial;                              ///< the primary's
   std::vector<zone::Changeset> changesets;         ///< kChangesets
-  std::shared_ptr<zone::ZoneBuilder::Built> zone;  ///< kZone, built in `transaction`
+  std::shared_ptr<zone::BuiltZone> zone;  ///< kZone, built in `transaction`
   std::optional<shm::Transaction> transaction;
   /// Set for kZone nearly equal to ours: `changesets` has one, from this serial, and no
   /// zone was built.

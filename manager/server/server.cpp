@@ -136,6 +136,8 @@ void Server::leave_workers() {
 
 void Server::end_parts() {
   control_.commands->stop();
+  control_.catalogs->stop();
+  control_.run_time_zones->stop();
   zones_.loader->stop();
   zones_.signatures->stop();
   lists_->give_up();
@@ -146,7 +148,7 @@ void Server::end_parts() {
   zones_.refresher->stop();
   zones_.notifier->stop();
   zones_.forwarder->stop();
-  services_.changes->stop();
+  services_.road->stop();
   network_->stop();
   zones_.verifiers->stop();
   if (control_.socket) control_.socket->close();

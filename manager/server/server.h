@@ -37,9 +37,12 @@ struct WorkerServices {
   bool may_start = false;  ///< the store has a list of zones: ours answer SERVFAIL, not REFUSED
 };
 
-/// The parts that carry out commands of an operator. Later parts refer to earlier ones.
+/// The parts that change the configuration, and carry out commands of an operator. Later parts refer
+/// to earlier ones.
 struct ControlServices {
   std::unique_ptr<Reloader> reloader;
+  std::unique_ptr<RunTimeZones> run_time_zones;
+  std::unique_ptr<Catalogs> catalogs;
   std::unique_ptr<ControlCommands> commands;
   std::unique_ptr<ControlServer> socket;
 };
@@ -95,8 +98,7 @@ class Server {
   [[nodiscard]] ZoneVerifierPtr verifier_of(const dns::Name& zone);
   void zone_transferred(const dns::Name& zone, bool had_data);
   [[nodiscard]] bool reads_journal() const;
-  void published();
-  void zone_changed(const dns::Name& zone, bool whole);
+  void follow_up(const PublishedVersion& version);
   // server.cpp
   void await_signals();
   void watchdog();

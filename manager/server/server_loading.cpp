@@ -8,8 +8,8 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_table_sync.h"
+#include "manager/launch/adopted_worker.h"
 #include "manager/server/server.h"
-#include "manager/workers/adopted_worker.h"
 
 namespace pando::manager {
 
@@ -224,15 +224,20 @@ bool Server::reads_journal() const {
   return zones_.loads->under_way() || !zones_.loads->waiting().empty();
 }
 
-void Server::published() {
+/// Tells all who follow what is served that a version was published. Zones that a start loads from
+/// files are announced all at once, when all files were checked.
+void Server::follow_up(const PublishedVersion& version) {
+  for (const JournalEntry& record : version.records) zones_.exports->journalled(record);
   services_.journal_upkeep->check(reads_journal());
   services_.snapshots->tell_losses();
   if (zones_.loads->settled() && !stopping_) check_pinned();
-}
-
-/// Zones that a start loads from files are announced all at once, when all files were checked.
-void Server::zone_changed(const dns::Name& zone, bool whole) {
-  if (!whole || zones_.loads->settled()) zones_.notifier->zone_changed(zone);
+  for (const PublishedZone& changed : version.changed) {
+    if (changed.source == ChangeSource::kTransfer) {
+      if (changed.is_whole) zone_transferred(changed.zone, changed.had_data);
+      zones_.signatures->served(changed.zone, changed.verdict.get());
+    }
+    if (!changed.is_whole || zones_.loads->settled()) zones_.notifier->zone_changed(changed.zone);
+  }
 }
 
 }  // namespace pando::manager

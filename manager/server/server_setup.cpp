@@ -71,9 +71,8 @@ void Server::make_store_services() {
   services_.committer = std::make_unique<Committer>(io_, *data_->store, *data_->journal,
                                                     journal_thread_, Committer::Options{});
   services_.snapshots = std::make_unique<ZoneSnapshots>(io_, *services_.committer);
-  services_.committer->on_published([this](std::uint64_t) { published(); });
-  services_.committer->on_zone_changed(
-      [this](const dns::Name& zone, bool whole) { zone_changed(zone, whole); });
+  services_.committer->on_published(
+      [this](const PublishedVersion& version) { follow_up(version); });
   const config::StoreSettings& store = configuration_.runtime->settings.store;
   if (data_->image) {
     services_.checkpointer = std::make_unique<Checkpointer>(
@@ -98,11 +97,11 @@ void Server::make_store_services() {
     services_.journal_upkeep->before_dropping([this](std::function<void()> resume) {
       services_.checkpointer->write_now([resume = std::move(resume)](const Status&) { resume(); });
     });
-  services_.changes =
-      std::make_unique<LargeChangesets>(io_, network_->builders(), *data_->store, *data_->slots,
-                                        *services_.committer, LargeChangesets::Options{});
+  services_.road =
+      std::make_unique<ChangeRoad>(io_, network_->builders(), *data_->store, *data_->slots,
+                                        *services_.committer, ChangeRoad::Options{});
   services_.upkeep->leave_alone(
-      [this](dns::NameView apex) { return services_.changes->at_work_on(apex); });
+      [this](dns::NameView apex) { return services_.road->at_work_on(apex); });
   services_.upkeep->yield_to([this] { return control_.reloader->is_under_way(); });
 }
 
@@ -122,7 +121,7 @@ void Server::make_zone_services() {
       ZoneVerifiers::Rights{host_.launcher ? &*host_.launcher : nullptr, host_.worker_user});
   zones_.loader = std::make_unique<ZoneLoader>(io_, background_.pool(), usable_processors(),
                                                *data_->store, *data_->slots, *services_.committer,
-                                               *services_.changes, configuration_.runtime->limits);
+                                               *services_.road, configuration_.runtime->limits);
   zones_.copies = std::make_unique<ZoneCopies>(
       io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
       configuration_.runtime->settings.store.journal + "/secondary",
@@ -137,18 +136,12 @@ void Server::make_zone_services() {
   zones_.exports = std::make_unique<ZoneExports>(
       io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
       [this] { return make_history(*data_->journal); }, ZoneExports::Options{});
-  services_.committer->on_journalled(
-      [this](const JournalEntry& entry) { zones_.exports->journalled(entry); });
   zones_.removed =
       std::make_unique<RemovedZones>(io_, background_.pool(), *services_.committer,
                                      configuration_.runtime->settings.store.journal);
   zones_.refresher = std::make_unique<Refresher>(
-      io_, *network_, *data_->store, *data_->slots, *services_.committer, *services_.changes,
+      io_, *network_, *data_->store, *data_->slots, *services_.committer, *services_.road,
       Refresher::Hooks{
-          [this](const dns::Name& zone, bool had_data) { zone_transferred(zone, had_data); },
-          [this](const dns::Name& zone, const Verdict* verdict) {
-            zones_.signatures->served(zone, verdict);
-          },
           [this](const zone::ZoneView& zone) { return zones_.signatures->is_verified(zone); },
           [this](const dns::Name& zone) { return zones_.frozen->check(zone); },
           [this](const dns::Name& zone) { return verifier_of(zone); },
@@ -176,12 +169,11 @@ void Server::make_zone_services() {
 
 void Server::make_update_services() {
   zones_.updates = std::make_unique<UpdateService>(
-      *services_.committer, configuration_.runtime,
+      *services_.committer, *services_.road, configuration_.runtime,
       [this](const NotifyRequest& request) { zones_.secondaries->notified(request); },
       unix_milliseconds);
   zones_.forwarder = std::make_unique<UpdateForwarder>(io_, *network_, UpdateForwarder::Options{});
   zones_.updates->set_forwarder(zones_.forwarder.get());
-  zones_.updates->set_large_changes(services_.changes.get());
   zones_.updates->set_frozen(zones_.frozen.get());
   if (data_->zone_counts) zones_.updates->set_zone_counts(&*data_->zone_counts);
   zones_.update_queue = std::make_unique<UpdateQueue>(
@@ -281,8 +273,13 @@ Status Server::open_control() {
   const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
                           *workers_.listeners, *workers_.pool, readiness_};
   control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
+  control_.run_time_zones = std::make_unique<RunTimeZones>(io_, background_.pool(), configuration_,
+                                                           *control_.reloader);
+  control_.catalogs =
+      std::make_unique<Catalogs>(io_, background_.pool(), parts, *control_.run_time_zones);
   control_.commands = std::make_unique<ControlCommands>(
-      io_, background_.pool(), parts, *control_.reloader,
+      io_, background_.pool(), parts, *control_.reloader, *control_.run_time_zones,
+      *control_.catalogs,
       ControlCommands::Hooks{[this] { stop(); }, [this] { leave_workers(); }},
       configuration_.read_at);  // no reload yet: the start of the process
   auto control = ControlServer::open(
@@ -300,6 +297,7 @@ Status Server::open_control() {
        [this](std::uint64_t number) { control_.commands->end_connection(number); }});
   if (!control) return pass(control);
   control_.socket = std::move(*control);
+  control_.catalogs->start();
   return {};
 }
 

@@ -7,8 +7,8 @@
 
 #include "config/settings/settings.h"
 #include "manager/io/directory_lock.h"
+#include "manager/launch/launcher.h"
 #include "manager/systemd/descriptor_store.h"
-#include "manager/workers/launcher.h"
 
 namespace pando::manager {
 

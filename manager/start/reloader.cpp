@@ -283,7 +283,7 @@ void Reloader::load_files(const ReloadPtr& reload) {
 /// Without this, zones that are added one by one would each have the whole journal read.
 std::shared_ptr<HistorySource> Reloader::history_for(const Reload& reload) {
   if (!reload.only_added || may_return(reload)) return make_history(*parts_.data.journal);
-  return kept_history_.get(parts_.services.committer->counters().gone,
+  return kept_history_.get(parts_.services.committer->zone_records().gone(),
                            std::chrono::steady_clock::now(),
                            [this] { return make_history(*parts_.data.journal); });
 }

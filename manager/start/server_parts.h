@@ -5,14 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "manager/change/change_road.h"
 #include "manager/checkpoint/checkpointer.h"
 #include "manager/checkpoint/image_copying.h"
 #include "manager/commit/committer.h"
-#include "manager/commit/huge_pages.h"
-#include "manager/commit/journal_upkeep.h"
-#include "manager/commit/large_changesets.h"
 #include "manager/commit/runtime.h"
-#include "manager/commit/store_upkeep.h"
 #include "manager/commit/zone_snapshots.h"
 #include "manager/dnssec/signature_watch.h"
 #include "manager/io/frozen_zones.h"
@@ -22,6 +19,9 @@
 #include "manager/support/heap_upkeep.h"
 #include "manager/update/update_queue.h"
 #include "manager/update/update_service.h"
+#include "manager/upkeep/huge_pages.h"
+#include "manager/upkeep/journal_upkeep.h"
+#include "manager/upkeep/store_upkeep.h"
 #include "manager/verifier/zone_verifier.h"
 #include "manager/zonefile/zone_copies.h"
 #include "manager/zonefile/zone_exports.h"
@@ -59,7 +59,7 @@ struct StoreServices {
   std::unique_ptr<HugePages> huge_pages;
   std::unique_ptr<HeapUpkeep> heap_upkeep;
   std::unique_ptr<JournalUpkeep> journal_upkeep;
-  std::unique_ptr<LargeChangesets> changes;
+  std::unique_ptr<ChangeRoad> road;
   std::unique_ptr<ZoneSnapshots> snapshots;
 
   /// kExists while chunks come from the image: nothing that stays may be written from chunks

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {

@@ -6,22 +6,41 @@
 
 namespace pando::manager {
 
-/// One update being committed, with its verdict and result.
+/// One update being committed, with its verdict.
 struct UpdateCommits::Step {
   Update update;
   Refusal verdict;
-  Result<zone::Applied> applied;  // result of a large update
 
   /// Computes the changeset against the version that receives the changes; each retry computes
   /// anew.
-  Result<zone::Changeset> compute(const zone::StoreView& snapshot) {
-    if (update.check)  // small updates only, which are computed on the commit thread
-      if (auto ok = update.check(); !ok) return pass(ok);
+  Result<ComputedChange> compute(const zone::StoreView& snapshot) {
     UpdateOutcome outcome = compute_update(snapshot, update.message, update.rules);
     verdict = {outcome.rcode, outcome.reason, outcome.code};
     if (outcome.rcode != dns::Rcode::kNoError) return fail(Errc::kDenied, "{}", outcome.reason);
     outcome.changes.author = update.author;
-    return std::move(outcome.changes);
+    return ComputedChange::of(std::move(outcome.changes));
+  }
+
+  static ZoneChange change(Update&& update) {
+    ZoneChange change;
+    change.zone = update.message.zone.name;
+    change.source = ChangeSource::kUpdate;
+    change.limits = update.rules.limits;
+    if (update.check)
+      change.check = [check = std::exchange(update.check, nullptr)](const zone::ZoneView&) {
+        return check();
+      };
+    auto done = std::exchange(update.done, nullptr);
+    auto step = std::make_shared<Step>();
+    step->update = std::move(update);
+    // `content` owns the step, since it is freed in a pool thread.
+    change.done = [done = std::move(done), weak = std::weak_ptr(step)](const Result<ChangeOutcome>& outcome) {
+      if (const auto known = weak.lock()) done(known->verdict, outcome);
+    };
+    change.content = [step = std::move(step)](const zone::StoreView& snapshot) {
+      return step->compute(snapshot);
+    };
+    return change;
   }
 };
 
@@ -34,15 +53,14 @@ std::size_t UpdateCommits::held() const noexcept {
 /// Judged by the published version. A version under way may have more records, but only by as much
 /// as the commit thread itself has added.
 bool UpdateCommits::is_large(const Update& update) const {
-  if (large_ == nullptr || large_->stopping()) return false;
+  if (road_.stopping()) return false;
   const zone::ZoneView zone = committer_.current().zone_at(update.message.zone.name);
-  return concerns_more_than(large_->at_once(), zone, update.message);
+  return concerns_more_than(road_.at_once(), zone, update.message);
 }
 
 void UpdateCommits::submit(Update update) {
   const bool large = is_large(update);
-  const bool ending = large_ != nullptr && large_->stopping();
-  if (!ending && (large || !zones_.empty())) {
+  if (!road_.stopping() && (large || !zones_.empty())) {
     const std::string zone = dns::folded_key(update.message.zone.name);
     const auto found = zones_.find(zone);
     if (found != zones_.end()) {
@@ -53,39 +71,22 @@ void UpdateCommits::submit(Update update) {
       return submit_large(std::move(update), zone);
     }
   }
-  const zone::DataLimits limits = update.rules.limits;
-  auto step = std::make_shared<Step>();
-  step->update = std::move(update);
-  committer_.apply(
-      [step](const zone::StoreView& snapshot) { return step->compute(snapshot); }, limits,
-      [step](const Result<zone::Applied>& applied) { step->update.done(step->verdict, applied); });
+  ZoneChange change = Step::change(std::move(update));
+  change.shares_version = true;
+  road_.submit(std::move(change));
 }
 
-/// Submits a large update. The computed changeset is freed together with `stage`, in a pool thread:
-/// it may have a hundred thousand records.
+/// The computed changeset is freed in a pool thread: it may have a hundred thousand records.
 void UpdateCommits::submit_large(Update update, const std::string& zone) {
   zones_[zone].client = update.client;
-  ZoneChange change;
-  change.zone = update.message.zone.name;
-  change.records = large_->at_once() + 1;
-  change.check = std::exchange(update.check, nullptr);
+  ZoneChange change = Step::change(std::move(update));
+  change.records = road_.at_once() + 1;
   change.again = [this, zone] { zones_[zone].holds_all = true; };
-  auto done = std::move(update.done);
-  auto step = std::make_shared<Step>();
-  step->update = std::move(update);
-  change.done = [this, done = std::move(done), weak = std::weak_ptr<Step>(step),
-                 zone](const Result<std::uint64_t>& version) {
-    if (const auto known = weak.lock())
-      version ? done(known->verdict, known->applied) : done(known->verdict, pass(version));
+  change.done = [this, zone, done = std::move(change.done)](const Result<ChangeOutcome>& outcome) {
+    done(outcome);
     ended(zone);
   };
-  change.stage = [&committer = committer_, step = std::move(step)](Stage& stage) -> Status {
-    step->applied = committer.stage_changeset(
-        stage, [&](const zone::StoreView& snapshot) { return step->compute(snapshot); },
-        step->update.rules.limits);
-    return status_of(step->applied);
-  };
-  large_->submit(std::move(change));
+  road_.submit(std::move(change));
 }
 
 /// Resubmits the held updates in the order of arrival; the first large one may hold the rest again.

@@ -7,14 +7,13 @@
 #include <unordered_map>
 
 #include "base/address.h"
-#include "manager/commit/committer.h"
-#include "manager/commit/large_changesets.h"
+#include "manager/change/change_road.h"
 #include "manager/update/update_request.h"
 
 namespace pando::manager {
 
-/// Passes updates to the committer. Small updates run on the commit thread, in groups; large
-/// updates run beside it (LargeChangesets).
+/// Hands updates to the road of changes. Small updates share versions; large updates are computed
+/// beside the commit thread.
 ///
 /// While a large update is computed, other updates may change the zone. Only later updates of the
 /// same client (address and port) for that zone wait, so that a client's updates keep their order.
@@ -37,14 +36,13 @@ class UpdateCommits {
     std::function<Status()> check;
     /// Called once on the commit thread. `verdict` has the RCODE that the update itself deserves.
     /// With NOERROR and an error in `applied`, the server could not store the update.
-    std::function<void(const Refusal& verdict, const Result<zone::Applied>& applied)> done;
+    std::function<void(const Refusal& verdict, const Result<ChangeOutcome>& applied)> done;
   };
 
-  /// `committer` outlives the object.
-  explicit UpdateCommits(Committer& committer) : committer_(committer) {}
+  /// References outlive the object.
+  UpdateCommits(const Committer& committer, ChangeRoad& road)
+      : committer_(committer), road_(road) {}
 
-  /// Null, the default: all updates run on the commit thread. `large` outlives the object.
-  void set_large_changes(LargeChangesets* large) { large_ = large; }
   void submit(Update update);
   /// Number of updates waiting for a large update of their zone.
   [[nodiscard]] std::size_t held() const noexcept;
@@ -62,8 +60,8 @@ class UpdateCommits {
   void submit_large(Update update, const std::string& zone);
   void ended(const std::string& zone);
 
-  Committer& committer_;
-  LargeChangesets* large_ = nullptr;
+  const Committer& committer_;
+  ChangeRoad& road_;
   Zones zones_;
 };
 

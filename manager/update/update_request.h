@@ -3,9 +3,9 @@
 #include <string>
 
 #include "config/settings/zone_table.h"
-#include "manager/update/update_message.h"
+#include "manager/request/update_message.h"
 #include "manager/update/update_policy.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/read/store_view.h"
 #include "zone/record/changeset.h"
 

@@ -35,9 +35,9 @@ ipc::ZoneCounter counter_of(Rcode rcode) noexcept {
 
 }  // namespace
 
-UpdateService::UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify,
-                             Clock clock, Clock steady)
-    : commits_(committer),
+UpdateService::UpdateService(const Committer& committer, ChangeRoad& road, RuntimePtr runtime,
+                             NotifyHandler notify, Clock clock, Clock steady)
+    : commits_(committer, road),
       runtime_(std::move(runtime)),
       notify_(std::move(notify)),
       clock_(std::move(clock)),
@@ -159,7 +159,7 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   ++waiting_;
   waiting_octets_ += octets;
   auto done = [this, request, zone, octets](const Refusal& verdict,
-                                            const Result<zone::Applied>& applied) {
+                                            const Result<ChangeOutcome>& applied) {
     --waiting_;
     waiting_octets_ -= octets;
     committed(*request, zone, verdict, applied);
@@ -179,13 +179,13 @@ Status UpdateService::takes_updates(const dns::Name& zone) const {
 }
 
 void UpdateService::committed(ClientRequest& request, const dns::Name& zone, const Refusal& refusal,
-                              const Result<zone::Applied>& applied) {
+                              const Result<ChangeOutcome>& applied) {
   if (applied)
     count(request, ipc::ZoneCounter::kUpdatesAccepted);
   else
     count(request, counter_of(refusal.rcode));
   if (applied)
-    replies_.accepted(request, *applied);
+    replies_.accepted(request, applied->applied);
   else if (refusal.rcode == Rcode::kNoError)  // the update was valid, but could not be stored
     replies_.failed(request, applied.error(), "the update cannot be stored now");
   else

@@ -6,8 +6,8 @@
 #include "manager/commit/committer.h"
 #include "manager/io/frozen_zones.h"
 #include "manager/notify/notify_handler.h"
-#include "manager/update/client_request.h"
-#include "manager/update/reply_path.h"
+#include "manager/request/client_request.h"
+#include "manager/request/reply_path.h"
 #include "manager/update/update_commits.h"
 #include "manager/update/update_forwarder.h"
 #include "manager/update/update_request.h"
@@ -32,15 +32,13 @@ class UpdateService {
   };
   using Clock = ReplyPath::Clock;
 
-  /// `notify` may be empty: then a NOTIFY for a secondary zone is answered without effect. The
+  /// References outlive the service. `notify` may be empty: then a NOTIFY for a secondary zone is answered without effect. The
   /// clocks are those of ReplyPath.
-  UpdateService(Committer& committer, RuntimePtr runtime, NotifyHandler notify, Clock clock,
+  UpdateService(const Committer& committer, ChangeRoad& road, RuntimePtr runtime, NotifyHandler notify, Clock clock,
                 Clock steady = steady_milliseconds);
 
   /// Null, the default: no update is forwarded to a primary. `forwarder` outlives the service.
   void set_forwarder(UpdateForwarder* forwarder) { forwarder_ = forwarder; }
-  /// Null, the default: large updates run on the commit thread. `large` outlives the service.
-  void set_large_changes(LargeChangesets* large) { commits_.set_large_changes(large); }
   /// Null, the default: no zone is frozen. `frozen` outlives the service.
   void set_frozen(const FrozenZones* frozen) { frozen_ = frozen; }
   /// Null, the default: nothing is counted by zone. `counts` outlives the service.
@@ -65,7 +63,7 @@ class UpdateService {
   void verified_update(const Request& request);
   void commit(const Request& request, UpdateMessage message, const config::ZoneOptions& options);
   void committed(ClientRequest& request, const dns::Name& zone, const Refusal& refusal,
-                 const Result<zone::Applied>& applied);
+                 const Result<ChangeOutcome>& applied);
   void notify(ClientRequest& request);
   [[nodiscard]] Status takes_updates(const dns::Name& zone) const;
   dns::Rcode judge_notify(const ClientRequest& request);

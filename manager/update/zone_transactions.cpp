@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/unix_time.h"
@@ -46,42 +47,48 @@ struct ZoneTransactions::Commit {
   struct Zone {
     TransactionPtr transaction;
     config::SerialPolicy policy{};
-    ipc::CommittedZone result{};
   };
   std::vector<Zone> zones;
+  std::uint64_t records = 0;  ///< of all zones, approximately
   std::optional<dns::Serial> if_serial;
   std::uint64_t now = 0;
   zone::DataLimits limits;
   zone::Author author;
   Committed done;
 
-  /// Any thread: reads the stage and the transaction alone.
-  Status stage(Zone& zone, const Committer& committer, Stage& stage) const {
+  /// Any thread: reads the version and the transaction alone.
+  Result<ComputedChange> compute(Zone& zone, const zone::StoreView& view) const {
     const Transaction& transaction = *zone.transaction;
-    const auto compute = [&](const zone::StoreView& view) -> Result<zone::Changeset> {
-      const zone::ZoneView present = view.zone_at(transaction.zone);
-      if (auto served = check_served(present, transaction.zone); !served) return pass(served);
-      for (const auto wanted : {transaction.if_serial, if_serial})
-        if (auto same = check_serial(present, wanted); !same) return pass(same);
-      zone.result = {to_text(transaction.zone), present.serial().value, present.serial().value};
-      auto changes = transaction.edits.changes(present, zone.policy, now);
-      if (changes) changes->author = author;
-      return changes;
+    const zone::ZoneView present = view.zone_at(transaction.zone);
+    if (auto served = check_served(present, transaction.zone); !served) return pass(served);
+    for (const auto wanted : {transaction.if_serial, if_serial})
+      if (auto same = check_serial(present, wanted); !same) return pass(same);
+    auto changes = transaction.edits.changes(present, zone.policy, now);
+    if (changes) changes->author = author;
+    return ComputedChange::of(std::move(changes));
+  }
+
+  /// The change of zone `index`. The zone's role may change while the work is done, so the policy
+  /// is asked again.
+  static ZoneChange change(const std::shared_ptr<Commit>& commit, std::size_t index,
+                           const Policy& policy) {
+    const dns::Name& name = commit->zones[index].transaction->zone;
+    ZoneChange change;
+    change.zone = name;
+    change.source = ChangeSource::kEdit;
+    change.limits = commit->limits;
+    change.check = [&policy, name](const zone::ZoneView&) { return status_of(policy(name)); };
+    change.content = [commit, index](const zone::StoreView& view) {
+      return commit->compute(commit->zones[index], view);
     };
-    auto applied = committer.stage_changeset(stage, compute, limits);
-    if (!applied) return pass(applied);
-    if (applied->effective.empty()) return {};
-    zone.result.to = applied->to.value;
-    zone.result.removed = applied->effective.removed.size();
-    zone.result.added = applied->effective.added.size();
-    return {};
+    return change;
   }
 };
 
-ZoneTransactions::ZoneTransactions(asio::io_context& io, Committer& committer,
-                                   LargeChangesets& large, Policy policy, Limits limits)
+ZoneTransactions::ZoneTransactions(asio::io_context& io, const Committer& committer,
+                                   ChangeRoad& road, Policy policy, Limits limits)
     : committer_(committer),
-      large_(large),
+      road_(road),
       policy_(std::move(policy)),
       limits_(limits),
       timer_(io) {}
@@ -208,6 +215,7 @@ Result<std::shared_ptr<ZoneTransactions::Commit>> ZoneTransactions::prepare(
   if (zones.size() > 1 && records > limits_.together)
     return fail(Errc::kFull, "{} records of several zones: at most {} are committed together",
                 records, limits_.together);
+  commit->records = records;
   commit->if_serial = if_serial;
   commit->now = unix_seconds();
   return commit;
@@ -224,57 +232,44 @@ void ZoneTransactions::commit(const std::vector<dns::Name>& zones,
   (*commit)->done = done;
   (*commit)->author = author;
   for (const Commit::Zone& zone : (*commit)->zones) zone.transaction->committing = true;
-  zones.size() == 1 ? commit_one(*commit) : commit_together(*commit);
+  if (zones.size() == 1) {
+    ZoneChange change = Commit::change(*commit, 0, policy_);
+    change.records = (*commit)->records;
+    change.done = [this, commit = *commit](const Result<ChangeOutcome>& outcome) {
+      outcome ? finish(*commit, std::span(&*outcome, 1)) : finish(*commit, pass(outcome));
+    };
+    return road_.submit(std::move(change));
+  }
+  std::vector<ZoneChange> changes;
+  for (std::size_t i = 0; i < zones.size(); ++i)
+    changes.push_back(Commit::change(*commit, i, policy_));
+  road_.submit_together(std::move(changes),
+                        [this, commit = *commit](const Result<std::vector<ChangeOutcome>>& all) {
+                          all ? finish(*commit, std::span(*all)) : finish(*commit, pass(all));
+                        });
 }
 
-/// A zone's role may change while the work is done, so the policy is asked again.
-void ZoneTransactions::commit_one(const std::shared_ptr<Commit>& commit) {
-  const Transaction& transaction = *commit->zones.front().transaction;
-  ZoneChange change;
-  change.zone = transaction.zone;
-  change.records = transaction.edits.records(committer_.current().zone_at(transaction.zone));
-  change.check = [this, zone = transaction.zone]() -> Status {
-    auto policy = policy_(zone);
-    return status_of(policy);
-  };
-  change.stage = [&committer = committer_, commit](Stage& stage) {
-    return commit->stage(commit->zones.front(), committer, stage);
-  };
-  change.done = [this, commit](const Result<std::uint64_t>& version) { finish(*commit, version); };
-  large_.submit(std::move(change));
-}
-
-/// One request stages all zones. It shares no version with other requests, so that an error in one
-/// zone drops all of them.
-void ZoneTransactions::commit_together(const std::shared_ptr<Commit>& commit) {
-  CommitRequest request;
-  request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [this, commit](Stage& stage) -> Status {
-    for (Commit::Zone& zone : commit->zones) {
-      if (auto policy = policy_(zone.transaction->zone); !policy) return pass(policy);
-      if (auto staged = commit->stage(zone, committer_, stage); !staged) return staged;
-    }
-    return {};
-  };
-  request.done = [this, commit](const Result<std::uint64_t>& version) { finish(*commit, version); };
-  committer_.submit(std::move(request));
-}
-
-void ZoneTransactions::finish(Commit& commit, const Result<std::uint64_t>& version) {
+void ZoneTransactions::finish(Commit& commit,
+                              const Result<std::span<const ChangeOutcome>>& outcomes) {
   for (const Commit::Zone& zone : commit.zones) {
     zone.transaction->committing = false;
-    if (version || zone.transaction->abandoned) open_.erase(dns::folded_key(zone.transaction->zone));
+    if (outcomes || zone.transaction->abandoned)
+      open_.erase(dns::folded_key(zone.transaction->zone));
   }
-  if (!version) {
+  if (!outcomes) {
     expire_later();
-    return commit.done(pass(version));
+    return commit.done(pass(outcomes));
   }
   ipc::ZoneCommitResult result;
-  for (const Commit::Zone& zone : commit.zones) {
-    log::info("transaction_committed", "zone", zone.result.zone, "serial", zone.result.to,
-              "removed", zone.result.removed, "added", zone.result.added, "by",
-              or_dash(commit.author.name), "client", or_dash(commit.author.client));
-    result.committed.push_back(zone.result);
+  for (std::size_t i = 0; i < commit.zones.size(); ++i) {
+    const zone::Applied& applied = (*outcomes)[i].applied;
+    const ipc::CommittedZone zone{to_text(commit.zones[i].transaction->zone), applied.from.value,
+                                  applied.to.value, applied.effective.removed.size(),
+                                  applied.effective.added.size()};
+    log::info("transaction_committed", "zone", zone.zone, "serial", zone.to, "removed",
+              zone.removed, "added", zone.added, "by", or_dash(commit.author.name), "client",
+              or_dash(commit.author.client));
+    result.committed.push_back(zone);
   }
   commit.done(std::move(result));
 }

@@ -7,12 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "ipc/control_results.h"
-#include "manager/commit/large_changesets.h"
+#include "manager/change/change_road.h"
 #include "manager/update/record_edits.h"
 
 namespace pando::manager {
@@ -44,7 +45,7 @@ class ZoneTransactions {
   using Committed = std::function<void(Result<ipc::ZoneCommitResult>)>;
 
   /// References outlive the object.
-  ZoneTransactions(asio::io_context& io, Committer& committer, LargeChangesets& large,
+  ZoneTransactions(asio::io_context& io, const Committer& committer, ChangeRoad& road,
                    Policy policy, Limits limits);
 
   /// Opens a transaction for each zone, or for none. kExists: one of them has a transaction, or
@@ -104,14 +105,12 @@ class ZoneTransactions {
   [[nodiscard]] Result<std::shared_ptr<Commit>> prepare(const std::vector<dns::Name>& zones,
                                                         std::optional<dns::Serial> if_serial,
                                                         Session session);
-  void commit_one(const std::shared_ptr<Commit>& commit);
-  void commit_together(const std::shared_ptr<Commit>& commit);
-  void finish(Commit& commit, const Result<std::uint64_t>& version);
+  void finish(Commit& commit, const Result<std::span<const ChangeOutcome>>& outcomes);
   void expire_later();
   void expire();
 
-  Committer& committer_;
-  LargeChangesets& large_;
+  const Committer& committer_;
+  ChangeRoad& road_;
   Policy policy_;
   Limits limits_;
   std::map<std::string, TransactionPtr> open_;  // by dns::folded_key()

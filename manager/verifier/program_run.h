@@ -10,8 +10,8 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "manager/launch/launcher.h"
 #include "manager/verifier/verifier_process.h"
-#include "manager/workers/launcher.h"
 
 namespace pando::manager {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "config/settings/zone_table.h"
+#include "manager/launch/launcher.h"
 #include "manager/support/background_threads.h"
 #include "manager/verifier/program_places.h"
-#include "manager/workers/launcher.h"
 #include "zone/read/store_view.h"
 
 /// Programs of the operator that judge zones before they are served (`verify-command`).

@@ -12,9 +12,9 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "manager/workers/adopted_worker.h"
+#include "manager/launch/adopted_worker.h"
+#include "manager/launch/watched_process.h"
 #include "manager/workers/socket_handover.h"
-#include "manager/workers/watched_process.h"
 #include "manager/workers/worker_admission.h"
 #include "manager/workers/worker_pool_options.h"
 #include "manager/workers/worker_table.h"

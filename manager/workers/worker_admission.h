@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "ipc/worker_messages.h"
-#include "manager/workers/launcher.h"
+#include "manager/launch/launcher.h"
 
 namespace pando::manager {
 

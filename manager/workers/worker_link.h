@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "ipc/channel.h"
 #include "ipc/worker_messages.h"
-#include "manager/workers/launcher.h"
+#include "manager/launch/launcher.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/transfer_signer.h"
 #include "manager/xdp/xdp_lender.h"

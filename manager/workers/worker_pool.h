@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "manager/workers/launcher.h"
+#include "manager/launch/launcher.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool_options.h"
 #include "manager/workers/worker_table.h"

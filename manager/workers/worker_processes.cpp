@@ -7,7 +7,7 @@
 #include "base/crash_point.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/workers/adopted_worker.h"
+#include "manager/launch/adopted_worker.h"
 
 namespace pando::manager {
 

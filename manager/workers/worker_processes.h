@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/result.h"
-#include "manager/workers/launcher.h"
-#include "manager/workers/watched_process.h"
+#include "manager/launch/launcher.h"
+#include "manager/launch/watched_process.h"
 #include "manager/workers/worker_pool_options.h"
 #include "shm/slots.h"
 

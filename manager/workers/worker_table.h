@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "manager/launch/watched_process.h"
 #include "manager/workers/rules/restart_pause.h"
 #include "manager/workers/rules/slot_rules.h"
-#include "manager/workers/watched_process.h"
 #include "manager/workers/worker_link.h"
 
 namespace pando::manager {

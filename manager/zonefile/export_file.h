@@ -1,7 +1,7 @@
 #pragma once
 
 #include "manager/zonefile/zone_writing.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 /// Export of a primary zone: replaces the zone's own file by the served data. Journal and file must
 /// never disagree about the file's content, so an export takes three steps:

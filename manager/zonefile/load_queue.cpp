@@ -39,8 +39,8 @@ bool LoadBatch::has_new_zones() const noexcept {
                                      [](const auto& task) { return task->zone.has_value(); });
 }
 
-Committer::NewZones LoadBatch::take_new_zones() {
-  Committer::NewZones zones{{}, std::move(*transaction_)};
+NewZones LoadBatch::take_new_zones() {
+  NewZones zones{{}, std::move(*transaction_)};
   for (const auto& task : tasks_)
     if (task->zone) zones.zones.push_back({task->job.apex, task->zone->built, task->zone->source});
   return zones;

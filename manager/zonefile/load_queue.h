@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "manager/change/zone_change.h"
 #include "manager/commit/committer.h"
 #include "manager/support/rate_limited_log.h"
 #include "manager/zonefile/zone_file_check.h"
@@ -104,7 +105,7 @@ class LoadBatch {
   void give_up() noexcept { progress_.give_up(); }
   /// Whether there are zones for take_new_zones().
   [[nodiscard]] bool has_new_zones() const noexcept;
-  [[nodiscard]] Committer::NewZones take_new_zones();
+  [[nodiscard]] NewZones take_new_zones();
   /// Discards the new zones, whose tasks stay without outcome. With `check_alone`, each is checked
   /// alone.
   void discard_new_zones(bool check_alone);

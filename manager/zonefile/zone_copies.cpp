@@ -10,7 +10,7 @@
 
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
-#include "manager/zonefile/merge_base.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 
 namespace pando::manager {

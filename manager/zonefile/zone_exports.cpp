@@ -10,8 +10,8 @@
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
 
 namespace pando::manager {
 

@@ -7,11 +7,12 @@
 #include "dns/zonefile/zone_scanner.h"
 #include "dns/zonefile/zone_scanner_engine.h"
 #include "dns/zonefile/zone_scanner_parts.h"
+#include "manager/merge/merge_base.h"
+#include "manager/merge/zone_recovery.h"
 #include "manager/support/soa.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
-#include "manager/zonefile/zone_recovery.h"
-#include "zone/build/broken_rules.h"
+#include "zone/builder/broken_rules.h"
+#include "zone/builder/zone_builder.h"
 #include "zone/read/each_record.h"
 
 namespace pando::manager {

@@ -10,14 +10,14 @@
 #include "manager/support/load_progress.h"
 #include "manager/support/withheld_data.h"
 #include "shm/store.h"
-#include "zone/build/comparison.h"
-#include "zone/build/draft.h"
+#include "zone/builder/comparison.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 
 /// A zone built from its file and its journal, not yet in any version.
 struct BuiltZone {
-  std::shared_ptr<zone::ZoneBuilder::Built> built;
+  std::shared_ptr<zone::BuiltZone> built;
   zone::ZoneFileInfo source;
   std::uint64_t records = 0;
   std::size_t replayed = 0;           ///< changesets of the journal that were applied one by one

@@ -6,8 +6,8 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_diff.h"
+#include "manager/merge/file_merge.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/file_merge.h"
 #include "zone/dnssec/zone_verification.h"
 
 namespace pando::manager {

@@ -9,11 +9,11 @@
 
 #include "config/settings/zone_table.h"
 #include "manager/journal/journal_history.h"
+#include "manager/merge/merge_base.h"
+#include "manager/merge/zone_merge.h"
 #include "manager/support/load_progress.h"
 #include "manager/verifier/zone_verifier.h"
-#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_file.h"
-#include "manager/zonefile/zone_merge.h"
 #include "shm/store.h"
 #include "zone/read/store_view.h"
 

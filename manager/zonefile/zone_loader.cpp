@@ -82,14 +82,14 @@ bool has_to_read_again(LoadTask& judged) {
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
                        shm::Store& store, shm::SlotTable& slots, Committer& committer,
-                       LargeChangesets& changes, zone::DataLimits limits)
+                       ChangeRoad& road, zone::DataLimits limits)
     : io_(io),
       mailbox_(LoopMailbox::of(io)),
       pool_(pool),
       store_(store),
       slots_(slots),
       committer_(committer),
-      changes_(changes),
+      road_(road),
       limits_(limits),
       queue_(threads, [this](dns::NameView zone) { return loads_.find(zone) != nullptr; }),
       threads_(mailbox_, std::max<std::size_t>(threads, 1) + 1) {}
@@ -156,7 +156,7 @@ void ZoneLoader::commit_batch(const Batch& batch) {
     batch->discard_new_zones(false);
     return finish_batch(*batch);
   }
-  committer_.put_new_zones(batch->take_new_zones(), [this, batch](const Status& committed) {
+  road_.submit_new_zones(batch->take_new_zones(), [this, batch](const Status& committed) {
     // A zone changed, or the store is full: check each zone alone to find out which.
     if (!committed) batch->discard_new_zones(true);
     finish_batch(*batch);
@@ -324,10 +324,12 @@ void ZoneLoader::commit(const Task& task) {
 
 void ZoneLoader::replace(const Task& task) {
   auto replacement = std::make_shared<ZoneReplacement>(task, task->journal_pending);
-  auto put = ZoneReplacement::put(replacement);
-  committer_.put_zone(std::move(put), [this, task, replacement](const Status& committed) {
+  ZoneChange change = ZoneReplacement::change(replacement);
+  change.done = [this, task, replacement](const Result<ChangeOutcome>& outcome) {
+    const Status committed = status_of(outcome);
     replaced(task, replacement->after(committed), committed);
-  });
+  };
+  road_.submit(std::move(change));
 }
 
 void ZoneLoader::replaced(const Task& task, ZoneReplacement::Next next, const Status& committed) {
@@ -343,8 +345,6 @@ void ZoneLoader::replaced(const Task& task, ZoneReplacement::Next next, const St
 
 /// Reports a zone that was put whole.
 void ZoneLoader::serve(const Task& task) {
-  if (task->journal_pending && !task->zone->journal.empty())
-    committer_.add_pending(task->job.apex, std::move(task->zone->journal));
   const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
   doubt_iterations(*task, live);
   log_loaded(*task, live);
@@ -356,49 +356,39 @@ void ZoneLoader::serve(const Task& task) {
   finish(task, outcome_of(task->served ? Kind::kReplaced : Kind::kLoaded, live));
 }
 
-/// Result of a merge, for log lines and the outcome.
-struct ZoneLoader::Merged {
-  dns::Serial from;
-  dns::Serial to;
-  std::size_t added = 0;
-  std::size_t removed = 0;
-  std::string overridden;  // warning about edits that updates overrode
-  bool zone_changed = false;
-};
-
 /// Applies the file's edit and records the file as the merge base in one step.
 void ZoneLoader::merge(const Task& task) {
-  auto result = std::make_shared<Merged>();
+  auto overridden = std::make_shared<RecordChanges>();
+  auto zone_changed = std::make_shared<bool>(false);
   ZoneChange change;
   change.zone = task->job.apex;
+  change.source = ChangeSource::kFile;
   change.records = task->plan->record_count();
-  change.stage = [task, result, limits = limits_](Stage& stage) -> Status {
-    auto staged = stage_merge(stage, *task->plan, limits);
-    result->zone_changed = !staged && staged.error().code == Errc::kExists;
-    if (!staged) return pass(staged);
-    const zone::Applied& applied = staged->applied;
-    *result = {applied.from, applied.to, applied.effective.added.size(),
-               applied.effective.removed.size(), overridden_text(staged->overridden)};
-    return {};
+  change.limits = limits_.of_history();
+  change.content = [task, overridden,
+                    zone_changed](const zone::StoreView& version) -> Result<ComputedChange> {
+    auto computed = compute_merge(version, *task->plan, overridden);
+    *zone_changed = !computed && computed.error().code == Errc::kExists;
+    return computed;
   };
-  change.done = [this, task, result](const Result<std::uint64_t>& version) {
-    merged(task, *result, version);
+  change.done = [this, task, overridden, zone_changed](const Result<ChangeOutcome>& outcome) {
+    if (!outcome && *zone_changed && task->tries < kMaxTries) return check(task);
+    if (!outcome)
+      return finish(task, failed(fmt::format("{}: {}", task->job.path, outcome.error().text)));
+    merged(task, outcome->applied, *overridden);
   };
-  changes_.submit(std::move(change));
+  road_.submit(std::move(change));
 }
 
-void ZoneLoader::merged(const Task& task, const Merged& result,
-                        const Result<std::uint64_t>& version) {
-  if (!version && result.zone_changed && task->tries < kMaxTries) return check(task);
-  if (!version)
-    return finish(task, failed(fmt::format("{}: {}", task->job.path, version.error().text)));
-  const bool has_changes = result.added + result.removed > 0;
+void ZoneLoader::merged(const Task& task, const zone::Applied& applied,
+                        const RecordChanges& overridden) {
+  const bool has_changes = !applied.effective.empty();
   if (has_changes)
-    log::info("zone_merged", "zone", to_text(task->job.apex), "from", result.from.value, "serial",
-              result.to.value, "added", result.added, "removed", result.removed, "ms",
-              milliseconds_since(task->start));
-  if (!result.overridden.empty())
-    task->warnings.push_back(fmt::format("{}: {}", task->job.path, result.overridden));
+    log::info("zone_merged", "zone", to_text(task->job.apex), "from", applied.from.value, "serial",
+              applied.to.value, "added", applied.effective.added.size(), "removed",
+              applied.effective.removed.size(), "ms", milliseconds_since(task->start));
+  if (const std::string text = overridden_text(overridden); !text.empty())
+    task->warnings.push_back(fmt::format("{}: {}", task->job.path, text));
   const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
   if (has_changes) doubt_iterations(*task, live);
   finish(task, outcome_of(has_changes ? Kind::kChanged : Kind::kUnchanged, live));

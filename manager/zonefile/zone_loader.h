@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
+#include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
-#include "manager/commit/large_changesets.h"
 #include "manager/support/load_progress.h"
 #include "manager/support/load_threads.h"
 #include "manager/support/loop_mailbox.h"
@@ -40,7 +40,7 @@ class ZoneLoader {
   /// `threads`: see LoadQueue. `pool` frees what was loaded. References outlive the loader. All
   /// methods belong to the commit thread.
   ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads, shm::Store& store,
-             shm::SlotTable& slots, Committer& committer, LargeChangesets& changes,
+             shm::SlotTable& slots, Committer& committer, ChangeRoad& road,
              zone::DataLimits limits);
   ZoneLoader(const ZoneLoader&) = delete;
   ZoneLoader& operator=(const ZoneLoader&) = delete;
@@ -79,7 +79,6 @@ class ZoneLoader {
  private:
   using Task = std::shared_ptr<LoadTask>;
   using Batch = std::shared_ptr<LoadBatch>;
-  struct Merged;
 
   void schedule();
   void start(LoadTasks tasks);
@@ -103,7 +102,7 @@ class ZoneLoader {
   void replaced(const Task& task, ZoneReplacement::Next next, const Status& committed);
   void serve(const Task& task);
   void merge(const Task& task);
-  void merged(const Task& task, const Merged& result, const Result<std::uint64_t>& version);
+  void merged(const Task& task, const zone::Applied& applied, const RecordChanges& overridden);
   void finish(const Task& task, LoadOutcome outcome);
   void report(const Task& task, const LoadOutcome& outcome);
   void record_merge_base(const LoadTask& task);
@@ -114,7 +113,7 @@ class ZoneLoader {
   shm::Store& store_;
   shm::SlotTable& slots_;
   Committer& committer_;
-  LargeChangesets& changes_;
+  ChangeRoad& road_;
   zone::DataLimits limits_;
   LoadsUnderWay loads_;
   LoadQueue queue_;

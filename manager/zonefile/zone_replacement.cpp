@@ -11,16 +11,21 @@ ZoneReplacement::ZoneReplacement(std::shared_ptr<ZoneFileCheck> file, bool journ
   base_file_ = file_->plan->base_file;
 }
 
-Committer::ZonePut ZoneReplacement::put(const std::shared_ptr<ZoneReplacement>& replacement) {
+ZoneChange ZoneReplacement::change(const std::shared_ptr<ZoneReplacement>& replacement) {
   ZoneFileCheck& file = *replacement->file_;
-  return {file.job.apex,
-          file.zone->built,
-          std::move(*file.transaction),
-          file.zone->source,
-          [replacement](const zone::ZoneView& before) { return replacement->check(before); },
-          [replacement](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
-            replacement->add_journal_records(journal, after);
-          }};
+  NewZoneData data{file.zone->built, std::move(*file.transaction), file.zone->source};
+  data.notes = [replacement](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
+    replacement->add_journal_records(journal, after);
+  };
+  // The journal has failed before, so the records are written when it can be written again.
+  if (replacement->journal_pending_) data.pending = std::move(file.zone->journal);
+  ZoneChange change;
+  change.zone = file.job.apex;
+  change.source = ChangeSource::kFile;
+  change.is_whole = true;
+  change.content = std::move(data);
+  change.check = [replacement](const zone::ZoneView& now) { return replacement->check(now); };
+  return change;
 }
 
 bool ZoneReplacement::has_changed(const zone::ZoneView& zone) const {

@@ -4,13 +4,13 @@
 #include <optional>
 #include <vector>
 
-#include "manager/commit/committer.h"
+#include "manager/change/zone_change.h"
 #include "manager/zonefile/zone_file_check.h"
 
 namespace pando::manager {
 
 /// Puts the zone of a checked file whole: into a zone without data, or in place of the data that
-/// the file was compared with. The committer calls the steps in order: check(), then
+/// the file was compared with. The road of changes calls the steps in order: check(), then
 /// add_journal_records(), both with the zone as it is by then. Lives on the commit thread.
 class ZoneReplacement {
  public:
@@ -28,8 +28,8 @@ class ZoneReplacement {
   /// zone's records from recovery stay out of this version.
   ZoneReplacement(std::shared_ptr<ZoneFileCheck> file, bool journal_pending);
 
-  /// The commit request; its functions share ownership of `replacement`.
-  static Committer::ZonePut put(const std::shared_ptr<ZoneReplacement>& replacement);
+  /// The change, without `done`; its functions share ownership of `replacement`.
+  static ZoneChange change(const std::shared_ptr<ZoneReplacement>& replacement);
   /// kExists: the zone changed since the check of its file.
   Status check(const zone::ZoneView& before);
   void add_journal_records(std::vector<JournalEntry>& journal, const zone::ZoneView& after);

@@ -18,8 +18,8 @@
 #include "manager/checkpoint/store_opening.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_identity.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_exports.h"
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/commit/parts.h"
@@ -257,8 +257,9 @@ class ExportHost : public Host {
     settings.zones = config::ZoneTable(parts->folder.path());
     EXPECT_TRUE(settings.zones.add(name("@"), "example.zone", settings.zones.add_options({})));
     exports_->configure(*make_runtime(std::move(settings)));
-    parts->committer.on_journalled(
-        [this](const JournalEntry& entry) { exports_->journalled(entry); });
+    parts->committer.on_published([this](const PublishedVersion& version) {
+      for (const JournalEntry& entry : version.records) exports_->journalled(entry);
+    });
   }
   ~ExportHost() { parts->pool.join(); }
 

@@ -16,7 +16,7 @@
 #include "manager/checkpoint/store_opening.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_snapshot.h"
-#include "manager/zonefile/merge_base.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 #include "shm/slots.h"
 #include "tests/unit/manager/io/fake_disk.h"

@@ -6,6 +6,7 @@
 
 #include "manager/secondary/transfer_parser.h"
 #include "tests/fuzz/served_zone.h"
+#include "zone/builder/zone_builder.h"
 
 namespace {
 

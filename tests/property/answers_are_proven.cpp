@@ -17,6 +17,7 @@
 #include "worker/answer/render.h"
 #include "worker/answer/resolve.h"
 #include "worker/respond/responder.h"
+#include "zone/builder/zone_builder.h"
 
 namespace {
 

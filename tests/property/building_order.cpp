@@ -5,8 +5,8 @@
 #include <random>
 
 #include "dns/rdata/rdata.h"
-#include "tests/unit/zone/build/zone_fixture.h"
-#include "zone/build/name_rules.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
+#include "zone/draft/name_rules.h"
 
 namespace pando::zone {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/property/model_zone.h"
+#include "zone/builder/zone_builder.h"
 
 namespace model {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dns/dnssec/nsec3_hash.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 /// A zone as a plain map, its signed form, and answers by reading RFC 1034 §4.3.2 word by word:
 /// slow, without trie, store or shortcuts, so that it shares no mistake with the server.

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "shm/inspect/inspection.h"
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
-#include "zone/build/detached_draft.h"
+#include "zone/draft/detached_draft.h"
 
 namespace pando::zone {
 namespace {

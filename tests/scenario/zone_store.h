@@ -10,7 +10,8 @@
 #include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
 #include "tests/scenario/scenario_file.h"
-#include "zone/build/draft.h"
+#include "zone/builder/zone_builder.h"
+#include "zone/draft/draft.h"
 
 /// A store of its own for the zones of one scenario.
 namespace scenario {

@@ -148,6 +148,30 @@ def test_one_door_publishes_versions():
     assert committers == {"manager/commit/committer.cpp"}
 
 
+# Draft::apply() and Draft::put_zone(), which bring data of zones into a version.
+A_ZONE_CHANGE = re.compile(r"\bdraft_?(?:\(\))?\.(apply|put_zone)\(")
+
+STAGING = "manager/change/change_staging.cpp"
+CHANGERS = {
+    "apply": {STAGING, "manager/checkpoint/image_replay.cpp", "manager/checkpoint/store_opening.cpp", "manager/dnssec/signature_watch.cpp"},  # the last one in a draft that nobody publishes
+    "put_zone": {STAGING, "manager/checkpoint/dump_loading.cpp", "manager/commit/zone_diff.cpp"},  # the last one likewise
+}
+
+
+@pytest.mark.parametrize("call", CHANGERS)
+def test_one_road_changes_zones(call):
+    """While the server runs only the road's staging changes zones; before that a replay or a dump does."""
+    sources = [path for path in SOURCES if relative(path).startswith("manager/")]
+    callers = {relative(path) for path in sources if call in A_ZONE_CHANGE.findall(path.read_text())}
+    assert callers == CHANGERS[call]
+
+
+def test_changes_pass_their_road():
+    """Sources hand a ZoneChange in; the staging functions belong to the road."""
+    users = {relative(path) for path in SOURCES if re.search(r"\bstage_(changesets|new_data|new_zones)\(", path.read_text())}
+    assert users == {"manager/change/change_staging.h", STAGING, "manager/change/change_road.cpp", "manager/change/new_zone_batches.cpp"}
+
+
 @pytest.mark.parametrize("call, publishes", [
     ("store.publish(std::move(transaction), draft.root(), 0)", True),
     ("data_->store->publish(\n      std::move(*transaction_), root, last)", True),

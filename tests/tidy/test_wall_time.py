@@ -52,7 +52,7 @@ MAY_READ = {
     "manager/verifier/program_places.cpp": SHOWN,
     "manager/workers/worker_processes.cpp": f"{SHOWN}: when a process has begun",
     "manager/workers/worker_link.cpp": SIGNED,
-    "manager/zonefile/merge_base.cpp": FILE,
+    "manager/merge/merge_base.cpp": FILE,
     "manager/zonefile/zone_file_check.cpp": f"{SIGNED}; {SERIAL}",
     "shm/reader.cpp": f"{SHOWN}: the worker's start",
     "worker/net/core.cpp": f"{SIGNED}; cookies (RFC 9018); expiry: {STORED}. Limits compare it for equality alone",

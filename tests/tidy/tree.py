@@ -22,10 +22,10 @@ MAY_INCLUDE = {
 
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
-    "manager": ["", "server", "control", "catalog", "start", "update", "secondary", "checkpoint", "zonefile", "notify", "dnssec", "verifier", "commit", "inspect", "journal",
-                "workers", "workers/rules", "xdp", "net", "io", "systemd", "support"],
+    "manager": ["", "server", "control", "catalog", "start", "update", "request", "secondary", "checkpoint", "zonefile", "merge", "change", "notify", "dnssec", "verifier", "upkeep", "commit", "inspect", "journal",
+                "workers", "workers/rules", "launch", "xdp", "net", "io", "systemd", "support"],
     "worker": ["", "xdp", "net", "tap", "respond", "request", "answer"],
-    "zone": ["audit", "dnssec", "dump", "build", "history", "record", "read", "settings", "trie"],
+    "zone": ["audit", "dnssec", "dump", "builder", "draft", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
     "shm": ["inspect", "", "map"],
     "base": ["files", ""],

@@ -1,5 +1,5 @@
 #include "dns/rdata/rdata.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/history/history.h"
 #include "zone/record/shared_sets.h"
 #include "zone/trie/zone_layout.h"

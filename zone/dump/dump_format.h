@@ -9,7 +9,7 @@
 #include "dns/name.h"
 #include "dns/types.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 #include "zone/history/zone_snapshot.h"
 #include "zone/record/changeset.h"
 

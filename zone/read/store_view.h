@@ -162,7 +162,7 @@ struct ZoneFileInfo {
   std::int64_t file_mtime_ns = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t hash = 0;   ///< of the file's content (base/content_hash.h), 0 = not known
-  std::uint32_t stamp = 0;  ///< of its inode's state (manager/zonefile/merge_base.h), 0 = not known
+  std::uint32_t stamp = 0;  ///< of its inode's state (manager/merge/merge_base.h), 0 = not known
   bool operator==(const ZoneFileInfo&) const = default;
 };
 

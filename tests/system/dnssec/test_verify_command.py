@@ -241,6 +241,8 @@ def test_another_program_keeps_the_order_to_take_any_serial(pando, tmp_path, beg
         primary.control("reload")
         server.control("zone", "refresh", "one.test")
         servers.wait_until("its program hangs", lambda: running(judge))
+        row = server.control("zone", "status", "one.test")
+        assert (row["change_from"], row["change_step"], row["serial"]) == ("transfer", "judging", 20)
         server.control("zone", "retransfer", "one.test")
     primary.stop()
     shutil.rmtree(primary.store)

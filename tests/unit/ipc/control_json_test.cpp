@@ -75,7 +75,7 @@ TEST(ControlResults, RowsHaveEveryKeyEvenWhereItIsEmpty) {
   for (const char* key :
        {"name", "kind", "state", "serial", "records", "names", "history", "file", "primaries",
         "refresh_at", "expires_at", "last_ok", "problem", "load_phase", "load_done", "load_total",
-        "judged_by", "judged_since", "judged_until"})
+        "judged_by", "judged_since", "judged_until", "change_from", "change_step", "change_since"})
     EXPECT_TRUE(row.contains(key)) << key;
   EXPECT_EQ(row["serial"], 0);
   EXPECT_EQ(json(WorkerRow{})["restarts"], 0);

@@ -8,7 +8,8 @@
 
 #include "dns/rdata/rdata.h"
 #include "tests/unit/shm/support.h"
-#include "zone/build/draft.h"
+#include "zone/builder/zone_builder.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager::testing {
 

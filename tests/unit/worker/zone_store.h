@@ -11,7 +11,8 @@
 
 #include "dns/zonefile/zone_scanner.h"
 #include "shm/store.h"
-#include "zone/build/draft.h"
+#include "zone/builder/zone_builder.h"
+#include "zone/draft/draft.h"
 
 namespace pando::testing {
 

@@ -701,6 +701,20 @@ TEST(ZoneStatusCommand, TellsHowFarALoadIs) {
   EXPECT_THAT(told("putting", 0, 0), HasSubstr("putting\n"));
 }
 
+TEST(ZoneStatusCommand, TellsOfTheChangeThatIsUnderWay) {
+  const auto told = [](const std::string& source) {
+    ipc::ZoneRow zone = row(7);
+    zone.change_from = source;
+    zone.change_step = "computing";
+    zone.change_since = 60;
+    return run(always(json(zone)),
+               [](Session& session) { return session.zone_status("Z000007.example"); })
+        .out;
+  };
+  EXPECT_THAT(told(""), Not(HasSubstr("computing")));
+  EXPECT_THAT(told("transfer"), HasSubstr("transfer, computing since 1970-01-01T00:01:00Z\n"));
+}
+
 TEST(ZoneStatusCommand, TellsOfTheProgramThatJudges) {
   const auto told = [](const std::string& program, std::uint64_t since, std::uint64_t until) {
     ipc::ZoneRow zone = row(7);

@@ -6,6 +6,7 @@
 #include "dns/folded_key.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/commit/runtime_from.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace catalog_consumer_test {

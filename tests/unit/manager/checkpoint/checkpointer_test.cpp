@@ -7,7 +7,7 @@
 
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
-#include "zone/build/draft.h"
+#include "zone/draft/draft.h"
 
 namespace pando::manager {
 namespace checkpointer_test {

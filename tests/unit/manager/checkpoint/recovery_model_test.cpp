@@ -12,10 +12,11 @@
 #include "manager/checkpoint/checkpointer.h"
 #include "manager/checkpoint/image_replay.h"
 #include "manager/checkpoint/store_opening.h"
-#include "manager/commit/journal_upkeep.h"
 #include "manager/journal/journal_snapshot.h"
+#include "manager/upkeep/journal_upkeep.h"
 #include "manager/zonefile/zone_loader.h"
 #include "tests/unit/manager/commit/parts.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace recovery_model_test {
@@ -26,7 +27,7 @@ using testing::record;
 using Records = std::set<std::string>;  // "owner TYPE rdata"
 
 /// Each merged file and each transfer counts as a large change.
-constexpr LargeChangesets::Options kAllBeside{0, 3};
+constexpr ChangeRoad::Options kAllBeside{0, 3};
 
 /// A manager's data from its start to its end.
 class Life {
@@ -39,8 +40,9 @@ class Life {
         store_(std::move(opened_.store)),
         slots_(must(shm::SlotTable::open(folder.slots(), folder.store(), layout()))),
         committer_((prepare(), io_), store_, journal_, journal_thread_, {}),
-        changes_(io_, pool_, store_, slots_, committer_, kAllBeside),
-        loader_(io_, pool_, 2, store_, slots_, committer_, changes_, {}),
+        here_(io_, pool_, store_, slots_, committer_, {}),
+        road_(io_, pool_, store_, slots_, committer_, kAllBeside),
+        loader_(io_, pool_, 2, store_, slots_, committer_, road_, {}),
         checkpointer_(io_, store_, slots_, journal_, std::move(image_), {}) {
     checkpointer_.set_pin(std::move(pin_));
   }
@@ -70,15 +72,18 @@ class Life {
 
   void update(const Records& removed, const Records& added, int ttl) {
     bool done = false;
-    committer_.apply(
-        [&](const zone::StoreView& snapshot) -> Result<zone::Changeset> {
-          return changes(snapshot.zone_at(name("@")), removed, added, ttl);
-        },
-        {},
-        [&](const Result<zone::Applied>& applied) {
-          EXPECT_TRUE(applied.has_value());
-          done = true;
-        });
+    ZoneChange change;
+    change.zone = name("@");
+    change.limits = {};
+    change.shares_version = true;
+    change.content = [&](const zone::StoreView& snapshot) {
+      return ComputedChange::of(changes(snapshot.zone_at(name("@")), removed, added, ttl));
+    };
+    change.done = [&](const Result<ChangeOutcome>& outcome) {
+      EXPECT_TRUE(outcome.has_value());
+      done = true;
+    };
+    here_.submit(std::move(change));
     run_until(done);
   }
 
@@ -87,19 +92,16 @@ class Life {
     bool done = false;
     ZoneChange change;
     change.zone = name("@");
+    change.source = ChangeSource::kTransfer;
+    change.limits = {};
     change.records = removed.size() + added.size();
-    change.stage = [&](Stage& stage) -> Status {
-      const zone::ZoneView before = stage.draft.view().zone_at(name("@"));
-      auto applied = stage.draft.apply(changes(before, removed, added, ttl), {});
-      if (!applied) return pass(applied);
-      committer_.journal_changeset(stage, *applied, RecordKind::kTransfer);
-      return {};
-    };
-    change.done = [&](const Result<std::uint64_t>& version) {
-      EXPECT_TRUE(version.has_value());
+    change.content = std::make_shared<const std::vector<zone::Changeset>>(
+        1, changes(zone(), fitting(removed, true), fitting(added, false), ttl));
+    change.done = [&](const Result<ChangeOutcome>& outcome) {
+      EXPECT_TRUE(outcome.has_value());
       done = true;
     };
-    changes_.submit(std::move(change));
+    road_.submit(std::move(change));
     run_until(done);
   }
   /// As an AXFR does.
@@ -114,10 +116,16 @@ class Life {
     for (const std::string& text : records) add(line(text, 60));
     auto built = must(builder.finish());
     bool done = false;
-    committer_.put_zone(name("@"), built, std::move(built_in), {}, [&](const Status& status) {
-      EXPECT_TRUE(status.has_value());
+    ZoneChange change;
+    change.zone = name("@");
+    change.source = ChangeSource::kTransfer;
+    change.is_whole = true;
+    change.content = NewZoneData{built, std::move(built_in)};
+    change.done = [&](const Result<ChangeOutcome>& outcome) {
+      EXPECT_TRUE(outcome.has_value());
       done = true;
-    });
+    };
+    road_.submit(std::move(change));
     run_until(done);
     while (committer_.busy()) run_some();
   }
@@ -188,6 +196,18 @@ class Life {
     changes.added.push_back(soa(zone.serial().next()));
     return changes;
   }
+  /// Those of the records that the zone has, or has not: a primary sends nothing else.
+  Records fitting(Records records, bool there) const {
+    std::erase_if(records, [&](const std::string& text) {
+      const zone::Record one = line(text, 60);
+      bool found = false;
+      zone().record_at(one.owner).find(one.type).for_each_rdata([&](ByteView rdata) {
+        found = found || std::ranges::equal(rdata, one.rdata);
+      });
+      return found != there;
+    });
+    return records;
+  }
   static zone::Record soa(dns::Serial serial) {
     return record(fmt::format("@ 60 SOA ns1 admin {} 3600 600 86400 300", serial.value));
   }
@@ -247,7 +267,8 @@ class Life {
   shm::SlotTable slots_;
   shm::SlotTable::OwnPin pin_;
   Committer committer_;
-  LargeChangesets changes_;
+  ChangeRoad here_;  // on the commit thread
+  ChangeRoad road_;
   ZoneLoader loader_;
   Checkpointer checkpointer_;
 };

@@ -6,8 +6,8 @@
 
 #include <thread>
 
-#include "manager/commit/journal_upkeep.h"
 #include "manager/journal/journal_payload.h"
+#include "manager/upkeep/journal_upkeep.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"
 

@@ -7,6 +7,7 @@
 
 #include <future>
 
+#include "manager/change/change_staging.h"
 #include "manager/checkpoint/checkpointer.h"
 #include "manager/commit/rollback.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
@@ -89,9 +90,13 @@ TEST_F(UnsecuredJournal, AnUpdateWithAnEffectIsNotDoneAndSecuresItOnceThatIsPoss
 
 TEST_F(UnsecuredJournal, ARollbackToWhatIsServedIsNotDone) {
   const auto roll_back = [this] {
-    return parts_.commit([this](Stage& stage) {
-      return stage_rollback(parts_.committer, parts_.journal, stage, name("@"),
-                            {parts_.zone.zone().serial()}, config::SerialPolicy::kIncrement, 0, {});
+    const RollbackTarget present{parts_.zone.zone().serial()};
+    ZoneChange change = Parts::computed_change([present](const zone::StoreView& version) {
+      return rollback_of(version, name("@"), present, config::SerialPolicy::kIncrement, 0);
+    });
+    change.source = ChangeSource::kRollback;
+    return parts_.commit([this, &change](Stage& stage) {
+      return status_of(stage_changesets(stage, change, parts_.committer));
     });
   };
   expect_put_off(roll_back());

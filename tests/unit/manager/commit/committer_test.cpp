@@ -10,6 +10,7 @@
 #include "manager/journal/journal_payload.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace committer_test {
@@ -25,12 +26,11 @@ TEST(Committer, AnAnswerComesAfterJournalAndPublication) {
   Parts parts;
   const std::uint64_t before = parts.committer.current().version();
   bool answered = false;
-  parts.committer.apply(
+  parts.submit_computed(
       [&](const zone::StoreView&) -> Result<zone::Changeset> {
         return parts.changes({}, {"new 60 A 192.0.2.9"});
       },
-      {},
-      [&](Result<zone::Applied> applied) {
+      [&](const Result<zone::Applied>& applied) {
         ASSERT_TRUE(applied.has_value());
         EXPECT_EQ(parts.journalled().size(), 1U);
         EXPECT_GT(parts.committer.current().version(), before);
@@ -101,12 +101,12 @@ TEST(Committer, ALaterMemberOfAGroupSeesTheEarlierOnes) {
   Parts parts;
   parts.submit(parts.changes({}, {"first 60 A 192.0.2.9"}));
   bool seen = false, done = false;
-  parts.committer.apply(
+  parts.submit_computed(
       [&](const zone::StoreView& snapshot) -> Result<zone::Changeset> {
         seen = static_cast<bool>(snapshot.zone_at(name("@")).record_at(name("first")));
         return zone::Changeset{name("@"), {}, {}};
       },
-      {}, [&](Result<zone::Applied>) { done = true; });
+      [&](const Result<zone::Applied>&) { done = true; });
   ASSERT_TRUE(parts.run_until([&] { return done; }));
   EXPECT_TRUE(seen);
 }
@@ -190,8 +190,8 @@ TEST(Committer, AZoneIsReplacedWhetherOrNotTheJournalCanBeWritten) {
     auto built = builder.finish();
     ASSERT_TRUE(built.has_value());
     std::optional<Status> done;
-    parts.committer.put_zone(testing::name("@"), *built, std::move(built_in), {},
-                             [&](const Status& status) { done = status; });
+    parts.put_whole(testing::name("@"), *built, std::move(built_in),
+                    [&](const Status& status) { done = status; });
     ASSERT_TRUE(parts.run_until([&] { return done && !parts.committer.busy(); }));
     EXPECT_TRUE(done->has_value());
     EXPECT_EQ(parts.zone.zone().serial(), dns::Serial{77});
@@ -210,7 +210,7 @@ TEST(Committer, APendingRecordPrecedesTheZonesNextRecord) {
   Parts parts(64 << 20, disk);
   const JournalEntry pending =
       dynamic_changes_entry(name("@"), {5}, parts.zone.zone().serial(), {});
-  parts.committer.add_pending(name("@"), {pending});
+  parts.committer.zone_records().add_pending(name("@"), {pending});
   bool full = true;
   disk.fail = [&](FakeDisk::Call call, const std::string&) -> Status {
     return full && call == FakeDisk::Call::kWrite ? fail(Errc::kFull, "ENOSPC") : Status();
@@ -236,7 +236,7 @@ TEST(Committer, APendingRecordIsRetriedUntilItIsWrittenOrOfNoUse) {
                                                               : Status();
     };
     const dns::Serial serial = parts.zone.zone().serial();
-    committer.add_pending(
+    committer.zone_records().add_pending(
         name("@"), {dynamic_changes_entry(name("@"), {5}, of_use ? serial : serial.next(), {})});
     if (of_use) {
       ASSERT_TRUE(parts.run_until([&] { return parts.journal.last_position() > 0; }));

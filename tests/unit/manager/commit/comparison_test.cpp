@@ -1,6 +1,6 @@
 // A zone compared record by record must come to the same as one that is built and compared then.
 
-#include "zone/build/comparison.h"
+#include "zone/builder/comparison.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "manager/commit/zone_diff.h"
 #include "tests/unit/manager/zone_support.h"
+#include "zone/builder/zone_builder.h"
 #include "zone/read/each_record.h"
 
 namespace pando::manager {

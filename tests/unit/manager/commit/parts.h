@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
 #include "shm/slots.h"
 #include "tests/unit/manager/run_until.h"
@@ -37,7 +38,8 @@ class Parts {
             shm::SlotTable::open(folder.slots(), zone.path(), zone::layout_fingerprint()))),
         files(journal_files),
         journal(open_journal()),
-        committer(io, zone.store(), journal, journal_thread, options) {
+        committer(io, zone.store(), journal, journal_thread, options),
+        road(io, pool, zone.store(), slots, committer, {}) {
     zone.store().set_slots(&slots);
   }
   ~Parts() {
@@ -52,10 +54,45 @@ class Parts {
   /// Submits one difference; the result comes into the returned place.
   std::shared_ptr<std::optional<Applied>> submit(zone::Changeset changes) {
     auto result = std::make_shared<std::optional<Applied>>();
-    committer.apply(
-        [changes](const zone::StoreView&) -> Result<zone::Changeset> { return changes; }, {},
-        [result](Applied applied) { *result = std::move(applied); });
+    submit_computed(
+        [changes](const zone::StoreView&) -> Result<zone::Changeset> { return changes; },
+        [result](const Applied& applied) { *result = applied; });
     return result;
+  }
+  using Compute = std::function<Result<zone::Changeset>(const zone::StoreView&)>;
+  /// Hands an update to the road, which may share its version with others.
+  void submit_computed(Compute compute, std::function<void(const Applied&)> done) {
+    ZoneChange change = computed_change(std::move(compute));
+    change.done = [done = std::move(done)](const Result<ChangeOutcome>& outcome) {
+      if (outcome)
+        done(outcome->applied);
+      else
+        done(pass(outcome));
+    };
+    road.submit(std::move(change));
+  }
+  static ZoneChange computed_change(Compute compute) {
+    ZoneChange change;
+    change.zone = name("@");
+    change.limits = {};
+    change.shares_version = true;
+    change.content = [compute = std::move(compute)](const zone::StoreView& version) {
+      return ComputedChange::of(compute(version));
+    };
+    return change;
+  }
+  /// Puts a zone as an AXFR does.
+  void put_whole(const dns::Name& apex, std::shared_ptr<zone::BuiltZone> built,
+                 shm::Transaction&& built_in, std::function<void(const Status&)> done) {
+    ZoneChange change;
+    change.zone = apex;
+    change.source = ChangeSource::kTransfer;
+    change.is_whole = true;
+    change.content = NewZoneData{std::move(built), std::move(built_in)};
+    change.done = [done = std::move(done)](const Result<ChangeOutcome>& outcome) {
+      done(status_of(outcome));
+    };
+    road.submit(std::move(change));
   }
   Applied apply(const std::vector<std::string>& removed, const std::vector<std::string>& added) {
     auto result = submit(changes(removed, added));
@@ -110,6 +147,7 @@ class Parts {
   Files& files;  ///< the journal's
   Journal journal;
   Committer committer;
+  ChangeRoad road;
 
  private:
   Journal open_journal() {

@@ -203,7 +203,7 @@ TEST_F(TableSync, NoVersionChangesMoreZonesThanAStepAndUpdatesComeBetween) {
   std::vector<int> changed;         // zones with other settings, of each version
   std::vector<int> changed_before;  // zones that had them when an update was answered
   int total = 0;
-  parts_.committer.on_published([&](std::uint64_t) {
+  parts_.committer.on_published([&](const PublishedVersion&) {
     int now = 0;
     for (int i = 0; i < kZones; ++i) {
       const std::uint64_t tag = tag_of(fmt::format("a{}.", i));
@@ -212,12 +212,11 @@ TEST_F(TableSync, NoVersionChangesMoreZonesThanAStepAndUpdatesComeBetween) {
     changed.push_back(now);
     total += now;
     if (now > 0 && total < kZones)
-      parts_.committer.apply(
+      parts_.submit_computed(
           [number = total](const zone::StoreView&) -> Result<zone::Changeset> {
             return zone::Changeset{
                 name("@"), {}, {testing::record(fmt::format("u{} 60 A 192.0.2.1", number))}};
           },
-          {},
           [&](const Result<zone::Applied>& applied) {
             ASSERT_TRUE(applied.has_value());
             changed_before.push_back(total);

@@ -55,9 +55,11 @@ class Commands : public ::testing::Test {
 
   ManagerParts parts_;
   int stopped_ = 0;
-  ControlCommands commands_{
-      parts_.io, parts_.pool, parts_.parts(), *parts_.reloader, {[this] { ++stopped_; }, [] {}},
-      1234};
+  RunTimeZones run_time_zones_{parts_.io, parts_.pool, parts_.configuration, *parts_.reloader};
+  Catalogs catalogs_{parts_.io, parts_.pool, parts_.parts(), run_time_zones_};
+  ControlCommands commands_{parts_.io,         parts_.pool,     parts_.parts(),
+                            *parts_.reloader,  run_time_zones_, catalogs_,
+                            {[this] { ++stopped_; }, [] {}},    1234};
 };
 
 TEST_F(Commands, StatusIsTheReportWithTheCatalogs) {

@@ -14,7 +14,7 @@
 #include "dns/dnssec/rrsig.h"
 #include "dns/encoding.h"
 #include "manager/dnssec/changed_zone.h"
-#include "manager/update/update_message.h"
+#include "manager/request/update_message.h"
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager::testing {

@@ -9,10 +9,11 @@
 #include <set>
 
 #include "dns/message/message.h"
-#include "manager/update/client_request.h"
+#include "manager/request/client_request.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/commit/runtime_from.h"
 #include "tests/unit/manager/loopback.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace notifier_test {
@@ -103,8 +104,9 @@ class NotifierTest : public ::testing::Test {
     notifier_ = std::make_unique<Notifier>(parts_.io, network_, parts_.committer, options,
                                            [this](const IpAddress&) { return seen_; });
     notifier_->configure(runtime);
-    parts_.committer.on_zone_changed(
-        [this](const dns::Name& zone, bool) { notifier_->zone_changed(zone); });
+    parts_.committer.on_published([this](const PublishedVersion& version) {
+      for (const PublishedZone& changed : version.changed) notifier_->zone_changed(changed.zone);
+    });
     return *notifier_;
   }
   Bytes next(Secondary& secondary) {
@@ -134,8 +136,8 @@ class NotifierTest : public ::testing::Test {
     const auto built = builder.finish();
     ASSERT_TRUE(built.has_value());
     std::optional<Status> put;
-    parts_.committer.put_zone(name("other.test."), *built, std::move(built_in), {},
-                              [&](const Status& status) { put = status; });
+    parts_.put_whole(name("other.test."), *built, std::move(built_in),
+                     [&](const Status& status) { put = status; });
     ASSERT_TRUE(parts_.run_until([&] { return put.has_value(); }));
     ASSERT_TRUE(put->has_value());
   }

@@ -42,7 +42,13 @@ constexpr std::time_t kDay = 86'400;
 /// "example." at serial 10, a secondary of servers that each test tells what to answer.
 class Refreshing : public ::testing::Test {
  protected:
-  Refreshing() { refresher_.configure(make_runtime({}).value()); }
+  Refreshing() {
+    refresher_.configure(make_runtime({}).value());
+    parts_.committer.on_published([this](const PublishedVersion& version) {
+      for (const PublishedZone& changed : version.changed)
+        if (changed.is_whole) put_.push_back(changed.had_data);
+    });
+  }
   ~Refreshing() override {
     put_back = 0;
     refresher_.stop();
@@ -52,7 +58,6 @@ class Refreshing : public ::testing::Test {
 
   Refresher::Hooks hooks() {
     Refresher::Hooks hooks;
-    hooks.zone_put = [this](const dns::Name&, bool had_data) { put_.push_back(had_data); };
     hooks.may_change = [this](const dns::Name&) { return may_change_; };
     hooks.count = [this](const dns::Name&, ipc::ZoneCounter counter) { ++counted_[counter]; };
     return hooks;
@@ -83,7 +88,7 @@ class Refreshing : public ::testing::Test {
   FakePrimary first_{parts_.io};
   FakePrimary second_{parts_.io};
   Network network_;
-  LargeChangesets changes_{parts_.io,    network_.builders(), parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    network_.builders(), parts_.zone.store(),
                            parts_.slots, parts_.committer,    {}};
   Status may_change_;
   std::vector<bool> put_;  // of each zone that was put: whether it had data

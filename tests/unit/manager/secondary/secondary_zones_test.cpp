@@ -65,10 +65,10 @@ class Secondaries : public ::testing::Test {
 
   Parts parts_;
   Network network_;
-  LargeChangesets changes_{parts_.io,    network_.builders(), parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    network_.builders(), parts_.zone.store(),
                            parts_.slots, parts_.committer,    {}};
   Refresher visits_{parts_.io,        network_, parts_.zone.store(),          parts_.slots,
-                    parts_.committer, changes_, {[](const dns::Name&, bool) {}}};
+                    parts_.committer, changes_, {}};
   std::set<std::string> waiting_;  // zones whose copies were not looked at
   SecondaryZones zones_{parts_.io, network_, visits_, [this](const dns::Name& zone) {
                           return !waiting_.contains(to_text(zone));

@@ -57,7 +57,7 @@ class ManagerParts {
     zone_services.refresher->stop();
     zone_services.notifier->stop();
     zone_services.forwarder->stop();
-    services.changes->stop();
+    services.road->stop();
     workers->abandon();
     network.stop();
     pool.join();
@@ -138,9 +138,9 @@ class ManagerParts {
     services.journal_upkeep = std::make_unique<JournalUpkeep>(
         io, pool, journal_thread, native_files(), *data->journal, *services.committer, *data->slots,
         configuration.runtime->settings.store.journal_limit);
-    services.changes =
-        std::make_unique<LargeChangesets>(io, network.builders(), *data->store, *data->slots,
-                                          *services.committer, LargeChangesets::Options{});
+    services.road =
+        std::make_unique<ChangeRoad>(io, network.builders(), *data->store, *data->slots,
+                                          *services.committer, ChangeRoad::Options{});
   }
   void make_zone_services() {
     const std::string& journal = configuration.runtime->settings.store.journal;
@@ -152,7 +152,7 @@ class ManagerParts {
         SignatureWatch::Options{1, unix_seconds});
     zone_services.loader =
         std::make_unique<ZoneLoader>(io, pool, 1, *data->store, *data->slots, *services.committer,
-                                     *services.changes, configuration.runtime->limits);
+                                     *services.road, configuration.runtime->limits);
     zone_services.copies = std::make_unique<ZoneCopies>(
         io, pool, native_files(), *services.committer, *data->slots, journal + "/secondary");
     zone_services.loads = std::make_unique<ZoneFileLoads>(
@@ -164,7 +164,7 @@ class ManagerParts {
     zone_services.removed = std::make_unique<RemovedZones>(io, pool, *services.committer, journal);
     zone_services.refresher =
         std::make_unique<Refresher>(io, network, *data->store, *data->slots, *services.committer,
-                                    *services.changes, refresher_hooks());
+                                    *services.road, refresher_hooks());
     zone_services.secondaries = std::make_unique<SecondaryZones>(
         io, network, *zone_services.refresher, [this](const dns::Name& zone) {
           return services.committer->current().zone_at(zone).loaded();
@@ -176,13 +176,12 @@ class ManagerParts {
   }
   Refresher::Hooks refresher_hooks() {
     Refresher::Hooks hooks;
-    hooks.zone_put = [](const dns::Name&, bool) {};
     hooks.may_change = [this](const dns::Name& zone) { return zone_services.frozen->check(zone); };
     return hooks;
   }
   void make_update_services() {
     zone_services.updates = std::make_unique<UpdateService>(
-        *services.committer, configuration.runtime, nullptr, [] { return std::uint64_t{1}; });
+        *services.committer, *services.road, configuration.runtime, nullptr, [] { return std::uint64_t{1}; });
     zone_services.forwarder =
         std::make_unique<UpdateForwarder>(io, network, UpdateForwarder::Options{});
     zone_services.update_queue = std::make_unique<UpdateQueue>(

@@ -133,16 +133,19 @@ TEST_F(Reloading, ARemovedZoneWithUpdatesIsKeptInMind) {
   parts_.configure(ManagerParts::primary("a.test"));
   reload();
   std::optional<bool> done;
-  parts_.services.committer->apply(
-      [](const zone::StoreView&) -> Result<zone::Changeset> {
+  ZoneChange change;
+  change.zone = name("a.test.");
+  change.limits = {};
+  change.content = [](const zone::StoreView&) {
         const auto soa = [](std::uint32_t serial) {
           return testing::record(fmt::format(
               "a.test. 3600 SOA ns1.a.test. admin.a.test. {} 3600 600 86400 300", serial));
         };
-        return zone::Changeset{
-            name("a.test."), {soa(1)}, {soa(2), testing::record("x.a.test. 60 A 192.0.2.9")}};
-      },
-      {}, [&](const Result<zone::Applied>& applied) { done = applied.has_value(); });
+        return ComputedChange::of(zone::Changeset{
+            name("a.test."), {soa(1)}, {soa(2), testing::record("x.a.test. 60 A 192.0.2.9")}});
+      };
+  change.done = [&](const Result<ChangeOutcome>& outcome) { done = outcome.has_value(); };
+  parts_.services.road->submit(std::move(change));
   ASSERT_TRUE(parts_.run_until([&] { return done.has_value(); }));
   ASSERT_TRUE(*done);
   parts_.configure("");

@@ -10,6 +10,7 @@
 #include "manager/journal/journal_snapshot.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "tests/unit/manager/zone_support.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace startup_test {

@@ -29,7 +29,6 @@ constexpr int kRecords = 100;  // that the commit thread changes itself, here
 class Commits : public ::testing::Test {
  protected:
   Commits() {
-    commits_.set_large_changes(&changes_);
     zone::Changeset changes{name("@"), {}, {}};
     for (int i = 0; i < 2 * kRecords; ++i)
       changes.added.push_back(testing::record(fmt::format("big{} 300 A 10.0.0.{}", i / 50, i)));
@@ -54,10 +53,10 @@ class Commits : public ::testing::Test {
     one.rules.allow_update = &acl_;
     one.check = [this] { return check_; };
     auto answer = std::make_shared<std::optional<Outcome>>();
-    one.done = [this, answer](const Refusal& verdict, const Result<zone::Applied>& applied) {
+    one.done = [this, answer](const Refusal& verdict, const Result<ChangeOutcome>& outcome) {
       EXPECT_FALSE(answer->has_value());
-      *answer = Outcome{verdict.rcode, applied.has_value(),
-                        applied ? applied->effective.removed.size() : 0, ++answers_};
+      *answer = Outcome{verdict.rcode, outcome.has_value(),
+                        outcome ? outcome->applied.effective.removed.size() : 0, ++answers_};
     };
     commits_.submit(std::move(one));
     return answer;
@@ -98,9 +97,9 @@ class Commits : public ::testing::Test {
 
   FakeDisk disk_;
   Parts parts_{64 << 20, disk_};
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
                            parts_.slots, parts_.committer, {kRecords, 3}};
-  UpdateCommits commits_{parts_.committer};
+  UpdateCommits commits_{parts_.committer, changes_};
   zone::Acl acl_{zone::AclRule{}};
   Status check_;
   int answers_ = 0;

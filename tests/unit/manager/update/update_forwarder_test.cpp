@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include "manager/update/parsed_request.h"
+#include "manager/request/parsed_request.h"
 #include "tests/unit/manager/loopback.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/update_builder.h"

@@ -108,7 +108,7 @@ class Service : public ::testing::Test {
   std::vector<NotifyRequest> notified_;
   std::uint64_t now_ = kNow;
   std::uint64_t steady_ = 1000;
-  UpdateService service_{parts_.committer, runtime_,
+  UpdateService service_{parts_.committer, parts_.road, runtime_,
                          [this](const NotifyRequest& request) { notified_.push_back(request); },
                          [this] { return now_ * 1000; }, [this] { return steady_ * 1000; }};
   std::optional<dns::TsigSession> client_;

@@ -42,7 +42,7 @@ class Transactions : public ::testing::Test {
   }
 
   Parts parts_;
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
                            parts_.slots, parts_.committer, {10, 3}};
   Status policy_;
   ZoneTransactions transactions_{parts_.io,

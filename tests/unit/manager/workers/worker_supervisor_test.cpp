@@ -7,7 +7,7 @@
 
 #include <thread>
 
-#include "manager/workers/adopted_worker.h"
+#include "manager/launch/adopted_worker.h"
 #include "shm/map/locks.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/workers/worker_parts.h"

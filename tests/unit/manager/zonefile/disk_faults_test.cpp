@@ -9,8 +9,8 @@
 #include <set>
 
 #include "manager/checkpoint/image.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_copies.h"
 #include "manager/zonefile/zone_exports.h"
 #include "manager/zonefile/zone_file.h"
@@ -171,8 +171,9 @@ class ExportedZone : public Writer {
     settings.zones = config::ZoneTable(folder_.path());
     EXPECT_TRUE(settings.zones.add(name("@"), "example.zone", settings.zones.add_options({})));
     exports_.configure(*make_runtime(std::move(settings)));
-    parts_.committer.on_journalled(
-        [this](const JournalEntry& entry) { exports_.journalled(entry); });
+    parts_.committer.on_published([this](const PublishedVersion& version) {
+      for (const JournalEntry& entry : version.records) exports_.journalled(entry);
+    });
   }
   ~ExportedZone() override { parts_.pool.join(); }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "manager/commit/journal_upkeep.h"
+#include "manager/upkeep/journal_upkeep.h"
 #include "manager/zonefile/zone_loader.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
@@ -136,7 +136,7 @@ class Loader : public ::testing::Test {
   std::string path_ = parts_.folder.path() + "/example.zone";
   int writes_ = 0;
   config::SerialPolicy serial_policy_ = config::SerialPolicy::kIncrement;
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
                            parts_.slots, parts_.committer, {}};
   ZoneLoader loader_{parts_.io,    parts_.pool,      2,        parts_.zone.store(),
                      parts_.slots, parts_.committer, changes_, {}};

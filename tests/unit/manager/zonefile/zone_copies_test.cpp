@@ -10,6 +10,7 @@
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
+#include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
 namespace zone_copies_test {

@@ -7,8 +7,8 @@
 #include <latch>
 
 #include "manager/journal/journal_payload.h"
+#include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
-#include "manager/zonefile/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"
@@ -33,8 +33,9 @@ class Exports : public ::testing::Test {
     settings.zones = config::ZoneTable(parts_.folder.path());
     EXPECT_TRUE(settings.zones.add(name("@"), "example.zone", settings.zones.add_options({})));
     exports_.configure(*make_runtime(std::move(settings)));
-    parts_.committer.on_journalled(
-        [this](const JournalEntry& entry) { exports_.journalled(entry); });
+    parts_.committer.on_published([this](const PublishedVersion& version) {
+      for (const JournalEntry& entry : version.records) exports_.journalled(entry);
+    });
     EXPECT_TRUE(change("new"));
   }
   ~Exports() override { parts_.pool.join(); }

@@ -67,7 +67,7 @@ class ZoneTableLoads : public ::testing::Test {
   }
 
   Parts parts_;
-  LargeChangesets changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
+  ChangeRoad changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
                            parts_.slots, parts_.committer, {}};
   ZoneLoader loader_{parts_.io,    parts_.pool,      2,        parts_.zone.store(),
                      parts_.slots, parts_.committer, changes_, {}};

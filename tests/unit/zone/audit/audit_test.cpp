@@ -6,7 +6,7 @@
 #include <random>
 
 #include "shm/inspect/inspection.h"
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {

@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 
 namespace pando::zone {
 namespace history_test {

@@ -9,9 +9,9 @@
 
 #include "shm/inspect/inspection.h"
 #include "shm/slots.h"
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
-#include "zone/build/detached_draft.h"
+#include "zone/draft/detached_draft.h"
 #include "zone/history/history.h"
 
 namespace pando::zone {

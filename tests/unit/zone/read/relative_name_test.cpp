@@ -4,7 +4,7 @@
 #include <random>
 
 #include "shm/inspect/inspection.h"
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
 #include "zone/history/history.h"
 

@@ -1,6 +1,6 @@
 #include "zone/read/store_view.h"
 
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 
 namespace pando::zone {
 namespace store_view_test {

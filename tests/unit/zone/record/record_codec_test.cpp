@@ -4,7 +4,7 @@
 #include <random>
 
 #include "dns/rdata/rdata.h"
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/record/record_codec.h"
 
 namespace pando::zone {

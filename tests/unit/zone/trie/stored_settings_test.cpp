@@ -3,7 +3,7 @@
 #include <string>
 
 #include "shm/inspect/inspection.h"
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
 
 namespace pando::zone {

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "tests/unit/zone/build/zone_fixture.h"
+#include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/record/record_codec.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "manager/dnssec/changes_verification.h"
+#include "manager/verifier/zone_verifier.h"
+
+namespace pando::manager {
+
+/// The judges of a zone's data before they are served.
+struct Judges {
+  bool signatures = false;     ///< `verify: refuse`
+  bool base_is_valid = false;  ///< the served data were verified without a fault
+  ZoneVerifierPtr program{};   ///< null: none
+  [[nodiscard]] explicit operator bool() const noexcept { return signatures || program; }
+};
+
+/// The verdicts of the judges.
+struct Judgement {
+  std::shared_ptr<const Verdict> signatures{};  ///< null: not verified
+  std::string refusal{};                        ///< in one line; empty = the data may be served
+};
+
+/// Judges a zone as a change leaves it: signatures first, then the program, which may take minutes.
+/// `changes` lead from `before` to `after`. When the served data were valid the changes alone decide;
+/// without changes the whole zone is verified. Both versions stay pinned. For threads that nobody
+/// waits for; a Progress::here() that is given up ends the work, which the refusal says.
+[[nodiscard]] Judgement judge_zone(const Judges& judges, const zone::ZoneView& before,
+                                   const zone::ZoneView& after,
+                                   std::span<const zone::Changeset> changes);
+
+/// The refusal of data that cannot be judged.
+[[nodiscard]] std::string not_verifiable(const Error& error);
+
+}  // namespace pando::manager

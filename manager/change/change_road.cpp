@@ -1,0 +1,401 @@
+#include "manager/change/change_road.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "manager/change/change_staging.h"
+#include "manager/commit/zone_diff.h"
+#include "manager/journal/journal_payload.h"
+#include "zone/draft/detached_draft.h"
+
+namespace pando::manager {
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+Status ask(const std::function<Status(const zone::ZoneView&)>& check, const zone::ZoneView& now) {
+  return check ? check(now) : Status();
+}
+
+}  // namespace
+
+/// One change on its way, used by one thread at a time.
+struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_this<Work> {
+  Work(ChangeRoad& owner, ZoneChange&& what) : road(owner), asked(std::move(what)) {}
+
+  ChangeRoad& road;
+  ZoneChange asked;
+  ChangeOutcome outcome;
+  ChangeStep step = ChangeStep::kStaging;
+  SteadyClock::time_point since = SteadyClock::now();
+  int tries = 0;
+  bool has_merge_base = false;
+  bool has_moved = false;  // the zone has changed since the draft began
+  bool is_judged = false;
+  Judgement judgement;
+  // Declared after the pin, so that the draft is destroyed first: the draft reads pinned data.
+  shm::SlotTable::OwnPin pin;
+  zone::ZoneView served;  // pinned
+  std::unique_ptr<zone::DetachedDraft> draft;
+  std::vector<JournalEntry> journal;
+  std::vector<PublishedZone> changed;
+  Status computed;
+  shm::Reserve reserve = shm::Reserve::kKept;  // see Stage::reserve
+
+  void reach(ChangeStep next) {
+    step = next;
+    since = SteadyClock::now();
+  }
+
+  /// Pins the present version for pool threads.
+  void pin_present() {
+    const shm::VersionInfo version = road.store_.current();
+    pin = road.slots_.pin_own(version.number);
+    served = zone::StoreView(road.store_.window(), version.root, version.number)
+                 .zone_at(asked.zone);
+    if (asked.is_built()) return;
+    draft = std::make_unique<zone::DetachedDraft>(road.store_, version, asked.zone);
+    draft->draft().give_up_when(&road.stopping_);
+  }
+
+  /// Frees blocks and perhaps a hundred thousand records, which takes a while: in a pool thread.
+  void free_in(asio::thread_pool& pool, Result<ChangeOutcome>&& result) {
+    asio::post(pool, [content = std::move(asked.content), result = std::move(result),
+                      draft = std::move(draft), pin = std::move(pin),
+                      journal = std::move(journal)] {});
+  }
+
+  /// Frees the data of a failed try, since the next try needs as much again. Pool thread.
+  void clear() {
+    draft.reset();
+    pin = {};
+    journal = {};
+    changed = {};
+    outcome.applied = {};
+  }
+
+  /// Pool thread.
+  void compute() {
+    Stage stage{draft->transaction(), draft->draft(), journal, true, has_merge_base};
+    auto applied = stage_changesets(stage, asked, road.committer_);
+    computed = status_of(applied);
+    if (applied) outcome.applied = std::move(*applied);
+    reserve = stage.reserve;
+    changed = std::move(stage.changed);
+    crash_point("change-worked-out");
+  }
+
+  /// Thread of the pool, or of the program's.
+  void judge() {
+    const Progress::Scope scope(asked.progress.get());
+    is_judged = true;
+    if (!asked.is_built()) {
+      judgement = judge_zone(asked.judges, served, draft->draft().view().zone_at(asked.zone),
+                             changesets());
+      return;
+    }
+    const BuiltView built(road.store_, asked.zone, *std::get<NewZoneData>(asked.content).built);
+    if (const auto zone = built.zone())
+      judgement = judge_zone(asked.judges, served, *zone, {});
+    else
+      judgement.refusal = not_verifiable(zone.error());
+  }
+
+  /// The changesets that lead from `served` to the draft.
+  [[nodiscard]] std::span<const zone::Changeset> changesets() const {
+    if (const auto* received = std::get_if<ReceivedChangesets>(&asked.content)) return **received;
+    return {&outcome.applied.effective, 1};
+  }
+
+  // NewZoneBatches::Zone
+  ZoneChange& change() noexcept override { return asked; }
+  void staged(PublishedZone& zone) override {
+    outcome.had_data = zone.had_data;
+    zone.verdict = judgement.signatures;
+    reach(ChangeStep::kJournalling);
+  }
+  void done(const Result<std::uint64_t>& version) override {
+    road.finish(shared_from_this(), version);
+  }
+  void put_alone() override { road.put_alone(shared_from_this()); }
+};
+
+ChangeRoad::ChangeRoad(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
+                       shm::SlotTable& slots, Committer& committer, Options options)
+    : io_(io),
+      pool_(pool),
+      store_(store),
+      slots_(slots),
+      committer_(committer),
+      options_(options),
+      new_zones_(committer) {}
+
+ChangeRoad::~ChangeRoad() = default;
+
+// Intake -----------------------------------------------------------------------------------------
+
+void ChangeRoad::submit(ZoneChange change) {
+  auto work = std::make_shared<Work>(*this, std::move(change));
+  under_way_.insert(work.get());
+  const ZoneChange& asked = work->asked;
+  if (asked.is_built()) return asked.judges ? judge_built(work) : put(work);
+  if (asked.records <= options_.at_once && !asked.judges) return commit_here(work);
+  ++counters_.beside;
+  work->reach(ChangeStep::kWaiting);
+  waiting_.push_back(std::move(work));
+  start_waiting();
+}
+
+void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done) {
+  struct All {
+    std::vector<ZoneChange> changes;
+    std::vector<ChangeOutcome> outcomes;
+  };
+  auto all = std::make_shared<All>();
+  all->changes = std::move(changes);
+  CommitRequest request;
+  // An error in one zone drops all of them, so they share no version with other requests.
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [this, all](Stage& stage) -> Status {
+    all->outcomes.clear();
+    for (const ZoneChange& change : all->changes) {
+      if (auto ok = ask(change.check, stage.draft.view().zone_at(change.zone)); !ok) return ok;
+      auto applied = stage_changesets(stage, change, committer_);
+      if (!applied) return pass(applied);
+      all->outcomes.push_back({0, std::move(*applied), true});
+    }
+    return {};
+  };
+  request.done = [all, done = std::move(done)](const Result<std::uint64_t>& version) {
+    if (!version) return done(pass(version));
+    for (ChangeOutcome& outcome : all->outcomes) outcome.version = *version;
+    done(std::move(all->outcomes));
+  };
+  committer_.submit(std::move(request));
+}
+
+void ChangeRoad::submit_new_zones(NewZones zones, Committer::Finished done) {
+  auto together = std::make_shared<NewZones>(std::move(zones));
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [together](Stage& stage) { return stage_new_zones(stage, *together); };
+  request.done = [together, done = std::move(done)](const Result<std::uint64_t>& version) {
+    done(status_of(version));
+  };
+  committer_.submit(std::move(request));
+}
+
+std::optional<ChangeUnderWay> ChangeRoad::under_way(dns::NameView zone) const {
+  std::optional<ChangeUnderWay> oldest;
+  for (const Work* work : under_way_)
+    if (work->asked.zone.view() == zone && (!oldest || work->since < oldest->since))
+      oldest = ChangeUnderWay{work->asked.source, work->step, work->since};
+  return oldest;
+}
+
+bool ChangeRoad::at_work_on(dns::NameView zone) const noexcept {
+  return std::any_of(computing_.begin(), computing_.end(),
+                     [&](const auto& work) { return work->asked.zone.view() == zone; });
+}
+
+// Compute ----------------------------------------------------------------------------------------
+
+void ChangeRoad::start_waiting() {
+  while (!stopping_ && !waiting_.empty() && computing_.size() < options_.at_work) {
+    computing_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    compute(computing_.back());
+  }
+}
+
+void ChangeRoad::compute(const WorkPtr& work) {
+  ++work->tries;
+  work->reach(ChangeStep::kComputing);
+  work->has_merge_base = committer_.zone_records().has_merge_base(work->asked.zone);
+  work->pin_present();
+  asio::post(pool_, [this, work] {
+    work->compute();
+    asio::post(io_, [this, work] { computed(work); });
+  });
+}
+
+/// A failed computation goes to the committer's queue, too: an earlier step there may make the
+/// change possible.
+void ChangeRoad::computed(const WorkPtr& work) {
+  if (stopping_) return;
+  if (!work->asked.judges || work->is_judged || !work->computed) return commit_computed(work);
+  leave_place(work);
+  judge(work);
+}
+
+void ChangeRoad::leave_place(const WorkPtr& work) {
+  if (std::erase(computing_, work) > 0) start_waiting();
+}
+
+/// Tries again after the data of the last try have been freed.
+void ChangeRoad::again(const WorkPtr& work) {
+  asio::post(pool_, [this, work] {
+    work->clear();
+    asio::post(io_, [this, work] {
+      if (stopping_) return;
+      if (work->tries >= options_.tries) return commit_here(work);
+      // A change that was judged has left its place.
+      if (work->is_judged) computing_.push_back(work);
+      compute(work);
+    });
+  });
+}
+
+// Judge ------------------------------------------------------------------------------------------
+
+void ChangeRoad::judge_built(const WorkPtr& work) {
+  work->pin_present();
+  judge(work);
+}
+
+/// What was judged is not judged again when the zone moves: a program may take minutes. The data
+/// that a source changes are the source's alone.
+void ChangeRoad::judge(const WorkPtr& work) {
+  work->reach(ChangeStep::kJudging);
+  const auto& program = work->asked.judges.program;
+  asio::post(program ? program->pool() : pool_, [this, work] {
+    work->judge();
+    asio::post(io_, [this, work] { judged(work); });
+  });
+}
+
+void ChangeRoad::judged(const WorkPtr& work) {
+  if (stopping_) return;
+  if (!work->judgement.refusal.empty())
+    return finish(work, fail(Errc::kInvalid, "{}", work->judgement.refusal));
+  if (!work->asked.is_built()) return commit_computed(work);
+  work->pin = {};
+  put(work);
+}
+
+// Stage ------------------------------------------------------------------------------------------
+
+void ChangeRoad::commit_computed(const WorkPtr& work) {
+  work->reach(ChangeStep::kStaging);
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [this, work](Stage& stage) { return adopt(*work, stage); };
+  request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
+  committer_.submit(std::move(request));
+}
+
+/// Exchanges the zone's data, if the draft began with the present ones. A change that did not fit
+/// the old zone may fit the present one, so `has_moved` is checked before the error.
+Status ChangeRoad::adopt(Work& work, Stage& stage) {
+  const zone::ZoneView now = stage.draft.view().zone_at(work.asked.zone);
+  if (auto ok = ask(work.asked.check, now); !ok) return ok;
+  work.has_moved = !work.draft->fits(stage.draft.view()) ||
+                   work.has_merge_base != committer_.zone_records().has_merge_base(work.asked.zone);
+  if (work.has_moved) return fail(Errc::kExists, "zone moved");
+  if (!work.computed) return work.computed;
+  // The exchange takes a few more blocks. The committer checks the reserve afterwards, since other
+  // transactions have taken space meanwhile.
+  stage.transaction.use_reserve(shm::Reserve::kHalf);
+  stage.reserve = work.reserve;
+  if (auto adopted = work.draft->adopt(stage.transaction, stage.draft); !adopted) return adopted;
+  stage.journal = std::move(work.journal);
+  stage.changed = std::move(work.changed);
+  for (PublishedZone& zone : stage.changed) work.staged(zone);
+  crash_point("change-adopted");
+  return {};
+}
+
+void ChangeRoad::commit_here(const WorkPtr& work) {
+  work->reach(ChangeStep::kStaging);
+  CommitRequest request;
+  // A large step that fails half-way must leave no trace.
+  request.kind =
+      work->asked.shares_version ? CommitRequest::Kind::kGroup : CommitRequest::Kind::kAlone;
+  request.stage = [this, work](Stage& stage) -> Status {
+    if (work->asked.check) {
+      const zone::ZoneView now = stage.draft.view().zone_at(work->asked.zone);
+      if (auto ok = work->asked.check(now); !ok) return ok;
+    }
+    auto applied = stage_changesets(stage, work->asked, committer_);
+    if (!applied) return pass(applied);
+    work->outcome.applied = std::move(*applied);
+    for (PublishedZone& zone : stage.changed) work->staged(zone);
+    return {};
+  };
+  request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
+  committer_.submit(std::move(request));
+}
+
+void ChangeRoad::put(const WorkPtr& work) {
+  work->reach(ChangeStep::kStaging);
+  new_zones_.takes(work->asked) ? new_zones_.put(work) : put_alone(work);
+}
+
+void ChangeRoad::put_alone(const WorkPtr& work) {
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [work](Stage& stage) -> Status {
+    if (auto ok = ask(work->asked.check, stage.draft.view().zone_at(work->asked.zone)); !ok)
+      return ok;
+    if (auto put = stage_new_data(stage, work->asked); !put) return put;
+    work->staged(stage.changed.back());
+    return {};
+  };
+  request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
+  committer_.submit(std::move(request));
+}
+
+// Follow up --------------------------------------------------------------------------------------
+
+void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& version) {
+  if (!version && std::exchange(work->has_moved, false)) {
+    ++counters_.again;
+    if (work->asked.again) work->asked.again();
+    return again(work);
+  }
+  under_way_.erase(work.get());
+  leave_place(work);
+  if (version) follow_up(*work);
+  const auto done = std::move(work->asked.done);
+  Result<ChangeOutcome> outcome = std::move(work->outcome);
+  if (version)
+    outcome->version = *version;
+  else
+    outcome = pass(version);
+  done(outcome);
+  if (work->tries > 0 || work->is_judged) work->free_in(pool_, std::move(outcome));
+}
+
+/// What a change leaves to be written to the journal behind its version.
+void ChangeRoad::follow_up(Work& work) {
+  const dns::Name& zone = work.asked.zone;
+  ZoneRecords& records = committer_.zone_records();
+  if (work.asked.source == ChangeSource::kTransfer && work.asked.is_whole) {
+    crash_point("zone-replaced");
+    records.forget(zone);
+    if (work.outcome.had_data)
+      journal_whole_transfer(zone, committer_.current().zone_at(zone).serial());
+  }
+  if (auto* data = std::get_if<NewZoneData>(&work.asked.content); data && !data->pending.empty())
+    records.add_pending(zone, std::move(data->pending));
+}
+
+/// Appends the records of a whole transfer in a step of their own: a journal that cannot be written
+/// does not stop the zone. Without them (disk full, process killed) the next changeset would not
+/// follow the last one, and the dynamic changes become unknown.
+void ChangeRoad::journal_whole_transfer(const dns::Name& zone, dns::Serial serial) {
+  CommitRequest request;
+  request.stage = [zone, serial](Stage& stage) -> Status {
+    const zone::ZoneView now = stage.draft.view().zone_at(zone);
+    if (!now || !now.loaded() || !(now.serial() == serial)) return {};
+    stage.journal.push_back(base_entry(now));
+    stage.journal.push_back(transfer_entry(now));
+    return {};
+  };
+  committer_.submit(std::move(request));
+}
+
+}  // namespace pando::manager

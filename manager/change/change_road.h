@@ -1,0 +1,124 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "manager/change/new_zone_batches.h"
+#include "manager/change/zone_change.h"
+#include "manager/commit/committer.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// A change that is under way, for reports.
+struct ChangeUnderWay {
+  ChangeSource source = ChangeSource::kUpdate;
+  ChangeStep step = ChangeStep::kWaiting;
+  std::chrono::steady_clock::time_point since{};  ///< when the step began
+};
+
+/// The one road of zone data while the server runs. All sources hand their changes in here:
+///
+///     intake ─▶ compute ─▶ judge ─▶ stage ─▶ journal ─▶ publish ─▶ follow up
+///
+/// - *intake*: submit(). Small changes are computed when they are staged. Others wait for a place.
+/// - *compute*: a pool thread computes the change from a pinned version, so that the commit thread
+///   only exchanges the zone's data. A zone that was changed meanwhile, or moved by compaction, is
+///   computed anew. After the third try the zone is changed on the commit thread. Only a few changes
+///   are computed at a time. Waiting changes pin no version and keep no zone from compaction.
+/// - *judge*: signatures and the zone's program (change_judgement.h), with the computed or built
+///   zone, once. No place and no thread of the other changes is used meanwhile.
+/// - *stage* (change_staging.h), *journal*, *publish*: in a version of the Committer.
+/// - *follow up*: subscribers of Committer::on_published() learn what changed. What a change leaves
+///   to be written to the journal after its version is written here.
+///
+/// The object lives on the commit thread.
+class ChangeRoad {
+ public:
+  struct Options {
+    /// Changes of up to this many records are made on the commit thread itself. A thousand records
+    /// take about 3 ms, or 10 ms with the zone outside the processor's caches. The detour through a
+    /// pool thread costs two thread changes and a version of its own.
+    std::uint64_t at_once = 1000;
+    int tries = 3;
+    std::size_t at_work = 2;  ///< limit of changes computed at a time
+  };
+  struct Counters {
+    std::uint64_t beside = 0;  ///< changes computed in a pool thread
+    std::uint64_t again = 0;   ///< repetitions, since the zone had changed
+  };
+
+  /// All references outlive the object; `pool` is joined before its destruction.
+  ChangeRoad(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
+             shm::SlotTable& slots, Committer& committer, Options options);
+  ~ChangeRoad();
+  ChangeRoad(const ChangeRoad&) = delete;
+  ChangeRoad& operator=(const ChangeRoad&) = delete;
+
+  /// Takes a change to the store. Requests submitted to the committer earlier are done earlier.
+  void submit(ZoneChange change);
+  using Together = std::function<void(const Result<std::vector<ChangeOutcome>>& outcomes)>;
+  /// Makes the computed changes of several zones one version, or none of them. They are computed on
+  /// the commit thread, without judges.
+  void submit_together(std::vector<ZoneChange> changes, Together done);
+  /// Puts many zones that had no data, built from files in one transaction, in one version or not at
+  /// all. kExists: a zone has data by now, or is not configured any more.
+  void submit_new_zones(NewZones zones, Committer::Finished done);
+
+  /// The zone's oldest change that is under way; nullopt: none.
+  [[nodiscard]] std::optional<ChangeUnderWay> under_way(dns::NameView zone) const;
+  [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
+  [[nodiscard]] Counters counters() const noexcept { return counters_; }
+  /// True after stop(): changes submitted now are never done.
+  [[nodiscard]] bool stopping() const noexcept { return stopping_; }
+  /// Cancels the computations under way. No change is made and no `done` called afterwards. Commit
+  /// thread only.
+  void stop() noexcept { stopping_.store(true, std::memory_order_relaxed); }
+  /// Whether a change of the zone is being computed: moving the zone's blocks would repeat the
+  /// work.
+  [[nodiscard]] bool at_work_on(dns::NameView zone) const noexcept;
+
+ private:
+  struct Work;
+  using WorkPtr = std::shared_ptr<Work>;
+  void start_waiting();
+  void compute(const WorkPtr& work);
+  void computed(const WorkPtr& work);
+  void judge_built(const WorkPtr& work);
+  void judge(const WorkPtr& work);
+  void judged(const WorkPtr& work);
+  void commit_computed(const WorkPtr& work);
+  Status adopt(Work& work, Stage& stage);
+  void commit_here(const WorkPtr& work);
+  void put(const WorkPtr& work);
+  void put_alone(const WorkPtr& work);
+  void finish(const WorkPtr& work, const Result<std::uint64_t>& version);
+  void follow_up(Work& work);
+  void journal_whole_transfer(const dns::Name& zone, dns::Serial serial);
+  void leave_place(const WorkPtr& work);
+  void again(const WorkPtr& work);
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  shm::Store& store_;
+  shm::SlotTable& slots_;
+  Committer& committer_;
+  Options options_;
+  Counters counters_;
+  NewZoneBatches new_zones_;
+  std::vector<WorkPtr> computing_;
+  std::deque<WorkPtr> waiting_;
+  std::unordered_set<Work*> under_way_;
+  std::atomic<bool> stopping_ = false;  // read by the pool's threads
+};
+
+}  // namespace pando::manager

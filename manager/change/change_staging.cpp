@@ -1,0 +1,187 @@
+#include "manager/change/change_staging.h"
+
+#include <utility>
+
+#include "manager/journal/journal_format.h"
+#include "manager/journal/journal_payload.h"
+#include "manager/support/withheld_data.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Largest payload of a journal record, less names and serials.
+constexpr std::size_t kMaxJournalled = kMaxRecordBody - 1024;
+
+/// Nearly a chunk, in bytes: a full store may still have a small block left.
+constexpr std::size_t kLargeBlock = 60'000;
+
+/// Appends the record of an applied changeset. A zone's first record follows its merge base: from
+/// that the next host restart sees whether the file was edited.
+void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind,
+                       const ZoneRecords& records) {
+  const dns::Name& name = applied.effective.zone;
+  const zone::ZoneView zone = stage.draft.view().zone_at(name);
+  const bool has_base =
+      (stage.has_merge_base ? *stage.has_merge_base : records.has_merge_base(name)) ||
+      (!stage.journal.empty() && stage.journal.back().zone == name);
+  if (zone.source().file_mtime_ns != 0 && !has_base)
+    stage.journal.push_back(source_entry(name, applied.from, zone.source()));
+  stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
+}
+
+/// One change while it is staged.
+class Staging {
+ public:
+  Staging(Stage& stage, const ZoneChange& change, const Committer& committer)
+      : stage_(stage), change_(change), committer_(committer) {}
+
+  Result<zone::Applied> run() {
+    auto computed = compute();
+    if (!computed) return pass(computed);
+    if (change_.is_acknowledged())
+      if (auto whole = check_whole(committer_.journal()); !whole) return pass(whole);
+    open_reserve(*computed);
+    const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
+    if (!before || !before.loaded()) return fail(Errc::kNotFound, "zone is gone");
+    const dns::Serial first = before.serial();
+    last_.from = last_.to = first;
+    last_.effective.zone = change_.zone;
+    if (auto applied = apply_all(*computed); !applied) return pass(applied);
+    if (auto noted = note(*computed); !noted) return pass(noted);
+    if (!(last_.to == first) || change_.is_whole)
+      stage_.changed.push_back({change_.zone, change_.source, change_.is_whole});
+    // A change without effect acknowledges the state that is there, so that state must be durable
+    // first: a host crash could still take it back.
+    if (change_.is_acknowledged() && last_.effective.empty())
+      if (auto durable = check_end(committer_.journal()); !durable) return pass(durable);
+    return std::move(last_);
+  }
+
+ private:
+  Result<ComputedChange> compute() {
+    if (const auto* received = std::get_if<ReceivedChangesets>(&change_.content))
+      return ComputedChange{{}, **received};
+    return std::get<ZoneChange::Compute>(change_.content)(stage_.draft.view());
+  }
+
+  [[nodiscard]] bool is_transfer() const noexcept {
+    return change_.source == ChangeSource::kTransfer;
+  }
+
+  void open_reserve(const ComputedChange& computed) {
+    std::size_t removed = 0;
+    std::size_t added = 0;
+    for (const zone::Changeset& changes : computed.changesets()) {
+      removed += changes.removed.size();
+      added += changes.added.size();
+    }
+    stage_.use_reserve_for(removed, added);
+  }
+
+  Status apply_all(ComputedChange& computed) {
+    for (std::size_t i = 0; i < computed.changesets().size(); ++i) {
+      const zone::Changeset& changes = computed.changesets()[i];
+      if (changes.empty()) continue;
+      auto applied = stage_.draft.apply(changes, change_.limits);
+      if (!applied) return pass(about(applied.error(), computed));
+      if (auto fits = check_fits(*applied); !fits) return fits;
+      last_ = std::move(*applied);
+      if (computed.is_made()) computed.made[i] = {};  // `last_` has its content
+      if (auto journalled = journal(computed); !journalled) return journalled;
+    }
+    return {};
+  }
+
+  /// An error of Draft::apply(), for those who wait for the change. kFull means either a limit or a
+  /// full store. A block allocated in the transaction distinguishes the two; the transaction can
+  /// only be dropped afterwards, and the block with it.
+  [[nodiscard]] Error about(const Error& error, const ComputedChange& computed) {
+    if (error.code == Errc::kInvalid && !computed.contradiction.empty())
+      return {Errc::kInvalid, computed.contradiction + error.text};
+    if (is_transfer() && error.code == Errc::kFull && stage_.transaction.allocate(kLargeBlock))
+      return {Errc::kInvalid, error.text};
+    return error;
+  }
+
+  /// A mismatch means that our zone differs from the primary's version.
+  [[nodiscard]] Status check_fits(const zone::Applied& applied) const {
+    if (!is_transfer()) return {};
+    if (applied.missing_removals > 0)
+      return fail(Errc::kInvalid, "{} records to remove are not there", applied.missing_removals);
+    if (applied.redundant_additions > 0)
+      return fail(Errc::kInvalid, "{} records to add are there already",
+                  applied.redundant_additions);
+    return {};
+  }
+
+  /// Data that come whole replace all earlier ones, updates too, so their changeset is no record.
+  Status journal(const ComputedChange& computed) {
+    if (computed.notes || change_.is_whole || last_.effective.empty()) return {};
+    const RecordKind kind = is_transfer() ? RecordKind::kTransfer : RecordKind::kChangeset;
+    journal_changeset(stage_, last_, kind, committer_.zone_records());
+    // Checked here, because the journal's own error would look like a full disk.
+    if (const std::size_t bytes = stage_.journal.back().payload.size();
+        is_transfer() && bytes > kMaxJournalled)
+      return fail(Errc::kInvalid, "a changeset of {} bytes, too many for the journal", bytes);
+    return {};
+  }
+
+  Status note(const ComputedChange& computed) {
+    if (!computed.notes) return {};
+    ChangeNotes notes = computed.notes(last_, stage_.draft.view().zone_at(change_.zone));
+    for (JournalEntry& entry : notes.records) stage_.journal.push_back(std::move(entry));
+    if (!notes.merge_base) return {};
+    return stage_.draft.put_zone_source(change_.zone, *notes.merge_base);
+  }
+
+  Stage& stage_;
+  const ZoneChange& change_;
+  const Committer& committer_;
+  zone::Applied last_;
+};
+
+}  // namespace
+
+Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
+                                       const Committer& committer) {
+  return Staging(stage, change, committer).run();
+}
+
+namespace {
+
+Status put(Stage& stage, const NewZone& zone, ChangeSource source) {
+  const zone::ZoneView before = stage.draft.view().zone_at(zone.apex);
+  const bool had_data = before && before.loaded();
+  if (auto put = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !put) return put;
+  if (auto dropped = drop_withheld_data(stage.draft, zone.apex); !dropped) return dropped;
+  stage.changed.push_back({zone.apex, source, true, had_data});
+  return {};
+}
+
+}  // namespace
+
+Status stage_new_data(Stage& stage, ZoneChange& change) {
+  auto& data = std::get<NewZoneData>(change.content);
+  stage.use_reserve(data.built_in.reserve_use());
+  stage.transaction.absorb(std::move(data.built_in));
+  if (auto done = put(stage, {change.zone, data.built, data.source}, change.source); !done)
+    return done;
+  if (data.notes) data.notes(stage.journal, stage.draft.view().zone_at(change.zone));
+  return {};
+}
+
+Status stage_new_zones(Stage& stage, NewZones& zones) {
+  for (const NewZone& zone : zones.zones) {
+    const zone::ZoneView before = stage.draft.view().zone_at(zone.apex);
+    if (!before || before.loaded())
+      return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
+  }
+  stage.use_reserve(zones.built_in.reserve_use());
+  stage.transaction.absorb(std::move(zones.built_in));
+  for (const NewZone& zone : zones.zones)
+    if (auto done = put(stage, zone, ChangeSource::kFile); !done) return done;
+  return {};
+}
+
+}  // namespace pando::manager

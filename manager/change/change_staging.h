@@ -1,0 +1,26 @@
+#pragma once
+
+#include "manager/change/zone_change.h"
+#include "manager/commit/committer.h"
+
+namespace pando::manager {
+
+/// Stages a change that is computed: applies its changesets in order, and adds the journal's
+/// records. All of the server's changes of zones pass here or through stage_new_data(), which
+/// tests/tidy checks. Any thread, see ZoneChange::Compute. `committer`: for the state of journal and
+/// zones' records.
+///
+/// Changesets that add no more than they remove may use the store's reserve for deletes. Those of a
+/// primary must fit our zone: a mismatch, or a limit, is kInvalid, and then the zone sent whole may
+/// succeed, unlike after kFull (the store) and kIo. kIo also: the journal lacks records, or its end
+/// is not durable, so that nothing may be acknowledged.
+Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
+                                       const Committer& committer);
+
+/// Puts a built zone, without `check`. Consumes `built_in` of the change. On the commit thread.
+Status stage_new_data(Stage& stage, ZoneChange& change);
+
+/// Puts zones that have no data; kExists: one has, or is not configured. Consumes `built_in`.
+Status stage_new_zones(Stage& stage, NewZones& zones);
+
+}  // namespace pando::manager

@@ -1,0 +1,97 @@
+#include "manager/change/new_zone_batches.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "manager/change/change_staging.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Zones of one version. A failure sends all of them to their primaries again.
+constexpr std::size_t kMaxNewZones = 64;
+/// A zone with more records is worth a version of its own.
+constexpr std::uint64_t kMaxRecordsOfOne = 1'000;
+
+bool is_loaded(const zone::ZoneView& zone) { return zone && zone.loaded(); }
+
+}  // namespace
+
+bool NewZoneBatches::takes(const ZoneChange& change) {
+  if (change.source != ChangeSource::kTransfer) return false;
+  const bool is_large =
+      std::get<NewZoneData>(change.content).built->record_count > kMaxRecordsOfOne;
+  if (is_large || is_loaded(committer_.current().zone_at(change.zone))) return false;
+  if (alone_ == 0) return true;
+  --alone_;
+  return false;
+}
+
+void NewZoneBatches::put(ZonePtr zone) {
+  waiting_.push_back({std::move(zone)});
+  put_waiting();
+}
+
+/// The batch is taken when the version begins, so zones that come until then join it.
+void NewZoneBatches::put_waiting() {
+  if (under_way_ || waiting_.empty()) return;
+  under_way_ = true;
+  auto batch = std::make_shared<Batch>();
+  CommitRequest request;
+  request.kind = CommitRequest::Kind::kAlone;
+  request.stage = [this, batch, alive = alive_](Stage& step) -> Status {
+    if (*alive) *batch = take_batch();
+    return stage(*batch, step);
+  };
+  request.done = [this, batch, alive = alive_](const Result<std::uint64_t>& version) {
+    if (*alive) ended(*batch, version);
+  };
+  committer_.submit(std::move(request));
+}
+
+NewZoneBatches::Batch NewZoneBatches::take_batch() {
+  const auto count = std::min(waiting_.size(), kMaxNewZones);
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(count);
+  Batch batch(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
+  waiting_.erase(waiting_.begin(), end);
+  return batch;
+}
+
+Status NewZoneBatches::stage(Batch& batch, Stage& stage) {
+  for (Member& member : batch) {
+    ZoneChange& change = member.zone->change();
+    const zone::ZoneView before = stage.draft.view().zone_at(change.zone);
+    if (!before)
+      member.refusal = fail(Errc::kNotFound, "{}: no such zone", dns::to_text(change.zone));
+    else if (change.check)
+      member.refusal = change.check(before);
+    if (!member.refusal || before.loaded()) {
+      member.state = member.refusal ? State::kHasData : State::kRefused;
+      continue;
+    }
+    member.state = State::kPlaced;
+    if (auto put = stage_new_data(stage, change); !put) return put;
+    member.zone->staged(stage.changed.back());
+  }
+  return {};
+}
+
+/// Zones that a failure has left untouched get their own versions, and so do as many new ones: in
+/// a full store the next batch would fail as this one did.
+void NewZoneBatches::ended(Batch& batch, const Result<std::uint64_t>& version) {
+  under_way_ = false;
+  if (!version) alone_ += batch.size();
+  for (Member& member : batch) {
+    if (member.state == State::kPlaced)
+      member.zone->done(version);
+    else if (member.state == State::kRefused)
+      member.zone->done(pass(member.refusal));
+    else
+      member.zone->put_alone();
+  }
+  put_waiting();
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "manager/change/zone_change.h"
+#include "manager/commit/committer.h"
+
+namespace pando::manager {
+
+/// Puts small zones that had no data and come while others are put: they share a version. A new
+/// catalog brings zones by the thousand, and a version for each would cost more than its data.
+///
+/// Lives on the commit thread.
+class NewZoneBatches {
+ public:
+  /// What a zone of a batch needs of its owner.
+  class Zone {
+   public:
+    virtual ~Zone() = default;
+    [[nodiscard]] virtual ZoneChange& change() noexcept = 0;
+    /// The zone was staged, with what it changes.
+    virtual void staged(PublishedZone& changed) = 0;
+    /// Called once: published, or not.
+    virtual void done(const Result<std::uint64_t>& version) = 0;
+    /// Called in place of done(): the zone needs a version of its own.
+    virtual void put_alone() = 0;
+  };
+  using ZonePtr = std::shared_ptr<Zone>;
+
+  /// The committer outlives the object.
+  explicit NewZoneBatches(Committer& committer) : committer_(committer) {}
+  ~NewZoneBatches() { *alive_ = false; }
+  NewZoneBatches(const NewZoneBatches&) = delete;
+  NewZoneBatches& operator=(const NewZoneBatches&) = delete;
+
+  /// Whether the zone, whose change has NewZoneData, may share a version: then it is to be put().
+  /// After a failure as many zones as its batch had get versions of their own.
+  [[nodiscard]] bool takes(const ZoneChange& change);
+  void put(ZonePtr zone);
+
+ private:
+  enum class State : std::uint8_t {
+    kWaits,
+    kPlaced,   // the zone's transaction has become part of the version
+    kRefused,  // left the configuration, or its source refuses it by now
+    kHasData,  // from another attempt meanwhile
+  };
+  struct Member {
+    ZonePtr zone;
+    State state = State::kWaits;
+    Status refusal{};
+  };
+  using Batch = std::vector<Member>;
+
+  void put_waiting();
+  Batch take_batch();
+  static Status stage(Batch& batch, Stage& stage);
+  void ended(Batch& batch, const Result<std::uint64_t>& version);
+
+  Committer& committer_;
+  Batch waiting_;
+  std::size_t alone_ = 0;  // the next zones that get versions of their own
+  bool under_way_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace pando::manager

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/progress.h"
+#include "manager/change/change_judgement.h"
+#include "manager/commit/commit_request.h"
+#include "zone/draft/built.h"
+
+namespace pando::manager {
+
+/// What a source adds to the journal with its change.
+struct ChangeNotes {
+  std::vector<JournalEntry> records;
+  /// The file that the zone agrees with from now on; nullopt: as before.
+  std::optional<zone::ZoneFileInfo> merge_base{};
+};
+
+/// The changesets of a change, computed for the zone as it is.
+struct ComputedChange {
+  std::vector<zone::Changeset> made{};      ///< freed as soon as it is applied
+  std::span<const zone::Changeset> owned{};  ///< in place of `made`; owned by the source
+  /// Begins the error of a changeset that the zone's data contradict; empty: the error as it is.
+  std::string contradiction{};
+  /// In place of the changesets' own journal records: those of the source, made from what was
+  /// applied and the zone after it. May be empty.
+  std::function<ChangeNotes(const zone::Applied& applied, const zone::ZoneView& after)> notes{};
+
+  /// One changeset, or the error that there is none.
+  [[nodiscard]] static Result<ComputedChange> of(Result<zone::Changeset>&& changeset) {
+    if (!changeset) return pass(changeset);
+    ComputedChange computed;
+    computed.made.push_back(std::move(*changeset));
+    return computed;
+  }
+  [[nodiscard]] bool is_made() const noexcept { return owned.empty(); }
+  [[nodiscard]] std::span<const zone::Changeset> changesets() const noexcept {
+    return is_made() ? std::span<const zone::Changeset>(made) : owned;
+  }
+};
+
+/// Changesets as a primary has sent them, to be applied in order.
+using ReceivedChangesets = std::shared_ptr<const std::vector<zone::Changeset>>;
+
+/// A zone built in a transaction of its own.
+struct NewZoneData {
+  std::shared_ptr<zone::BuiltZone> built;
+  shm::Transaction built_in;
+  zone::ZoneFileInfo source{};  ///< of a file; of a transfer: none
+  /// Adds records to the journal from the zone just after it was put; may be empty.
+  std::function<void(std::vector<JournalEntry>& journal, const zone::ZoneView& after)> notes{};
+  /// Records that the journal did not take when the zone was put before; written later.
+  std::vector<JournalEntry> pending{};
+};
+
+/// A zone of NewZones.
+struct NewZone {
+  dns::Name apex;
+  std::shared_ptr<zone::BuiltZone> built;
+  zone::ZoneFileInfo source{};
+};
+
+/// Many small zones from files, built in one transaction.
+struct NewZones {
+  std::vector<NewZone> zones;
+  shm::Transaction built_in;
+};
+
+/// What became of a change.
+struct ChangeOutcome {
+  std::uint64_t version = 0;
+  /// Of the last changeset; without a real change `effective` is empty.
+  zone::Applied applied{};
+  bool had_data = false;  ///< with NewZoneData: the zone replaced other data
+};
+
+/// One change of one zone's data, from any source. ChangeRoad takes it to the store.
+struct ZoneChange {
+  /// Computes the changesets for a version. May be called again when the zone has changed
+  /// meanwhile, and in a pool thread: it reads this zone alone, and nothing of the commit thread.
+  using Compute = std::function<Result<ComputedChange>(const zone::StoreView& version)>;
+
+  dns::Name zone;
+  ChangeSource source = ChangeSource::kUpdate;
+  std::variant<Compute, ReceivedChangesets, NewZoneData> content{};
+  std::uint64_t records = 0;  ///< approximate number of records that are removed and added
+  zone::DataLimits limits = zone::DataLimits::none();  ///< for changesets
+  /// All data of the zone come anew, even if as a changeset.
+  bool is_whole = false;
+  bool shares_version = false;  ///< a small change may share its version with others
+  Judges judges{};              ///< judge the zone as the change would leave it
+  /// Gives the judgement up; null: nobody does.
+  std::shared_ptr<Progress> progress{};
+  /// Asked on the commit thread, with the zone that receives the change; may be empty.
+  std::function<Status(const zone::ZoneView& now)> check{};
+  /// Called on the commit thread each time that the zone has changed meanwhile and the changesets
+  /// are computed anew. May be empty.
+  std::function<void()> again{};
+  /// Called once, on the commit thread, after the publication. `content` is freed afterwards, in a
+  /// pool thread. Errors: those of `content` and `check`; kInvalid: refused by a judge; kFull and
+  /// kIo as for CommitRequest.
+  std::function<void(const Result<ChangeOutcome>& outcome)> done = [](const auto&) {};
+
+  [[nodiscard]] bool is_built() const noexcept {
+    return std::holds_alternative<NewZoneData>(content);
+  }
+  /// Somebody was or will be told that the zone is in this state, so the journal has to have it.
+  [[nodiscard]] bool is_acknowledged() const noexcept {
+    return source == ChangeSource::kUpdate || source == ChangeSource::kEdit ||
+           source == ChangeSource::kRollback;
+  }
+};
+
+/// Steps of a change on its way to the store.
+enum class ChangeStep : std::uint8_t {
+  kWaiting,     ///< for a place among the changes that are computed
+  kComputing,   ///< beside the commit thread
+  kJudging,     ///< signatures, then the zone's program
+  kStaging,     ///< in the committer's queue
+  kJournalling  ///< staged; published as soon as the journal is synced
+};
+
+[[nodiscard]] std::string_view to_text(ChangeSource source) noexcept;
+[[nodiscard]] std::string_view to_text(ChangeStep step) noexcept;
+
+}  // namespace pando::manager
