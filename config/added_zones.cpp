@@ -180,7 +180,7 @@ void find_added_list(Context& context) {
                               : Result<std::uint64_t>(fold_text(context.fingerprint, path));
   if (fingerprint) context.fingerprint = *fingerprint;
   if (!context.options.lists_later) return read_added_file(context, path);
-  UnreadList list{path, "", 0, {}};
+  UnreadList list{path, "", {}, {}};
   list.added = true;
   context.unread.push_back(std::move(list));
 }

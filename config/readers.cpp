@@ -235,7 +235,7 @@ void read_workers(const Value& value, Workers& out) {
 }
 
 void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
-  value.context().has_secrets = true;
+  value.context().note_secret(value.line());
   read_unique(value, out, [](const Value& element, Bytes& secret) {
     const auto text = element.scalar();
     if (!text || !element.assign(dns::hex_decode(*text), secret)) return false;
@@ -245,7 +245,7 @@ void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
 }
 
 void read_secret(const Value& value, Bytes& out) {
-  value.context().has_secrets = true;
+  value.context().note_secret(value.line());
   if (const auto text = value.scalar()) decode_secret(value, *text, out);
 }
 
@@ -258,7 +258,7 @@ void read_secret_file(const Value& value, Bytes& out) {
 }
 
 void read_text_secret(const Value& value, std::string& out) {
-  value.context().has_secrets = true;
+  value.context().note_secret(value.line());
   const auto text = value.scalar();
   if (text && is_shown_secret(value, *text)) out = *text;
 }

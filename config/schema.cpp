@@ -5,7 +5,7 @@
 namespace pando::config {
 
 std::vector<KeyInfo> schema() {
-  std::vector<KeyInfo> keys;
+  std::vector<KeyInfo> keys{{"include"}};
   list_fields(kFirstSections, "", keys);
   keys.push_back({"templates"});
   list_fields(kTemplateHeadFields, "templates[].", keys);

@@ -14,6 +14,7 @@
 namespace pando::config {
 
 class DocumentBuilder;
+class JoinedDocuments;
 class YamlDocument;
 struct SimpleElement;
 
@@ -50,6 +51,7 @@ class YamlNode {
 
  private:
   friend class YamlDocument;
+  friend class JoinedDocuments;
   YamlNode(const YamlDocument& document, std::uint32_t number) noexcept
       : document_(&document), number_(number) {}
   [[nodiscard]] YamlNode child(std::size_t index) const noexcept;
@@ -89,6 +91,7 @@ class YamlDocument {
  private:
   friend class YamlNode;
   friend class DocumentBuilder;
+  friend class JoinedDocuments;
   class Events;
   struct Stored {
     std::uint32_t line;
