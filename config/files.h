@@ -29,8 +29,8 @@ Result<std::string> read_open_file(const Fd& fd, const std::string& path);
 Result<std::vector<std::string>> matching_files(const std::string& folder, std::string_view text);
 
 /// Why the file at `path` may not be run for the manager, whose user is `manager`; empty = it may.
-/// It has to be a program that nobody but root and that user can replace or edit: whoever can edit
-/// it decides what is served.
+/// Nobody but root and that user may be able to replace or edit the program, because it decides
+/// what is served.
 [[nodiscard]] std::string program_problem(const std::string& path, std::uint32_t manager);
 
 /// `fingerprint` with a text folded in, never 0. Not collision-resistant: an attacker can make

@@ -32,7 +32,7 @@ void read_root(Context& context, YamlNode document) {
   if (const auto zones = members.take("zones")) read_zones(*zones);
   if (const auto lists = members.take("zone-lists")) read_zone_lists(*lists);
   members.finish();
-  // The last list: a zone that the configuration has, too, is the configuration's.
+  // Read last: if the configuration also names an added zone, the configuration wins.
   find_added_list(context);
 }
 
@@ -42,7 +42,7 @@ void read_document(Context& context, std::string_view text) {
   const bool whole = read_includes(context, *document, text);
   const Problems problems = context.problems;
   read_root(context, document->root());
-  // What a missing file has would be reported as missing wherever another file refers to it.
+  // Other files may refer to the contents of an unreadable file: such errors would mislead.
   if (!whole) context.problems = problems;
 }
 

@@ -56,7 +56,7 @@ struct UnreadList {
   bool added = false;  ///< the list of added zones (config/added_zones.h)
 };
 
-/// A file that the configuration includes. Its lines have the numbers behind `lines_before` in the
+/// A file that the configuration includes. Its lines have the numbers after `lines_before` in the
 /// joined document.
 struct IncludedFile {
   std::string path;
@@ -100,11 +100,11 @@ struct UnreadLists {
   std::uint32_t default_options = 0;
 };
 
-/// One node of the document together with its key path and line for messages. A path is made for a
-/// message only, from the values around this one: each of them outlives the values in it.
+/// One node of the document together with its key path and line for messages. The key path is built
+/// on demand from the parents, which outlive their children.
 class Value {
  public:
-  /// A value that is in no other one. `name`: its path, which may be empty.
+  /// A value without a parent. `name`: its path, which may be empty.
   Value(Context& context, YamlNode node, std::string_view name, int line) noexcept
       : context_(&context), node_(node), key_(name), line_(line) {}
   /// A value of a mapping; `line` is that of its key.
@@ -169,8 +169,8 @@ class Value {
   int line_;
 };
 
-/// The keys of a mapping, which outlives this object. Duplicates, which yaml-cpp keeps silently,
-/// are reported at once. finish() reports keys that were never taken as unknown.
+/// The keys of a mapping, which outlives this object. Duplicates, which yaml-cpp accepts silently,
+/// are reported immediately. finish() reports keys that were never taken as unknown.
 class Members {
  public:
   explicit Members(const Value& mapping);

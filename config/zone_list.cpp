@@ -69,11 +69,12 @@ class ListReader {
   std::string file_;
 };
 
-/// Limit of open lists: descriptors are few. On a server with a list for each customer the other
-/// lists are read at once.
+/// Limit of lists that are held open, because descriptors are few. A server with a list for each
+/// customer reads the others immediately.
 constexpr std::size_t kMaxOpenLists = 256;
 
-/// Keeps the list open: this process may be root now, and the list readable for root alone.
+/// Holds the list open for read_lists(): this process may be root now, and only root may be able to
+/// read the list.
 void leave_for_later(const Value& value, const std::string& file, Fd fd) {
   std::vector<UnreadList>& unread = value.context().unread;
   UnreadList list{file, value.path(), value.context().place_of(value.line()), {}};

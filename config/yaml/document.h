@@ -69,7 +69,7 @@ struct YamlError {
 /// them.
 class YamlDocument {
  public:
-  /// The parser ignores text behind the first document, or looks for it.
+  /// The parser ignores text after the first document, or looks for it.
   enum class Behind : std::uint8_t {
     kIgnore,  ///< it is not read
     kFind,    ///< it is read, and has to be YAML; see behind_line()

@@ -52,7 +52,7 @@ SavedFile description_of(const std::string& path, const struct stat& seen) {
   return file;
 }
 
-/// One backup in the making: a folder that is not yet named as asked for.
+/// An unfinished backup: its folder does not have its final name yet.
 class Making {
  public:
   Making(const BackupRequest& request, const BackupFolder& partial)

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 /// A secret for reading a configuration from which the backup left it out.
 constexpr std::string_view kStandIn = "\"c3RhbmRzIGluIGZvciBhIGtleQ==\"";
 
-/// One backup on its way back.
+/// The restore of one backup.
 class Restoring {
  public:
   Restoring(std::string folder, bool replace, const Output& output)
@@ -69,7 +69,7 @@ class Restoring {
     return folder_.path + "/" + name;
   }
 
-  /// Whoever owns a file of the backup decides what root writes.
+  /// Root writes what the backup contains, so each file must be root's own.
   Result<Fd> open_saved(const std::string& name) const {
     auto file = open_below(folder_.fd, name);
     if (!file) return fail(file.error().code, "{}: {}", path_of(name), file.error().text);
