@@ -100,7 +100,7 @@ struct Endpoint {
     result.take(address);
     return result;
   }
-  /// from_sockaddr() in place: a copy right behind small writes waits for them.
+  /// from_sockaddr() in place: a copy right after small writes waits for them.
   void take(const sockaddr* from) noexcept;
   auto operator<=>(const Endpoint&) const noexcept = default;
 };

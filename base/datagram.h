@@ -17,7 +17,7 @@ struct SourceControl {
   alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(sizeof(in6_pktinfo))> octets;
 };
 
-/// The destination of a received datagram, when the kernel told it (IP_PKTINFO, RFC 3542 §4).
+/// The destination of a received datagram, if the kernel reported it (IP_PKTINFO, RFC 3542 §4).
 std::optional<IpAddress> find_destination(const msghdr& header) noexcept;
 
 /// Makes `header` leave from `source`: the address that was asked must be the one that answers.

@@ -30,7 +30,7 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   return std::ranges::equal(a, b, [](char x, char y) { return lower_case(x) == lower_case(y); });
 }
 
-/// Whether `list`, which has a blank before and behind each word, has this one.
+/// Whether `list`, which has a blank before and after each word, has this one.
 [[nodiscard]] inline bool is_listed(std::string_view list, std::string_view word) {
   return !word.empty() && word.find(' ') == std::string_view::npos &&
          list.find(" " + std::string(word) + " ") != std::string_view::npos;

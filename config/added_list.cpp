@@ -18,8 +18,8 @@ std::size_t line_count(std::string_view lines) {
   return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
 }
 
-/// Two spellings of a name are one zone. A word that is no name is its own key: whoever uses the
-/// line reports it.
+/// Two spellings of a name are one zone. A word that is not a name is its own key; the error is
+/// reported when the line is used.
 std::string key_of(std::string_view word) {
   const auto name = parse_name(word);
   return name ? dns::folded_key(*name) : std::string(word);
@@ -45,7 +45,7 @@ class ChangeReader {
     if (list_.end == 0)
       return fail(Errc::kCorrupt, "no change of the list is whole: a change ends with a line '{}'",
                   kCommit);
-    // Comments behind the last change are no change.
+    // Comments after the last change are no change.
     if (damaged_ != 0 || !change_.empty() || at_ < text_.size())
       list_.unfinished = begun_at_ != 0 ? begun_at_ : number_ + 1;
     if (damaged_ != 0) list_.unfinished = damaged_;
@@ -60,7 +60,7 @@ class ChangeReader {
     const std::string_view lines = text_.substr(begin_, at_ - begin_);
     const bool whole = line == kCommit || commit_line(lines) == fmt::format("{}\n", line);
     if (!whole && (list_.end == 0 || damaged_ != 0)) return damage(number_);
-    // Only the last change can be one that was never whole.
+    // Only the last change can be incomplete; any other mismatch is damage.
     if (whole && damaged_ != 0) return damage(damaged_);
     if (!whole) damaged_ = number_;
     if (whole) {

@@ -41,7 +41,7 @@ struct AddedLine {
 struct AddedText {
   std::vector<AddedLine> zones;  ///< in the order in which they came
   std::size_t end = 0;           ///< bytes of all whole changes
-  int unfinished = 0;            ///< number of the first line behind them; 0: there is none
+  int unfinished = 0;            ///< number of the first line after them; 0: there is none
 };
 
 /// Reads the changes of a list. A last change that is not whole does not count: the process or the

@@ -170,8 +170,9 @@ void find_added_list(Context& context) {
   const std::string& journal = context.settings.store.journal;
   const std::string path = added_list_path(journal);
   if (is_missing(path) && is_missing(added_mark_path(journal))) return;
-  // Whoever checks a configuration may lack rights to the journal. A manager knows whether there
-  // was a list: a start leaves it for later, and a reload compares with the configuration in force.
+  // A user who checks a configuration may lack rights to the journal, so that is a warning. The
+  // manager notices a missing list: a start reads it later, a reload compares with the
+  // configuration in force.
   if (is_hidden(path) && !context.options.lists_later)
     return context.problems.warning(context.file, 0, "added zones",
                                     fmt::format("no rights to look for {}", path));
@@ -180,7 +181,7 @@ void find_added_list(Context& context) {
                               : Result<std::uint64_t>(fold_text(context.fingerprint, path));
   if (fingerprint) context.fingerprint = *fingerprint;
   if (!context.options.lists_later) return read_added_file(context, path);
-  UnreadList list{path, "", 0, {}};
+  UnreadList list{path, "", {}, {}};
   list.added = true;
   context.unread.push_back(std::move(list));
 }

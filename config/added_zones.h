@@ -11,7 +11,7 @@
 
 /// Zones that were added by commands while the server ran. The manager keeps their list in the
 /// journal's folder, since the configuration's own folder may be read-only. The list is read like
-/// a zone list, behind all others.
+/// a zone list, after all others.
 namespace pando::config {
 
 /// Reads the list of the settings' journal, or leaves it to read_lists(). A journal that never had
@@ -22,7 +22,8 @@ void find_added_list(Context& context);
 /// this process had the journal's lock.
 void read_added_file(Context& context, const std::string& file);
 
-/// Adds the zones of the list's text. A zone that the configuration has, too, gets a warning.
+/// Adds the zones of the list's text. A zone that the configuration also names gets a warning: the
+/// configuration wins.
 void read_added_list(Context& context, const std::string& file, std::string_view text);
 
 /// Drops options that no zone has any more once there are many of them: each change of a zone's

@@ -89,7 +89,7 @@ void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups
 }
 
 /// A file's name has 255 octets at most, with what is added to it while it is written.
-constexpr std::size_t kMostCatalogCharacters = 200;
+constexpr std::size_t kMaxCatalogCharacters = 200;
 
 void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs) {
   const Catalog& catalog = catalogs.back();
@@ -103,9 +103,9 @@ void check_new_catalog(const Value& value, const std::vector<Catalog>& catalogs)
   if (!catalog.members_below.empty()) value.fail("a produced catalog has no 'members-below'");
   if (catalog.removal_grace != Catalog().removal_grace)
     value.fail("a produced catalog has no 'removal-grace'");
-  if (dns::to_text(catalog.zone).size() > kMostCatalogCharacters)
+  if (dns::to_text(catalog.zone).size() > kMaxCatalogCharacters)
     value.fail(fmt::format("the name of a produced catalog is the name of a file: at most {} "
-                           "characters", kMostCatalogCharacters));
+                           "characters", kMaxCatalogCharacters));
   if (dns::to_text(catalog.zone).find_first_of("/\\") != std::string::npos)
     value.fail("the name of a produced catalog is the name of a file");
 }

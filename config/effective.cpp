@@ -22,7 +22,7 @@ void show_templates(const Settings& settings, SettingLines& out) {
 }
 
 std::string cut(std::string value) {
-  if (value.size() > kMostValueBytes) value.replace(kMostValueBytes, std::string::npos, "...");
+  if (value.size() > kMaxValueBytes) value.replace(kMaxValueBytes, std::string::npos, "...");
   return value;
 }
 

@@ -36,7 +36,7 @@ struct ConfigDifference {
 };
 
 /// Values of more than this many bytes are cut.
-inline constexpr std::size_t kMostValueBytes = 400;
+inline constexpr std::size_t kMaxValueBytes = 400;
 
 [[nodiscard]] ConfigDifference compare(const Settings& running, const Settings& wanted,
                                        std::size_t limit);

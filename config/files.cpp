@@ -1,12 +1,14 @@
 #include "config/files.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "base/files/guarded_path.h"
 #include "base/words.h"
@@ -29,7 +31,31 @@ std::string replaceable_folder(std::filesystem::path path) {
   return {};
 }
 
+struct GlobDeleter {
+  void operator()(glob_t* matches) const noexcept {
+    ::globfree(matches);
+    delete matches;
+  }
+};
+
 }  // namespace
+
+bool is_pattern(std::string_view text) noexcept {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+Result<std::vector<std::string>> matching_files(const std::string& folder, std::string_view text) {
+  const std::string pattern = (std::filesystem::path(folder) / text).lexically_normal().string();
+  std::unique_ptr<glob_t, GlobDeleter> matches(new glob_t{});
+  const int outcome = ::glob(pattern.c_str(), 0, nullptr, matches.get());
+  if (outcome == GLOB_NOMATCH) {
+    // A pattern may match nothing yet; a plain name of a missing file is a mistake.
+    if (is_pattern(text)) return std::vector<std::string>();
+    return fail(Errc::kNotFound, "there is no file {}", pattern);
+  }
+  if (outcome != 0) return fail(Errc::kIo, "cannot search for {}", pattern);
+  return std::vector<std::string>(matches->gl_pathv, matches->gl_pathv + matches->gl_pathc);
+}
 
 Result<Fd> open_regular_file(const std::string& path) {
   auto fd = open_to_read(path);

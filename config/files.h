@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -21,9 +22,15 @@ Result<std::string> read_regular_file(const std::string& path);
 Result<Fd> open_regular_file(const std::string& path);
 Result<std::string> read_open_file(const Fd& fd, const std::string& path);
 
+/// Whether a text is a pattern of glob(7), not the name of one file.
+[[nodiscard]] bool is_pattern(std::string_view text) noexcept;
+/// The files that match `text`, a name or pattern that starts at `folder`, sorted. A pattern may
+/// match nothing; the name of a missing file is an error.
+Result<std::vector<std::string>> matching_files(const std::string& folder, std::string_view text);
+
 /// Why the file at `path` may not be run for the manager, whose user is `manager`; empty = it may.
-/// It has to be a program that nobody but root and that user can replace or edit: whoever can edit
-/// it decides what is served.
+/// Nobody but root and that user may be able to replace or edit the program, because it decides
+/// what is served.
 [[nodiscard]] std::string program_problem(const std::string& path, std::uint32_t manager);
 
 /// `fingerprint` with a text folded in, never 0. Not collision-resistant: an attacker can make

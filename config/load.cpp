@@ -7,7 +7,7 @@
 #include "base/secret.h"
 #include "config/added_zones.h"
 #include "config/files.h"
-#include "config/settings/open_text.h"
+#include "config/includes.h"
 #include "config/tables.h"
 #include "config/yaml/document.h"
 #include "config/zones.h"
@@ -21,6 +21,7 @@ void read_root(Context& context, YamlNode document) {
   if (document.is_null()) return;  // an empty file: defaults, no zones
   Members members(root);
   if (!document.is_mapping()) return;
+  static_cast<void>(members.take(kInclude));  // read before
   read_members(root, members, kFirstSections, context.settings);
   // Catalogs name templates, and templates name catalogs; template names must therefore exist
   // first.
@@ -31,23 +32,18 @@ void read_root(Context& context, YamlNode document) {
   if (const auto zones = members.take("zones")) read_zones(*zones);
   if (const auto lists = members.take("zone-lists")) read_zone_lists(*lists);
   members.finish();
-  // The last list: a zone that the configuration has, too, is the configuration's.
+  // Read last: if the configuration also names an added zone, the configuration wins.
   find_added_list(context);
 }
 
 void read_document(Context& context, std::string_view text) {
-  const auto document = YamlDocument::parse(text, YamlDocument::Behind::kFind);
-  // The parser tells where it noticed that something is open, and takes the end of the text for the
-  // end of a quote.
-  if (!document || text.find_first_of("\"'") != std::string_view::npos)
-    if (const OpenText open = find_open_text(text); open.line != 0)
-      return context.problems.error(context.file, open.line, "", open.message);
-  if (!document)
-    return context.problems.error(context.file, document.error().line, "", document.error().text);
-  if (document->behind_line() != 0)
-    context.problems.error(context.file, document->behind_line(), "",
-                           "text behind the end of the first document: only one is read");
+  auto document = parse_file(context, context.file, text);
+  if (!document) return;
+  const bool whole = read_includes(context, *document, text);
+  const Problems problems = context.problems;
   read_root(context, document->root());
+  // Other files may refer to the contents of an unreadable file: such errors would mislead.
+  if (!whole) context.problems = problems;
 }
 
 LoadResult load_into(Context& context, std::string_view text) {
@@ -56,6 +52,7 @@ LoadResult load_into(Context& context, std::string_view text) {
   } catch (const std::exception& error) {
     context.problems.error(context.file, 0, "", error.what());
   }
+  warn_of_open_includes(context);
   LoadResult result;
   context.problems.report(result);
   result.settings = std::move(context.settings);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,8 +13,12 @@ namespace pando::config {
 
 struct UnreadLists;
 
-/// The files beside the configuration's own that were opened.
+/// The key that names other files of the configuration (config/includes.h).
+inline constexpr std::string_view kInclude = "include";
+
+/// The files beside the configuration's first one that were opened.
 struct SourceFiles {
+  std::vector<std::string> included;  ///< of `include`, in the order in which they were read
   std::vector<std::string> lists;    ///< of `zone-lists`
   std::vector<std::string> secrets;  ///< of `secret-file`
 };
@@ -25,17 +30,20 @@ struct LoadResult {
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
   std::shared_ptr<UnreadLists> lists{};  ///< with `lists_later`; null without lists
-  /// Distinguishes this configuration from others by the file's text and by name, times, size and
-  /// inode of each list, read or not, and of each secret's file. 0 = unknown.
+  /// Distinguishes this configuration from others by its texts and by name, times, size and inode
+  /// of each list, read or not, and of each secret's file. 0 = unknown.
   std::uint64_t fingerprint = 0;
   SourceFiles sources{};
-  bool has_secrets = false;  ///< the configuration's text itself has secrets
+  bool has_secrets = false;  ///< the first file's text itself has secrets
   bool added_list_failed = false;  ///< the list of added zones is missing, unreadable or damaged
   [[nodiscard]] bool ok() const noexcept { return errors.empty(); }
   [[nodiscard]] std::string error_text() const;  ///< all errors, one per line
 };
 
 inline constexpr std::size_t kMaxProblems = 200;
+
+/// Texts by absolute path.
+using FileTexts = std::map<std::string, std::string>;
 
 struct LoadOptions {
   bool read_zone_lists = true;  ///< false: only the configuration file
@@ -45,12 +53,14 @@ struct LoadOptions {
   /// whose user may not read them.
   bool read_key_files = true;
   bool read_http_key_files = true;  ///< the same of `http.keys[].secret-file`
+  /// If given, `include` finds files here and nowhere else.
+  const FileTexts* included = nullptr;
 };
 
-/// Reads and checks the configuration file and the zone lists it names.
+/// Reads and checks the configuration: this file, those that it includes, and its zone lists.
 [[nodiscard]] LoadResult load(const std::string& path, const LoadOptions& options = {});
 
-/// Loads text in memory; `path` is the file for messages and relative paths.
+/// Loads text in memory as that of the first file; `path` is for messages and relative paths.
 [[nodiscard]] LoadResult load_text(std::string_view text, const std::string& path,
                                    const LoadOptions& options = {});
 

@@ -84,11 +84,11 @@ std::optional<std::string> read_file_of_secret(const Value& value, bool has_secr
 
 /// A secret that can stand in a header of HTTP: visible ASCII (RFC 9110 §5.5).
 bool is_shown_secret(const Value& value, std::string_view text) {
-  constexpr std::size_t kMostBytes = 512;
+  constexpr std::size_t kMaxBytes = 512;
   const bool visible =
       std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
-  const bool fits = !text.empty() && text.size() <= kMostBytes && visible;
-  if (!fits) value.fail(fmt::format("is not 1 to {} visible ASCII characters", kMostBytes));
+  const bool fits = !text.empty() && text.size() <= kMaxBytes && visible;
+  if (!fits) value.fail(fmt::format("is not 1 to {} visible ASCII characters", kMaxBytes));
   if (fits && text.size() < kWeakSecretBytes)
     value.warn(fmt::format("a secret of {} bytes can be guessed", text.size()));
   return fits;
@@ -140,8 +140,8 @@ void read_path(const Value& value, std::string& out) {
 }
 
 void read_command(const Value& value, std::vector<std::string>& out) {
-  constexpr std::size_t kMostWords = 64;
-  constexpr std::size_t kMostBytes = 4096;
+  constexpr std::size_t kMaxWords = 64;
+  constexpr std::size_t kMaxBytes = 4096;
   out.clear();
   std::size_t bytes = 0;
   value.for_each([&](const Value& element) {
@@ -152,8 +152,8 @@ void read_command(const Value& value, std::vector<std::string>& out) {
   });
   if (!out.empty() && !out.front().starts_with('/'))
     value.fail("begins with no absolute path of a program; there is no shell");
-  if (out.size() > kMostWords || bytes > kMostBytes)
-    value.fail(fmt::format("has more than {} words or {} bytes", kMostWords, kMostBytes));
+  if (out.size() > kMaxWords || bytes > kMaxBytes)
+    value.fail(fmt::format("has more than {} words or {} bytes", kMaxWords, kMaxBytes));
 }
 
 void read_relative_path(const Value& value, std::string& out) {
@@ -235,7 +235,7 @@ void read_workers(const Value& value, Workers& out) {
 }
 
 void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
-  value.context().has_secrets = true;
+  value.context().note_secret(value.line());
   read_unique(value, out, [](const Value& element, Bytes& secret) {
     const auto text = element.scalar();
     if (!text || !element.assign(dns::hex_decode(*text), secret)) return false;
@@ -245,7 +245,7 @@ void read_cookie_secrets(const Value& value, std::vector<Bytes>& out) {
 }
 
 void read_secret(const Value& value, Bytes& out) {
-  value.context().has_secrets = true;
+  value.context().note_secret(value.line());
   if (const auto text = value.scalar()) decode_secret(value, *text, out);
 }
 
@@ -258,7 +258,7 @@ void read_secret_file(const Value& value, Bytes& out) {
 }
 
 void read_text_secret(const Value& value, std::string& out) {
-  value.context().has_secrets = true;
+  value.context().note_secret(value.line());
   const auto text = value.scalar();
   if (text && is_shown_secret(value, *text)) out = *text;
 }

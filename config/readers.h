@@ -106,7 +106,7 @@ void read_cookie_secrets(const Value& value, std::vector<Bytes>& out);
 void read_secret(const Value& value, Bytes& out);
 /// The path of a file with nothing but a secret in base64, for its owner and group alone.
 void read_secret_file(const Value& value, Bytes& out);
-/// A secret that clients show as it is, and the path of a file with nothing but such a secret.
+/// A secret that clients send as plain text, and the path of a file that has only such a secret.
 void read_text_secret(const Value& value, std::string& out);
 void read_text_secret_file(const Value& value, std::string& out);
 

@@ -5,7 +5,7 @@
 namespace pando::config {
 
 std::vector<KeyInfo> schema() {
-  std::vector<KeyInfo> keys;
+  std::vector<KeyInfo> keys{{"include"}};
   list_fields(kFirstSections, "", keys);
   keys.push_back({"templates"});
   list_fields(kTemplateHeadFields, "templates[].", keys);
@@ -35,7 +35,7 @@ std::vector<std::string> restart_needed(const Settings& running, const Settings&
   find_changed(kServerFields, running.server, wanted.server, "server.", keys);
   find_changed(kStoreFields, running.store, wanted.store, "store.", keys);
   find_changed(kLimitFields, running.limits, wanted.limits, "limits.", keys);
-  // All other keys of this section are those of pando-http alone, or count at a reload.
+  // All other keys of this section concern pando-http alone, or take effect at a reload.
   const Http off;
   const Http& before = running.http ? *running.http : off;
   const Http& after = wanted.http ? *wanted.http : off;

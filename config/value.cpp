@@ -28,7 +28,8 @@ void Problems::error(const std::string& file, int line, std::string_view path,
 void Problems::warning(const std::string& file, int line, std::string_view path,
                        std::string_view reason) {
   if (warnings_.size() >= kMaxProblems) return;
-  warnings_.push_back({file, line, fmt::format("{}: {}", path, reason)});
+  const std::string_view colon = path.empty() ? "" : ": ";
+  warnings_.push_back({file, line, fmt::format("{}{}{}", path, colon, reason)});
 }
 
 void Problems::report(LoadResult& result) {
@@ -51,6 +52,18 @@ std::vector<std::string> Problems::to_lines(std::vector<Problem>& problems) cons
   return lines;
 }
 
+Place Context::place_of(int line) const {
+  const auto behind = std::ranges::lower_bound(included, line, {}, &IncludedFile::lines_before);
+  if (behind == included.begin()) return {file, line};
+  const IncludedFile& found = *std::prev(behind);
+  return {found.path, line - found.lines_before};
+}
+
+void Context::note_secret(int line) {
+  const auto behind = std::ranges::lower_bound(included, line, {}, &IncludedFile::lines_before);
+  (behind == included.begin() ? has_secrets : std::prev(behind)->has_secrets) = true;
+}
+
 std::string Value::path() const {
   if (outer_ == nullptr) return std::string(key_);
   return index_ == kNoIndex ? outer_->path_of(key_)
@@ -62,11 +75,12 @@ std::string Value::path_of(std::string_view key) const {
 }
 
 void Value::fail(std::string_view reason) const {
-  context_->problems.error(context_->file, line_, path(), reason);
+  context_->error(line_, path(), reason);
 }
 
 void Value::warn(std::string_view reason) const {
-  context_->problems.warning(context_->file, line_, path(), reason);
+  const Place place = context_->place_of(line_);
+  context_->problems.warning(place.file, place.line, path(), reason);
 }
 
 bool Value::plain_tag() const {
@@ -110,13 +124,16 @@ void Members::add(YamlNode key, YamlNode node) {
   Context& context = mapping_.context();
   const int line = Value::line_of(key, mapping_.line());
   if (!key.is_scalar())
-    return context.problems.error(context.file, line, mapping_.path(), "a key is not plain text");
+    return context.error(line, mapping_.path(), "a key is not plain text");
   const std::string_view name = key.text();
   const auto first = std::find_if(members_.begin(), members_.end(),
                                   [&](const Member& member) { return member.name == name; });
   if (first == members_.end()) return members_.push_back({name, node, line, false});
-  context.problems.error(context.file, line, mapping_.path_of(name),
-                         fmt::format("given twice, first in line {}", first->line));
+  const Place before = context.place_of(first->line);
+  const bool same_file = before.file == context.place_of(line).file;
+  context.error(line, mapping_.path_of(name),
+                same_file ? fmt::format("given twice, first in line {}", before.line)
+                          : fmt::format("given twice, first in {}:{}", before.file, before.line));
 }
 
 std::optional<Value> Members::take(std::string_view name) {
@@ -134,8 +151,8 @@ void Members::finish() {
   for (const Member& member : members_) {
     if (member.taken) continue;
     const std::string_view meant = nearest(member.name, known_);
-    context.problems.error(
-        context.file, member.line, mapping_.path_of(member.name),
+    context.error(
+        member.line, mapping_.path_of(member.name),
         meant.empty() ? "unknown key" : fmt::format("unknown key; did you mean '{}'?", meant));
   }
 }

@@ -40,14 +40,29 @@ class Problems {
   std::vector<Problem> warnings_;
 };
 
+/// A line of one file of the configuration.
+struct Place {
+  std::string file;
+  int line = 0;
+};
+
 /// A zone list that was found: open, or already in memory when very many lists exist.
 struct UnreadList {
   std::string file;
-  std::string key;  ///< path and line of the key that names the list, for messages
-  int line = 0;
+  std::string key;  ///< path and place of the key that names the list, for messages
+  Place place{};
   Fd fd;
   std::string text{};  ///< content when `fd` is not open
   bool added = false;  ///< the list of added zones (config/added_zones.h)
+};
+
+/// A file that the configuration includes. Its lines have the numbers after `lines_before` in the
+/// joined document.
+struct IncludedFile {
+  std::string path;
+  int lines_before = 0;
+  bool open_to_others = false;  ///< other users may read or write it
+  bool has_secrets = false;
 };
 
 /// State of one loading.
@@ -61,9 +76,19 @@ struct Context {
   std::uint32_t default_options = 0;                            ///< of zones without a template
   std::vector<UnreadList> unread{};                             ///< filled with options.lists_later
   std::uint64_t fingerprint = 0;                                ///< LoadResult::fingerprint
-  bool has_secrets = false;                                     ///< the text itself has secrets
+  bool has_secrets = false;                                     ///< the first file has secrets
   SourceFiles sources{};                                        ///< LoadResult::sources
   bool added_list_failed = false;                               ///< LoadResult::added_list_failed
+  std::vector<IncludedFile> included{};                         ///< in the order of their lines
+
+  /// The file that has this line of the joined document, and its number there.
+  [[nodiscard]] Place place_of(int line) const;
+  void error(int line, std::string_view path, std::string_view reason) {
+    const Place place = place_of(line);
+    problems.error(place.file, place.line, path, reason);
+  }
+  /// The text with this line has secrets.
+  void note_secret(int line);
 };
 
 /// Lists that wait for read_lists(), and the parts of the configuration to which they refer.
@@ -75,11 +100,11 @@ struct UnreadLists {
   std::uint32_t default_options = 0;
 };
 
-/// One node of the document together with its key path and line for messages. A path is made for a
-/// message only, from the values around this one: each of them outlives the values in it.
+/// One node of the document together with its key path and line for messages. The key path is built
+/// on demand from the parents, which outlive their children.
 class Value {
  public:
-  /// A value that is in no other one. `name`: its path, which may be empty.
+  /// A value without a parent. `name`: its path, which may be empty.
   Value(Context& context, YamlNode node, std::string_view name, int line) noexcept
       : context_(&context), node_(node), key_(name), line_(line) {}
   /// A value of a mapping; `line` is that of its key.
@@ -144,8 +169,8 @@ class Value {
   int line_;
 };
 
-/// The keys of a mapping, which outlives this object. Duplicates, which yaml-cpp keeps silently,
-/// are reported at once. finish() reports keys that were never taken as unknown.
+/// The keys of a mapping, which outlives this object. Duplicates, which yaml-cpp accepts silently,
+/// are reported immediately. finish() reports keys that were never taken as unknown.
 class Members {
  public:
   explicit Members(const Value& mapping);

@@ -1,10 +1,7 @@
 #include "config/zones.h"
 
-#include <glob.h>
-
 #include <array>
-#include <filesystem>
-#include <memory>
+#include <utility>
 
 #include "config/added_zones.h"
 #include "config/files.h"
@@ -72,21 +69,15 @@ class ListReader {
   std::string file_;
 };
 
-struct GlobDeleter {
-  void operator()(glob_t* matches) const noexcept {
-    ::globfree(matches);
-    delete matches;
-  }
-};
-
-/// Limit of open lists: descriptors are few. On a server with a list for each customer the other
-/// lists are read at once.
+/// Limit of lists that are held open, because descriptors are few. A server with a list for each
+/// customer reads the others immediately.
 constexpr std::size_t kMaxOpenLists = 256;
 
-/// Keeps the list open: this process may be root now, and the list readable for root alone.
+/// Holds the list open for read_lists(): this process may be root now, and only root may be able to
+/// read the list.
 void leave_for_later(const Value& value, const std::string& file, Fd fd) {
   std::vector<UnreadList>& unread = value.context().unread;
-  UnreadList list{file, value.path(), value.line(), {}};
+  UnreadList list{file, value.path(), value.context().place_of(value.line()), {}};
   if (unread.size() < kMaxOpenLists) {
     list.fd = std::move(fd);
   } else if (!value.assign(read_open_file(fd, file), list.text)) {
@@ -113,18 +104,9 @@ void read_pattern(const Value& value) {
   const auto text = value.scalar();
   if (!text) return;
   if (text->empty()) return value.fail("is empty");
-  const std::string pattern =
-      (std::filesystem::path(value.context().folder) / *text).lexically_normal().string();
-  std::unique_ptr<glob_t, GlobDeleter> matches(new glob_t{});
-  const int outcome = ::glob(pattern.c_str(), 0, nullptr, matches.get());
-  if (outcome == GLOB_NOMATCH) {
-    // A pattern may match nothing yet; a plain name of a missing file is a mistake.
-    if (text->find_first_of("*?[") == std::string::npos)
-      value.fail(fmt::format("there is no file {}", pattern));
-    return;
-  }
-  if (outcome != 0) return value.fail(fmt::format("cannot search for {}", pattern));
-  for (std::size_t i = 0; i < matches->gl_pathc; ++i) read_list_file(value, matches->gl_pathv[i]);
+  const auto files = matching_files(value.context().folder, *text);
+  if (!files) return value.fail(files.error().text);
+  for (const std::string& file : *files) read_list_file(value, file);
 }
 
 }  // namespace
@@ -132,7 +114,8 @@ void read_pattern(const Value& value) {
 void read_unread_list(Context& context, const UnreadList& list) {
   if (list.added) return read_added_file(context, list.file);
   auto text = list.fd ? read_open_file(list.fd, list.file) : Result<std::string>(list.text);
-  if (!text) return context.problems.error(context.file, list.line, list.key, text.error().text);
+  if (!text)
+    return context.problems.error(list.place.file, list.place.line, list.key, text.error().text);
   ListReader(context, list.file).read(*text);
 }
 

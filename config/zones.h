@@ -34,7 +34,7 @@ class TemplateReader {
 void read_zones(const Value& value);
 
 /// Adds each catalog: a consumed one as a secondary zone, a produced one with the manager's file.
-/// Those who may transfer zones may also ask for its records, and nobody else (RFC 9432 §7).
+/// Only clients that may transfer a catalog may query its records (RFC 9432 §7).
 void add_catalog_zones(Context& context);
 
 /// Options of a mapping that has zone options alone, on top of those with the number `base`;

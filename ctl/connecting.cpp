@@ -27,7 +27,8 @@ std::optional<std::string> run_directory_of_large(const std::string& path) {
   const auto text = config::read_regular_file(path);
   if (!text || text->size() < kLarge) return std::nullopt;
   const std::string section = config::section_text(*text, "server");
-  if (section.empty()) return std::nullopt;
+  // An included file may have the rest of the section.
+  if (section.empty() || text->find(config::kInclude) != std::string::npos) return std::nullopt;
   const auto loaded = config::load_text(section, path, {.read_zone_lists = false});
   if (!loaded.ok()) return std::nullopt;
   return loaded.settings.server.run_directory;

@@ -140,7 +140,7 @@ const CLI::App* unfinished_command(const CLI::App& app, int argc, char** argv) {
 }
 
 std::string help_of(const CLI::App& command, const std::string& path) {
-  // CLI11 goes on to the verb that ran, which is `help` itself.
+  // CLI11 continues to the verb that ran, which is `help` itself.
   const auto formatter = command.get_formatter();
   const std::string name = command.get_name();
   return formatter->make_help(&command, path.empty() ? name : path + ' ' + name,

@@ -109,7 +109,7 @@ Result<std::size_t> name_from_text(std::string_view text, NameView origin,
     if (octet < 0) return fail(Errc::kInvalid, "bad escape in name {}", quote_for_message(text));
     out[size++] = static_cast<std::uint8_t>(octet);
   }
-  if (size == length_at + 1) {  // behind a final dot
+  if (size == length_at + 1) {  // after a final dot
     out[length_at] = 0;
     return size;
   }

@@ -6,7 +6,7 @@ namespace pando::dns {
 
 namespace {
 
-/// Form of an octet in a name: plain, behind a backslash, or as \DDD (RFC 1035 §5.1).
+/// Form of an octet in a name: plain, after a backslash, or as \DDD (RFC 1035 §5.1).
 enum class Form : std::uint8_t { kPlain, kEscaped, kDecimal };
 
 constexpr std::array<Form, 256> make_forms() {

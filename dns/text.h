@@ -52,7 +52,7 @@ namespace pando::dns {
 void append_labels_text(std::string& out, ByteView labels);
 
 /// Reads one octet of presentation format and resolves the escapes \X and \DDD (RFC 1035 §5.1).
-/// Moves `at` behind the octet; -1 for a bad escape. `at` must be inside `text`.
+/// Moves `at` past the octet; -1 for a bad escape. `at` must be inside `text`.
 [[nodiscard]] constexpr int take_octet(std::string_view text, std::size_t& at) noexcept {
   const auto c = static_cast<std::uint8_t>(text[at++]);
   if (c != '\\') return c;

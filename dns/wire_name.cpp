@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint8_t kPointerBits = 0xC0;  // RFC 1035 §4.1.4
 
 /// Skips plain labels from `at` on. The returned offset is that of a root label, a pointer or a
-/// reserved label type, or lies behind the message.
+/// reserved label type, or lies past the message.
 std::size_t skip_plain_labels(ByteView message, std::size_t at) noexcept {
   const std::size_t bound = at + kMaxNameOctets;  // a name cannot be longer
   while (at < message.size() && at < bound && message[at] != 0 && message[at] <= kMaxLabelOctets)

@@ -14,7 +14,7 @@ namespace pando::dns {
 inline constexpr std::size_t kMaxNamePointers = kMaxLabels;
 
 /// Reads the possibly compressed name at `message[at]` (RFC 1035 §4.1.4) and writes its expanded
-/// form to `out`, `out_size` octets with the root label. Returns the offset behind the name's
+/// form to `out`, `out_size` octets with the root label. Returns the offset after the name's
 /// compressed form at `at`.
 /// Each pointer must lead to before the start of the stretch that holds it, so the walk goes
 /// strictly backwards and ends. kTruncated when the message ends inside the name, kInvalid for

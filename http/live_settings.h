@@ -37,7 +37,7 @@ class LiveSettings {
   /// As they were last; does not block.
   [[nodiscard]] std::shared_ptr<const ServedSettings> last() const;
 
-  /// A manager that takes longer for an answer hangs, and is not asked for a while.
+  /// A manager that needs longer for a reply counts as hung, and gets no request for kPause.
   static constexpr std::chrono::milliseconds kSlow{200};
   static constexpr std::chrono::seconds kPause{5};
 

@@ -76,7 +76,7 @@ void start_log(const config::Log& wanted) {
   log::start({level, json ? "json" : "text", "pando-http"});
 }
 
-/// Whoever collects JSON must be able to parse every line; a person reads the others.
+/// With JSON, every line must be JSON for the collector's sake; other formats are for people.
 void report_errors(const config::LoadResult& loaded) {
   for (const std::string& error : loaded.errors)
     if (loaded.settings.server.log.format == config::LogFormat::kJson)

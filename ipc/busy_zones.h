@@ -4,11 +4,11 @@
 
 #include "ipc/counters.h"
 
-/// The zones that a worker is asked for most. The worker notes the zone of some of its questions in
-/// counters that have a zone each. When all have one, a new zone takes the place of the one with the
-/// fewest notes, and goes on from their number ("space saving", Metwally et al., 2005): whatever is
-/// asked for more often than one question in kBusyZones stays, and the cost is bounded however many
-/// zones there are.
+/// The zones with the most queries at a worker. The worker samples its queries and counts their
+/// zones in a fixed number of counters. When all counters are in use, a new zone replaces the zone
+/// with the lowest count and continues from that count ("space saving", Metwally et al., 2005). So
+/// a zone with more than one query in kBusyZones always stays, at a bounded cost for any number of
+/// zones.
 namespace pando::ipc {
 
 /// Questions for each that is noted, on average.

@@ -100,7 +100,7 @@ inline constexpr std::string_view kControlSocketName = "control.sock";
 /// Largest packet in bytes, its first byte included. This size is well below the default send
 /// buffer (net.core.wmem_default, 208 KiB), of which the kernel takes its own part.
 inline constexpr std::size_t kControlPacketBytes = std::size_t{128} << 10;
-/// Ten thousand zones to be added at once. Reading such a text takes some 10 ms.
+/// Room for ten thousand added zones in one request, which takes some 10 ms to parse.
 inline constexpr std::size_t kMaxRequestBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReplyBytes = std::size_t{16} << 20;
 inline constexpr char kPacketContinues = '+';
@@ -164,7 +164,7 @@ struct ControlRequest {
   std::string name{};   ///< args.name: zone
   std::string label{};  ///< args.label: snapshot of the zone; settings that the client has
   std::string to{};     ///< args.to: file; empty = the zone's own
-  std::string after{};  ///< args.after: the list starts behind this zone; empty = from the start
+  std::string after{};  ///< args.after: the list starts after this zone; empty = from the start
   std::uint32_t limit = kZonePageRows;  ///< args.limit: 1..kZonePageRows
   std::uint32_t count = 1;              ///< args.count: workers
   std::uint32_t serial = 0;             ///< args.serial: serial of the zone
@@ -238,7 +238,7 @@ Result<nlohmann::json> await_reply(int fd, std::chrono::milliseconds timeout, bo
 /// Sends one request and returns the result in its reply.
 Result<nlohmann::json> call(int fd, const ControlRequest& request,
                             std::chrono::milliseconds timeout);
-/// Waits until the manager at the other end, which was told to end, has gone.
+/// Waits until the manager at the other end has ended, after it was asked to.
 Status await_end(int fd, std::chrono::milliseconds timeout);
 
 }  // namespace pando::ipc

@@ -163,7 +163,7 @@ struct ZoneQueriesRow {
   bool operator==(const ZoneQueriesRow&) const = default;
 };
 
-/// The zones that each worker is asked for most.
+/// The zones with the most queries at each worker.
 struct ZoneQueriesResult {
   std::vector<ZoneQueriesRow> rows{};
   bool operator==(const ZoneQueriesResult&) const = default;
@@ -419,7 +419,7 @@ struct JournalRecordRow {
 /// A page of the journal's records.
 struct JournalPrintResult {
   std::uint64_t snapshot = 0;  ///< records up to this position are folded into a snapshot; 0: none
-  std::uint64_t last = 0;      ///< position of the last record that was looked at
+  std::uint64_t last = 0;      ///< position of the last record that was read
   std::uint64_t next = 0;      ///< `position` for the next page; 0 = this was the last one
   std::vector<JournalRecordRow> records{};
   std::vector<std::string> damage{};  ///< what is missing or cannot be read, a line each

@@ -101,7 +101,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "xdp_missed",
                   "transfers_without_row"};
 
-// Blocks indexed by a protocol number, behind the single counters. Room is left for growth.
+// Blocks indexed by a protocol number, after the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters
 inline constexpr std::size_t kOpcodes = 16;
 inline constexpr std::size_t kRcodeBase = 80;  ///< RCODE 0..23 by number, then "all others"
@@ -112,10 +112,10 @@ inline constexpr std::size_t kTypes = 259;
 /// took less than 2^i µs (and at least half of it), the last counts the rest.
 inline constexpr std::size_t kLatencyBase = 368;
 inline constexpr std::size_t kLatencies = 24;
-/// Addresses that asked for a SOA record or a transfer last (ipc/seen_clients.h).
+/// Addresses with the latest queries for a SOA record or a transfer (ipc/seen_clients.h).
 inline constexpr std::size_t kSeenBase = kLatencyBase + kLatencies;
 inline constexpr std::size_t kSeenClients = 32;
-/// Zones that are asked for most (ipc/busy_zones.h).
+/// Zones with the most queries (ipc/busy_zones.h).
 inline constexpr std::size_t kBusyBase = kSeenBase + kSeenClients;
 inline constexpr std::size_t kBusyZones = 24;
 inline constexpr std::size_t kCountersUsed = kBusyBase + kBusyZones;

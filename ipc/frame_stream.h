@@ -15,7 +15,7 @@ namespace pando::ipc {
 
 inline constexpr std::string_view kDnstapContentType = "protobuf:dnstap.Dnstap";
 inline constexpr std::size_t kFrameHeaderOctets = 4;
-/// Longest control frame behind its two lengths (FSTRM_CONTROL_FRAME_LENGTH_MAX).
+/// Longest control frame after its two lengths (FSTRM_CONTROL_FRAME_LENGTH_MAX).
 inline constexpr std::size_t kMaxControlOctets = 512;
 
 enum class FrameControl : std::uint32_t {

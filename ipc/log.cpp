@@ -59,11 +59,11 @@ class PatientlessSink : public spdlog::sinks::base_sink<std::mutex> {
       line.append(prefix.data(), prefix.data() + prefix.size());
     }
     formatter_->format(message, line);
-    constexpr std::size_t kMost = 4096;
+    constexpr std::size_t kMax = 4096;
     std::size_t size = line.size();
-    if (size > kMost) {
-      size = kMost;
-      line[kMost - 1] = '\n';
+    if (size > kMax) {
+      size = kMax;
+      line[kMax - 1] = '\n';
     }
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0 ||

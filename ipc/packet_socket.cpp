@@ -92,9 +92,9 @@ Result<bool> receive_packet(int socket, Packet& packet) {
   message.msg_controllen = sizeof control.bytes;
   constexpr int kFlags = MSG_CMSG_CLOEXEC | MSG_DONTWAIT;
   ssize_t received = ::recvmsg(socket, &message, kFlags);
-  // The kernel reports once, before the peer's packets, that a peer died with unread packets from
-  // this side. Those packets follow, and may carry the only descriptors of sockets in which queries
-  // wait.
+  // If the peer died with unread packets from this side, the kernel reports that once, before the
+  // peer's own packets. These must be read all the same, because they may carry the only
+  // descriptors of sockets in which queries wait.
   if (received < 0 && errno == ECONNRESET) received = ::recvmsg(socket, &message, kFlags);
   if (received < 0) {
     if (would_block()) return false;

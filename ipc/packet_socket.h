@@ -52,9 +52,9 @@ struct PeerCredentials {
   std::uint32_t uid = 0;
 };
 Result<PeerCredentials> peer_credentials(int socket);
-/// A pidfd of the process that connected. From Linux 6.5 on, the pidfd is of exactly that process,
-/// dead or alive. Before, it is of the process that has that pid now. An error when the process has
-/// gone.
+/// A pidfd of the process that connected. From Linux 6.5 on, it refers to exactly that process,
+/// dead or alive. On older kernels it refers to the process that has the pid now, and a process
+/// that has ended is an error.
 Result<Fd> peer_process(int socket);
 
 }  // namespace pando::ipc

@@ -34,8 +34,9 @@ enum class Keep : std::uint8_t {
 Status become_user(const std::string& user, Keep keep,
                    const std::vector<std::uint32_t>& extra_groups = {});
 
-/// Empties the five capability sets of the calling thread but for those to keep, whoever its user
-/// is. Call it before other threads exist. The bounding set stays when CAP_SETPCAP is missing.
+/// Empties the five capability sets of the calling thread, except for the capabilities to keep, for
+/// any user. Call it before other threads exist. The bounding set stays when CAP_SETPCAP is
+/// missing.
 Status drop_capabilities(Keep keep);
 
 /// Forbids other processes of this user to inspect this process or to stop it (ptrace,

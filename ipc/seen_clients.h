@@ -5,10 +5,10 @@
 #include "base/address.h"
 #include "ipc/counters.h"
 
-/// Clients that look after a zone ask for its SOA record or for a transfer. A worker notes the
-/// address of each such query in one of its counters. So the manager can tell a secondary that is
-/// back from one that is away. When all counters have notes, a new client takes the place of
-/// another. The note is a hint, and its cost is bounded whatever strangers send.
+/// Secondaries query a zone's SOA record or request a transfer. A worker records the address of
+/// each such query in one of its counters, so that the manager notices when a secondary is back.
+/// When all counters are in use, a new address replaces another. The record is a hint, and its cost
+/// is bounded whatever strangers send.
 namespace pando::ipc {
 
 /// 48 bits tell addresses apart; the counter's other 16 bits count the queries.

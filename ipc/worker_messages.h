@@ -219,7 +219,7 @@ struct SentAway {
   bool operator==(const SentAway&) const = default;
 };
 
-/// What the worker logs, and how (server.log). Words that it does not know select the defaults.
+/// Level and format of the worker's log (server.log). Unknown words select the defaults.
 struct Logging {
   std::string level;   ///< as in log::Options
   std::string format;  ///< as in log::Options
@@ -227,8 +227,8 @@ struct Logging {
 };
 
 /// Settings of the messages for a dnstap collector (server.dnstap). At most one descriptor: an
-/// opened stream, which replaces the one before. Without one the worker keeps the stream it has. With `on`
-/// false the worker ends its stream.
+/// opened stream, which replaces the one before. Without one the worker keeps the stream it has.
+/// With `on` false the worker ends its stream.
 struct Dnstap {
   bool on = false;
   std::uint32_t sample = 1;  ///< one request in this many
@@ -261,7 +261,7 @@ struct ServeXdp {
   std::uint32_t send_frames = 0;
   bool operator==(const ServeXdp&) const = default;
 };
-/// No frame reaches the queue's socket any more: answer those that have, and close it.
+/// No more frames reach the queue's socket: answer the frames that have arrived, then close it.
 struct CloseXdp {
   XdpQueue queue;
   bool operator==(const CloseXdp&) const = default;

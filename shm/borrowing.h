@@ -20,12 +20,12 @@ Status copy_chunk(LiveFile& file, ImageSource& source, std::uint32_t number,
                   const ImageChunk& chunk, std::array<std::uint8_t, kChunkBytes>& room);
 
 /// A store whose chunks are still in an image's file: every process maps that file in their place.
-/// So the store is served and changed before it is in memory. New blocks go to chunks behind the
+/// So the store is served and changed before it is in memory. New blocks go to chunks after the
 /// borrowed ones. No borrowed chunk becomes free, because no reader would see a write into it: its
 /// bytes are the image's until settle().
 ///
 /// A writer that dies meanwhile leaves a store that cannot be attached to. The image and the
-/// journal records behind it rebuild that store. A Borrowing must end before its Store does.
+/// journal records after it rebuild that store. A Borrowing must end before its Store does.
 class Borrowing {
  public:
   /// Called by Store::restore(): `file` has the first `chunks.size()` chunks mapped from the image.

@@ -11,8 +11,8 @@ namespace pando::shm {
 
 namespace {
 
-/// Bound of the chunk numbers that a pool may use. Room for the whole quota must exist behind
-/// borrowed chunks. Room for the reserve must exist behind the chunks of a store that is too full.
+/// Bound of the chunk numbers that a pool may use. Room for the whole quota must exist after
+/// borrowed chunks. Room for the reserve must exist after the chunks of a store that is too full.
 std::uint32_t limit_for(const LiveFile& file, std::uint32_t quota) noexcept {
   const std::uint32_t there = file.committed_chunks();
   if (file.borrowed_chunks() == 0)

@@ -11,22 +11,16 @@
 /// writer knows which versions are held. Threads and processes run this same code
 /// (tests/property/epoch_litmus.cpp runs it both ways).
 ///
-/// Why the protocol is safe. S is the single order of all seq_cst operations.
+/// S is the single order of all seq_cst operations.
 ///   Writer, version v:  root.store(v)   →  epoch.store(v)  →  slot.load, then leases.load
 ///   Reader:             epoch.load = e  →  slot.store(e)   →  root.load
 /// A chunk is "freed at v" when its last block left with version v. The writer reuses the chunk
-/// only after a load that came after epoch.store(v) showed 0 or at least v in each slot.
-/// - The slot showed 0 or a value older than the reader's next pin: the slot.store of that pin
-///   comes later in S than the load. Hence its root.load comes after root.store(v) and sees v or
-///   newer.
-/// - The slot showed e >= v: the reader had loaded e from epoch. Hence root.store(v) was earlier,
-///   and the reader's root.load sees v or newer.
+/// only after a load that came after epoch.store(v) showed 0 or at least v in each slot. Then the
+/// reader's root.load sees v or newer, which does not refer to the chunk. The root may be newer
+/// than e: the pin then holds back too much for one batch, never too little.
 ///
-/// So no reader can hold a root older than v, and no root from v on refers to the chunk. The root
-/// may be newer than e: the pin then holds back too much for one batch, never too little.
-///
-/// Plain release stores do not suffice: slot.store and root.load could pass each other. The writer
-/// would see an idle slot while the reader already walks a version that is being overwritten.
+/// docs/explanation/chunk-reuse.md has the whole argument, with leases, deaths, and why plain
+/// release stores do not suffice.
 namespace pando::shm {
 
 /// The two words that all workers load for each batch, alone on their cache line.

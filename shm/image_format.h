@@ -49,7 +49,7 @@ Result<ImageIndex> decode_image_index(ByteView bytes);
 /// The head of the file of chunks: a magic number, and the number that names the file.
 Bytes encode_image_chunks_head(std::uint64_t file);
 inline constexpr std::size_t kImageChunksHeadBytes = 16;
-/// Chunk n lies behind the head and n other chunks; the head takes one chunk's length.
+/// Chunk n lies past the head and n other chunks; the head takes one chunk's length.
 [[nodiscard]] constexpr std::uint64_t image_chunk_offset(std::uint32_t chunk) noexcept {
   return (std::uint64_t{chunk} + 1) * kChunkBytes;
 }

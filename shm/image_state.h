@@ -84,7 +84,7 @@ class ImageSource {
   virtual void lent(std::unique_ptr<Borrowing> /*borrowing*/) {}
   /// Completes the store before it gets its name: a process that dies on the way leaves no store.
   /// An error here is an error of restore(). No reader sees the store yet, so chunks that its
-  /// versions free can be reused at once; the image's own chunks come last.
+  /// versions free can be reused immediately; the image's own chunks are reused last.
   virtual Status complete(Store& /*store*/) { return {}; }
   /// Tells that complete() reused the image's own chunks: pinning the image's version no longer
   /// keeps its content.

@@ -70,7 +70,7 @@ Status Reader::Impl::borrow(const ImageFile& image) {
   if (chunks > kMaxChunks) return fail(Errc::kCorrupt, "the store borrows too many chunks");
   struct stat status{};
   if (!file_status(image.fd.get(), status)) return fail_errno("fstat of the image");
-  // A read behind the end of a file is SIGBUS, whatever the mapping's length.
+  // A read past the end of a file is SIGBUS, whatever the mapping's length.
   if (image.first + chunks * kChunkBytes > static_cast<std::uint64_t>(status.st_size))
     return fail(Errc::kCorrupt, "the image is shorter than what the store borrows");
   if (auto mapped = store.replace(kChunksOffset, chunks * kChunkBytes, image.fd.get(), image.first,
@@ -104,7 +104,7 @@ Status Reader::Impl::open_slot(std::uint32_t slot, Fd file, std::uint64_t layout
   return {};
 }
 
-/// End of the readable part of the store. A damaged header must not lead behind the end of the
+/// End of the readable part of the store. A damaged header must not lead past the end of the
 /// file, where a read is SIGBUS. So `committed` is believed only up to the file's length, which is
 /// read again when `committed` exceeds it.
 std::uint64_t Reader::Impl::readable_bytes() noexcept {

@@ -138,7 +138,7 @@ struct SlotTable::Impl {
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
 };
 
-/// The lock on the slot's file is as good: whoever has a loan of the file of now.
+/// After replace() the lock on the new slot file counts: only the present worker has a loan of it.
 bool SlotTable::Impl::alive(std::uint32_t number) const noexcept {
   if (!replaced.contains(number))
     return find_lock(store.get(), kSlotLockBase + number, 1).has_value();

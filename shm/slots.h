@@ -38,8 +38,8 @@ struct SlotPage {
   std::uint64_t layout;
   std::uint32_t slot;
   std::uint32_t pid;                             // of the worker; written when it is started
-  /// Start time of the worker, seconds since 1970. 0: there was none yet, or the last one was told
-  /// to leave. So a slot without a process and with a time here misses its worker.
+  /// Start time of the worker, seconds since 1970. 0: the slot had no worker yet, or the last one
+  /// was ordered to stop. A slot with a time here and without a process misses its worker.
   std::uint64_t started;
   alignas(64) std::atomic<std::uint64_t> epoch;  // 0 = idle; the pin of the current batch
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
@@ -48,7 +48,7 @@ struct SlotPage {
   alignas(64) std::array<TransferRow, kTransferRows> transfers;             // shm/count_rows.h
 };
 
-/// Memory behind the page in the same file, for the worker alone. The worker's successor in the
+/// Memory after the page in the same file, for the worker alone. The worker's successor in the
 /// slot finds the memory unchanged, so requests that a process took from a socket survive its
 /// death.
 inline constexpr std::size_t kScratchBytes = std::size_t{272} << 10;

@@ -68,7 +68,7 @@ struct Store::Impl {
     const Ref<RootBlock> ref{file.header().publication.root.load(std::memory_order_relaxed)};
     return root_block_at(file.window(), ref);
   }
-  /// Bytes behind the last version, in the open chunk.
+  /// Bytes after the last version, in the open chunk.
   [[nodiscard]] std::uint32_t open_rest() const noexcept {
     return open.span.chunk == kNoChunk ? 0
                                        : static_cast<std::uint32_t>(kChunkBytes) - open.span.from;
@@ -176,7 +176,7 @@ Status Store::Impl::list_changes(Transaction::Impl& transaction, RootBlock& bloc
   return {};
 }
 
-/// Records where the next version continues to allocate, also after a crash. That place is behind
+/// Records where the next version continues to allocate, also after a crash. That place is after
 /// this root block, or the open chunk's position if another transaction is (or may be) at work
 /// there.
 void Store::Impl::note_open_chunk(Transaction::Impl& transaction, RootBlock& block) {
@@ -290,8 +290,8 @@ Status Store::Impl::fill_side(const ImageState& image) {
   return {};
 }
 
-/// Only this process has the file, which has no name that a reader could open. So freed chunks can
-/// be reused at once until the file gets its name, whatever readers of another store hold.
+/// The file has no name yet, so no reader can open it. Until it gets its name, freed chunks can be
+/// reused immediately, whatever readers of another store hold.
 Status Store::Impl::bring_up(Store& store, std::uint64_t version, ImageSource& source) {
   pool.spare(version);
   // Chunks that the image has empty become free: else the store looks fuller than it is.
@@ -361,7 +361,8 @@ Result<Store> Store::restore(const StoreOptions& options, const ImageState& imag
   if (done) done = store.impl_->fill(image, source);
   crash_point("restore-filled");
   if (done) done = store.impl_->complete_publication();
-  // A start continues the journal behind the index's position: the root must be of the same version.
+  // A start continues the journal after the index's position: the root must be of the same
+  // version.
   const VersionInfo found = done ? store.current() : VersionInfo{};
   if (done && (found.number != image.version || found.journal_position != image.journal_position))
     done = fail(Errc::kCorrupt, "the image's index is of version {}, its root block of version {}",

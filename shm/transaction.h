@@ -9,7 +9,7 @@
 
 namespace pando::shm {
 
-/// The chunk in which consecutive versions allocate, each behind the previous one.
+/// The chunk in which consecutive versions allocate, each after the previous one.
 struct OpenChunk {
   Span span;
   // whether the commit thread's transaction, which starts at `span`, has the chunk

@@ -21,11 +21,11 @@ constexpr std::uint64_t kCountsMagic = 0x31544E435A4450;  // "PDZCNT1"
 constexpr std::size_t kFilePageBytes = 4096;
 /// Fewer rows save nothing worth having.
 constexpr std::size_t kFewestRows = 512;
-constexpr std::size_t kMostRows = std::size_t{1} << 18;
+constexpr std::size_t kMaxRows = std::size_t{1} << 18;
 
 /// Half of the rows stay empty, so that a zone finds its row at the first tries.
 std::size_t rows_for(std::size_t zones) noexcept {
-  return std::bit_ceil(std::clamp(2 * zones, kFewestRows, kMostRows));
+  return std::bit_ceil(std::clamp(2 * zones, kFewestRows, kMaxRows));
 }
 
 constexpr std::size_t counts_file_bytes(std::size_t rows) noexcept {

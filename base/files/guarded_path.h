@@ -23,11 +23,12 @@ Result<Fd> make_folder(const std::string& path, mode_t mode);
 
 /// Opens a file for reading, without waiting for a FIFO's writer. In a process of root a link of a
 /// lesser user leads to that user's own files alone, and a file with several names is refused in a
-/// folder of a user who is not its owner: kDenied. Whoever is not root has the kernel's checks.
+/// folder of a user who is not its owner: kDenied. For other users the kernel's
+/// checks suffice.
 Result<Fd> open_to_read(const std::string& path);
 
-/// Opens a file for appending, or makes it (0640). Links as with open_folder(), and files with several
-/// names as with open_to_read().
+/// Opens a file for appending, or makes it (0640). Links as with open_folder(), and files with
+/// several names as with open_to_read().
 Result<Fd> open_to_append(const std::string& path);
 
 /// Opens for reading a file that nobody but root, or this process's user, can change or replace:

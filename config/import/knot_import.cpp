@@ -25,7 +25,7 @@ SourceLine place_of(const SettingSection& section) {
   return section.settings.empty() ? section.at : section.settings.front().at;
 }
 
-/// A number in brackets behind `%c` or `%l`, perhaps a range; npos if there is none.
+/// A number in brackets after `%c` or `%l`, perhaps a range; npos if there is none.
 struct KnotIndex {
   std::size_t first = std::string_view::npos;
   std::size_t last = 0;
@@ -37,10 +37,10 @@ KnotIndex index_at(std::string_view text) {
   if (!text.starts_with('[') || end == std::string_view::npos) return {};
   const std::string_view inner = text.substr(1, end - 1);
   const auto dash = inner.find('-');
-  constexpr std::uint64_t kMost = 255;
-  const auto first = parse_number(inner.substr(0, dash), 0, kMost);
+  constexpr std::uint64_t kMax = 255;
+  const auto first = parse_number(inner.substr(0, dash), 0, kMax);
   const auto last =
-      dash == std::string_view::npos ? first : parse_number(inner.substr(dash + 1), 0, kMost);
+      dash == std::string_view::npos ? first : parse_number(inner.substr(dash + 1), 0, kMax);
   if (!first || !last) return {};
   return {static_cast<std::size_t>(*first), static_cast<std::size_t>(*last), end + 1};
 }

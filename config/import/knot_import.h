@@ -55,7 +55,7 @@ class KnotImport {
   std::vector<std::string> remotes_of(const SettingSection& zone, std::string_view key);
   void add_remote(const SourceLine& at, const std::string& id, std::vector<std::string>& names);
   void take_rules(const SettingSection& zone, const dns::Name& name, ZoneOptions& options);
-  /// One `acl` as rules for those whom it concerns.
+  /// The rules of one `acl`, for the clients that it matches.
   MatchRules rules_of(const SettingSection& acl);
   void add_address(const SourceLine& at, const std::string& text, MatchRules& matches);
   bool limit_update(const SettingSection& acl, const dns::Name& zone, MatchRules& rules);

@@ -86,7 +86,7 @@ class OpenTextFinder {
     while (at_ + 1 < text_.size() && text_[at_ + 1] != '\n') ++at_;
   }
 
-  /// Whether a token may begin behind this character. Outside of brackets, a key's colon and a
+  /// Whether a token may begin after this character. Outside of brackets, a key's colon and a
   /// list's dash count only before a blank.
   [[nodiscard]] bool ends_before_token(char c) const {
     if (c == '[' || c == '{') return true;

@@ -57,12 +57,12 @@ bool Dnstap::has(Messages kind) const noexcept {
 }
 
 Result<std::string> zone_file_name(dns::NameView zone) {
-  constexpr std::size_t kMostBytes = 240;  // a file name may have 255; writers append to it
+  constexpr std::size_t kMaxBytes = 240;  // a file name may have 255; writers append to it
   std::string name = dns::to_text(dns::Name(zone).folded());
   // Zones of classless delegations have it (RFC 2317 §4). No name is printed with this escape.
   for (auto at = name.find('/'); at != std::string::npos; at = name.find('/', at))
     name.replace(at, 1, "\\047");
-  if (name.size() > kMostBytes)
+  if (name.size() > kMaxBytes)
     return fail(Errc::kInvalid, "zone {}: no file can be named after it: add it with a 'file'",
                 name);
   return name + "zone";

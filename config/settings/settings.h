@@ -212,7 +212,7 @@ struct Catalog {
   std::vector<CatalogGroup> groups{};  ///< the first group that a member has counts
   /// Members are these names or below them. Empty: any names outside zones of others.
   std::vector<dns::Name> members_below{};
-  /// How long members stay if more than half of them leave at once.
+  /// How long members stay if more than half of them leave together.
   std::chrono::milliseconds removal_grace = std::chrono::hours(24);
   [[nodiscard]] bool produces() const noexcept { return role == Role::kProducer; }
   bool operator==(const Catalog&) const = default;
@@ -221,7 +221,7 @@ struct Catalog {
 /// The file in which the manager keeps a produced catalog, in a folder beside the journal's files.
 [[nodiscard]] std::string produced_catalog_path(const std::string& journal, dns::NameView catalog);
 
-/// A file name for each zone that no other zone gets: the folded name with `zone` behind its final
+/// A file name for each zone that no other zone gets: the folded name with `zone` after its final
 /// dot. kInvalid: the name is too long.
 Result<std::string> zone_file_name(dns::NameView zone);
 

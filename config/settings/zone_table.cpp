@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kFirstIndexSlots = 16;
 
 /// Options that share_options() compares.
-constexpr std::size_t kMostCompared = 64;
+constexpr std::size_t kMaxCompared = 64;
 
 /// Low bits of a slot for the entry number; the other bits hold the tag.
 constexpr int kNumberBits = 24;
@@ -24,7 +24,7 @@ std::uint32_t ZoneTable::add_options(ZoneOptions options) {
 }
 
 std::uint32_t ZoneTable::share_options(ZoneOptions options) {
-  const std::size_t first = options_.size() - std::min(options_.size(), kMostCompared);
+  const std::size_t first = options_.size() - std::min(options_.size(), kMaxCompared);
   for (std::size_t i = options_.size(); i > first; --i)
     if (options_[i - 1] == options) return static_cast<std::uint32_t>(i - 1);
   return add_options(std::move(options));

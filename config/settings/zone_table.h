@@ -17,9 +17,9 @@ namespace pando::config {
 
 enum class SerialPolicy : std::uint8_t { kIncrement, kUnixtime, kDate };
 
-/// What becomes of data whose signatures or denial of existence are wrong (zone/dnssec).
+/// The handling of data whose signatures or denial of existence are wrong (zone/dnssec).
 enum class SignaturePolicy : std::uint8_t {
-  kOff,     ///< they are not looked at
+  kOff,     ///< they are not checked
   kWarn,    ///< served; the faults are in the log
   kRefuse,  ///< not served: the version before stays
 };

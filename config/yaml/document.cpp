@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kStandardTag = "tag:yaml.org,2002:";
 
 /// Limit of a text. A character makes fewer than four nodes, so their numbers fit into 32 bits.
-constexpr std::size_t kMostText = std::size_t{1} << 30;
+constexpr std::size_t kMaxDocumentBytes = std::size_t{1} << 30;
 
 /// Characters of a text for a stream that does not copy them.
 class TextBuffer final : public std::streambuf {
@@ -141,7 +141,7 @@ std::optional<YamlError> YamlDocument::read(std::string_view text, Behind behind
 
 Result<YamlDocument, YamlError> YamlDocument::parse(std::string_view text, Behind behind,
                                                     Elements elements) {
-  if (text.size() > kMostText)
+  if (text.size() > kMaxDocumentBytes)
     return tl::unexpected<YamlError>(YamlError{0, "the text has more than 1 GiB"});
   if (elements == Elements::kDirectly) {
     YamlDocument document;

@@ -14,6 +14,7 @@
 namespace pando::config {
 
 class DocumentBuilder;
+class JoinedDocuments;
 class YamlDocument;
 struct SimpleElement;
 
@@ -50,6 +51,7 @@ class YamlNode {
 
  private:
   friend class YamlDocument;
+  friend class JoinedDocuments;
   YamlNode(const YamlDocument& document, std::uint32_t number) noexcept
       : document_(&document), number_(number) {}
   [[nodiscard]] YamlNode child(std::size_t index) const noexcept;
@@ -67,7 +69,7 @@ struct YamlError {
 /// them.
 class YamlDocument {
  public:
-  /// The parser ignores text behind the first document, or looks for it.
+  /// The parser ignores text after the first document, or looks for it.
   enum class Behind : std::uint8_t {
     kIgnore,  ///< it is not read
     kFind,    ///< it is read, and has to be YAML; see behind_line()
@@ -89,6 +91,7 @@ class YamlDocument {
  private:
   friend class YamlNode;
   friend class DocumentBuilder;
+  friend class JoinedDocuments;
   class Events;
   struct Stored {
     std::uint32_t line;

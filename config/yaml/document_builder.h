@@ -43,7 +43,7 @@ class DocumentBuilder {
   void restore(const State& state);
 
  private:
-  /// A list or mapping that goes on; the last ones of waiting_ are in it.
+  /// A list or mapping that continues; the last ones of waiting_ are in it.
   struct Open {
     std::uint32_t node;
     std::size_t first;

@@ -8,8 +8,8 @@ namespace pando::config {
 
 namespace {
 
-constexpr int kMostDepth = 16;
-constexpr std::size_t kMostKey = 256;  // YAML allows 1024 characters
+constexpr int kMaxElementDepth = 16;
+constexpr std::size_t kMaxKey = 256;  // YAML allows 1024 characters
 
 /// Characters that mean nothing to YAML at the beginning of a plain scalar, and within one.
 struct PlainCharacters {
@@ -155,7 +155,7 @@ class ElementReader {
   }
 
   bool read_mapping(const Scalar& first_key, int depth) {
-    if (depth > kMostDepth) return false;
+    if (depth > kMaxElementDepth) return false;
     const int column = first_key.place.column;
     builder_.open(first_key.place, YamlNode::Kind::kMapping);
     if (!read_pair(first_key, depth)) return false;
@@ -170,7 +170,7 @@ class ElementReader {
 
   /// Behind the key.
   bool read_pair(const Scalar& key, int depth) {
-    if (key.text.size() > kMostKey) return false;
+    if (key.text.size() > kMaxKey) return false;
     add(key);
     ++at_;
     const std::size_t colon_end = at_;
@@ -194,7 +194,7 @@ class ElementReader {
   }
 
   bool read_list(int depth) {
-    if (depth > kMostDepth) return false;
+    if (depth > kMaxElementDepth) return false;
     const int column = indent_;
     builder_.open(place(), YamlNode::Kind::kList);
     while (indent_ == column && is_dash()) {
@@ -209,7 +209,7 @@ class ElementReader {
   // Flow collections ------------------------------------------------------------------------------
 
   bool read_flow(int depth) {
-    if (depth > kMostDepth) return false;
+    if (depth > kMaxElementDepth) return false;
     const bool is_mapping = here() == '{';
     const char end = is_mapping ? '}' : ']';
     builder_.open(place(), is_mapping ? YamlNode::Kind::kMapping : YamlNode::Kind::kList);
@@ -230,7 +230,7 @@ class ElementReader {
 
   bool read_flow_key() {
     const auto key = read_scalar();
-    if (!key || key->text.size() > kMostKey || here() != ':' || next() != ' ') return false;
+    if (!key || key->text.size() > kMaxKey || here() != ':' || next() != ' ') return false;
     add(*key);
     ++at_;
     count_spaces();

@@ -33,10 +33,10 @@ struct TextWithoutElements {
 /// Reads elements that are flow collections in one line, or block mappings, of scalars without
 /// escapes. Elements in any other form stay in the text, also wrong ones.
 ///
-/// Lines are looked at without what is before them. What looks like an element may be part of a
+/// Each line is examined without its context. A line that looks like an element may be part of a
 /// quoted or block scalar: then the parser finds no collection in the element's place. The
-/// stand-ins bring yaml-cpp's scanner into the state in which the elements would leave it, which
-/// `~` does not: it refuses some texts because of a line before.
+/// stand-ins leave yaml-cpp's scanner in the same state as the elements would. `~` does not: with
+/// it the scanner rejects some texts because of a preceding line.
 [[nodiscard]] TextWithoutElements read_simple_elements(std::string_view text,
                                                        DocumentBuilder& builder);
 

@@ -20,7 +20,7 @@
 #include "config/added_list.h"
 #include "config/files.h"
 #include "config/load.h"
-#include "config/secret_text.h"
+#include "config/yaml/secret_text.h"
 #include "ctl/backup/file_copy.h"
 #include "ctl/backup/manifest.h"
 #include "ipc/privileges.h"
@@ -52,7 +52,7 @@ SavedFile description_of(const std::string& path, const struct stat& seen) {
   return file;
 }
 
-/// One backup in the making: a folder that is not yet named as asked for.
+/// An unfinished backup: its folder does not have its final name yet.
 class Making {
  public:
   Making(const BackupRequest& request, const BackupFolder& partial)
@@ -62,7 +62,12 @@ class Making {
     const auto loaded = config::load(request_.config);
     if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
     if (auto saved = save_dump(loaded.settings.store.journal); !saved) return pass(saved);
-    if (auto saved = save_configuration(); !saved) return pass(saved);
+    manifest_.configuration = absolute(request_.config);
+    if (auto saved = save_configuration(request_.config); !saved) return pass(saved);
+    for (const std::string& included : loaded.sources.included) {
+      manifest_.included.push_back(absolute(included));
+      if (auto saved = save_configuration(included); !saved) return pass(saved);
+    }
     for (const std::string& list : loaded.sources.lists)
       if (auto saved = save(list); !saved) return pass(saved);
     if (auto saved = save_state(loaded.settings.store.journal); !saved) return pass(saved);
@@ -128,17 +133,20 @@ class Making {
     return made;
   }
 
-  Status save_configuration() {
-    manifest_.configuration = absolute(request_.config);
-    if (request_.with_keys) return save(request_.config);
-    const auto text = config::read_regular_file(request_.config);
+  /// One of the files of the configuration.
+  Status save_configuration(const std::string& path) {
+    if (request_.with_keys) return save(path);
+    const auto text = config::read_regular_file(path);
     if (!text) return tl::unexpected<Error>(text.error());
     auto cleaned = config::without_secrets(*text);
     if (!cleaned)
-      return fail(cleaned.error().code, "{}: {} (--with-keys saves it as it is)", request_.config,
+      return fail(cleaned.error().code, "{}: {} (--with-keys saves it as it is)", path,
                   cleaned.error().text);
-    manifest_.keys_left_out = cleaned->names;
-    return save_text(request_.config, cleaned->text);
+    for (std::string& name : cleaned->names) {
+      manifest_.keys_left_out.push_back(std::move(name));
+      manifest_.files_of_keys.push_back(absolute(path));
+    }
+    return save_text(path, cleaned->text);
   }
 
   Status save_text(const std::string& path, const std::string& text) {

@@ -70,9 +70,13 @@ Manifest manifest_from(const json& body) {
   manifest.dump_bytes = body.at("dump-bytes").get<std::uint64_t>();
   manifest.dump_hash = hash_from(body.at("dump-xxh3"));
   for (const json& file : body.at("files")) manifest.files.push_back(file_from(file));
+  // Backups of 0.1.0 have neither: a configuration was one file.
+  manifest.included = body.value("included", std::vector<std::string>());
+  manifest.files_of_keys = body.value("files-of-keys", std::vector<std::string>());
   manifest.keys_left_out = body.at("keys-left-out").get<std::vector<std::string>>();
   manifest.files_left_out = body.at("files-left-out").get<std::vector<std::string>>();
   manifest.files_missing = body.at("files-missing").get<std::vector<std::string>>();
+  manifest.files_of_keys.resize(manifest.keys_left_out.size(), manifest.configuration);
   return manifest;
 }
 
@@ -87,10 +91,12 @@ Status write_manifest(const Manifest& manifest, const BackupFolder& folder) {
                                           {"program", manifest.program},
                                           {"made", manifest.made},
                                           {"configuration", manifest.configuration},
+                                          {"included", manifest.included},
                                           {"dump-bytes", manifest.dump_bytes},
                                           {"dump-xxh3", hash_text(manifest.dump_hash)},
                                           {"files", std::move(files)},
                                           {"keys-left-out", manifest.keys_left_out},
+                                          {"files-of-keys", manifest.files_of_keys},
                                           {"files-left-out", manifest.files_left_out},
                                           {"files-missing", manifest.files_missing}});
   const std::string path = manifest_path(folder);

@@ -27,10 +27,12 @@ struct Manifest {
   std::string program;        ///< version of pandoctl
   std::uint64_t made = 0;     ///< seconds since 1970
   std::string configuration;  ///< path of that saved file
+  std::vector<std::string> included;  ///< paths of the saved files that it includes
   std::uint64_t dump_bytes = 0;
   std::uint64_t dump_hash = 0;  ///< ContentHash
   std::vector<SavedFile> files;
   std::vector<std::string> keys_left_out;   ///< keys whose secret is not in the configuration
+  std::vector<std::string> files_of_keys;   ///< for each of them, the file where it belongs
   std::vector<std::string> files_left_out;  ///< files with secrets
   std::vector<std::string> files_missing;   ///< zone files that were not there
 };

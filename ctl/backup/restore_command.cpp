@@ -11,7 +11,7 @@
 #include "base/files/guarded_path.h"
 #include "config/files.h"
 #include "config/load.h"
-#include "config/secret_text.h"
+#include "config/yaml/secret_text.h"
 #include "ctl/backup/backup_command.h"
 #include "ctl/backup/dump_commands.h"
 #include "ctl/backup/file_copy.h"
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 /// A secret for reading a configuration from which the backup left it out.
 constexpr std::string_view kStandIn = "\"c3RhbmRzIGluIGZvciBhIGtleQ==\"";
 
-/// One backup on its way back.
+/// The restore of one backup.
 class Restoring {
  public:
   Restoring(std::string folder, bool replace, const Output& output)
@@ -69,7 +69,7 @@ class Restoring {
     return folder_.path + "/" + name;
   }
 
-  /// Whoever owns a file of the backup decides what root writes.
+  /// Root writes what the backup contains, so each file must be root's own.
   Result<Fd> open_saved(const std::string& name) const {
     auto file = open_below(folder_.fd, name);
     if (!file) return fail(file.error().code, "{}: {}", path_of(name), file.error().text);
@@ -89,21 +89,35 @@ class Restoring {
   /// The saved configuration as it will be read at its place. Its lists and zone files may not be
   /// there yet, and the secrets need not be.
   Status read_settings() {
-    const std::string saved = saved_path(manifest_.configuration);
-    auto file = open_saved(saved);
-    if (!file) return pass(file);
-    auto text = config::read_open_file(*file, path_of(saved));
-    if (!text) return pass(text);
-    for (std::size_t at = text->find(config::kNoSecret); at != std::string::npos;
-         at = text->find(config::kNoSecret, at))
-      text->replace(at, config::kNoSecret.size(), kStandIn);
+    const auto text = read_saved_text(manifest_.configuration);
+    if (!text) return tl::unexpected<Error>(text.error());
+    config::FileTexts included;
+    for (const std::string& path : manifest_.included) {
+      auto one = read_saved_text(path);
+      if (!one) return pass(one);
+      included[path] = std::move(*one);
+    }
     auto loaded = config::load_text(*text, manifest_.configuration,
                                     {.read_zone_lists = false,
                                      .read_key_files = false,
-                                     .read_http_key_files = false});
+                                     .read_http_key_files = false,
+                                     .included = &included});
     if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
     settings_ = std::move(loaded.settings);
     return {};
+  }
+
+  /// A file of the configuration, with a secret in the place of each that was left out.
+  Result<std::string> read_saved_text(const std::string& path) const {
+    const std::string saved = saved_path(path);
+    auto file = open_saved(saved);
+    if (!file) return pass(file);
+    auto text = config::read_open_file(*file, path_of(saved));
+    if (!text) return text;
+    for (std::size_t at = text->find(config::kNoSecret); at != std::string::npos;
+         at = text->find(config::kNoSecret, at))
+      text->replace(at, config::kNoSecret.size(), kStandIn);
+    return text;
   }
 
   Status check_place() {
@@ -225,8 +239,9 @@ void tell(const Restoring& restored, const zone::DumpCounts& counts, const Outpu
       "{} of {} written; {} with {}\n", restored.written(),
       counted(manifest.files.size(), "file"), counted(counts.zones, "zone"),
       counted(counts.records, "record"));
-  for (const std::string& key : manifest.keys_left_out)
-    output.out << fmt::format("write into {}: the secret of key {}\n", manifest.configuration, key);
+  for (std::size_t i = 0; i < manifest.keys_left_out.size(); ++i)
+    output.out << fmt::format("write into {}: the secret of key {}\n", manifest.files_of_keys[i],
+                              manifest.keys_left_out[i]);
   for (const std::string& path : manifest.files_left_out)
     output.out << fmt::format("put there: {}\n", path);
   output.out << fmt::format("then start: pando-manager --config {}\n", manifest.configuration);

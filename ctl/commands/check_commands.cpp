@@ -178,21 +178,21 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
   return checked;
 }
 
-/// Problems of which the first ones are told, and the others counted.
+/// A list of problems that prints the first ones and counts the others.
 class Problems {
  public:
   explicit Problems(std::vector<std::string>& lines) : lines_(lines) {}
   ~Problems() {
-    if (count_ > kMost) lines_.push_back(fmt::format("{} more of this kind", count_ - kMost));
+    if (count_ > kMax) lines_.push_back(fmt::format("{} more of this kind", count_ - kMax));
   }
   Problems(const Problems&) = delete;
   Problems& operator=(const Problems&) = delete;
   void add(std::string line) {
-    if (++count_ <= kMost) lines_.push_back(std::move(line));
+    if (++count_ <= kMax) lines_.push_back(std::move(line));
   }
 
  private:
-  static constexpr std::size_t kMost = 20;
+  static constexpr std::size_t kMax = 20;
   std::vector<std::string>& lines_;
   std::size_t count_ = 0;
 };

@@ -14,7 +14,7 @@ using nlohmann::json;
 namespace {
 
 /// A zone that updates change all the time has no whole version in pages.
-constexpr int kMostReadings = 5;
+constexpr int kMaxReadings = 5;
 
 /// Each page is of the version of its moment: records of two versions are no zone.
 Status read_here(Session& session, RecordSet& records) {
@@ -35,7 +35,7 @@ Status read_here(Session& session, RecordSet& records) {
           return {};
         });
     if (read) records.finish();
-    if (!changed || reading == kMostReadings) return read;
+    if (!changed || reading == kMaxReadings) return read;
   }
 }
 

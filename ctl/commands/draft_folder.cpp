@@ -73,8 +73,8 @@ Status check_user(const Fd& folder, const fs::path& path) {
               path.string());
 }
 
-/// Root must not be led to another folder by a link of a lesser user. Whoever is not root has the
-/// kernel's checks.
+/// A link of a lesser user must not lead root to another folder. For other users the kernel's
+/// checks suffice.
 Fd open_target(const fs::path& target) {
   if (::geteuid() != 0) return Fd(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto found = open_folder(target.string());

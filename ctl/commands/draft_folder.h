@@ -27,9 +27,9 @@ namespace pando::ctl {
 /// name by a rename. While `pando-result` is there, an import is not complete, and the files that
 /// have names already are taken back by the next one. Without it, only the drafts are removed.
 ///
-/// The folder is locked as long as its process lives. Whoever owns the target may put another
-/// folder or a link in its place at any time. Both folders are hence used by descriptors alone, and
-/// nothing but entries of these names is ever removed.
+/// The folder is locked as long as its process lives. The owner of the target may replace it by
+/// another folder or a link at any time. Therefore both folders are used by descriptors alone, and
+/// only entries with these names are removed.
 class DraftFolder {
  public:
   static constexpr std::string_view kName = ".pando-import";
@@ -39,9 +39,9 @@ class DraftFolder {
     std::vector<std::filesystem::path> retained;  ///< files that are not as the import made them
   };
 
-  /// Makes it in `target`, or takes the one that an ended process left, with all that is in it.
-  /// kExists: another process has it, or something is in it that no import made. kDenied: another
-  /// user's.
+  /// Makes the folder in `target`, or takes over that of an ended process with its contents.
+  /// kExists: another process uses it, or it has an entry that no import made. kDenied: it is
+  /// another user's.
   static Result<DraftFolder> claim(const std::filesystem::path& target);
 
   /// Targets of the draft folders that this one names and that are there.

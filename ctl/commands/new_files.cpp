@@ -62,7 +62,7 @@ Status NewFiles::create() {
   return done;
 }
 
-/// The folders that get files, and those that a killed import left something in.
+/// Claims the folders that get files, and the folders in which a killed import left files.
 Status NewFiles::claim_folders() {
   if (auto claimed = claim(folder_); !claimed) return claimed;
   for (const fs::path& target : drafts_.front().other_targets())

@@ -20,17 +20,17 @@ using nlohmann::json;
 namespace {
 
 /// Room for the request around its zones.
-constexpr std::size_t kMostBytes = ipc::kMaxRequestBytes - 4096;
+constexpr std::size_t kMaxBytes = ipc::kMaxRequestBytes - 4096;
 /// Bytes that standard input is read by.
 constexpr std::size_t kInputStep = std::size_t{1} << 16;
 
 /// Levels of a JSON array of zones: the array, a zone, and a value of eight levels, which is the
 /// most that the manager takes. Deeper values would make json_text() recurse as deep as they are.
-constexpr int kMostLevels = 10;
+constexpr int kMaxLevels = 10;
 
-/// Discarded: no JSON, or nested deeper than kMostLevels.
+/// Discarded: no JSON, or nested deeper than kMaxLevels.
 json parse_shallow(const std::string& text) {
-  if (!is_json_shallow(text, kMostLevels)) return json(json::value_t::discarded);
+  if (!is_json_shallow(text, kMaxLevels)) return json(json::value_t::discarded);
   return json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
@@ -49,9 +49,9 @@ Result<json> value_of(const std::string& text) {
 Result<std::string> read_content(const std::string& path) {
   auto content = config::read_regular_file(path);
   if (!content) return pass(content);
-  if (content->size() > kMostBytes / 2)  // JSON may need two octets for one
+  if (content->size() > kMaxBytes / 2)  // JSON may need two octets for one
     return fail(Errc::kInvalid, "{}: more than {} bytes: put it where the manager can read it",
-                path, kMostBytes / 2);
+                path, kMaxBytes / 2);
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (!std::all_of(content->begin(), content->end(), is_ascii))
     return fail(Errc::kInvalid, "{}: write octets that are not ASCII as \\DDD", path);
@@ -126,7 +126,7 @@ Status ZoneCommands::send(const ControlRequest& request) {
   return {};
 }
 
-/// Zones that were added before an error are told of, too.
+/// Also reports the zones that were added before an error.
 int ZoneCommands::finish(const Status& status) {
   const Output& output = session_.output();
   const bool any = sum_.zones_added + sum_.zones_removed + sum_.zones_changed > 0;
@@ -154,10 +154,10 @@ int ZoneCommands::add_from(std::istream& input) {
   std::size_t bytes = 0;
   for (const json& zone : zones) {
     std::string one = json_text(zone);
-    if (one.size() > kMostBytes)
+    if (one.size() > kMaxBytes)
       return finish(
           fail(Errc::kInvalid, "a zone of {} bytes: {}...", one.size(), one.substr(0, 100)));
-    if (!request.zones.empty() && bytes + one.size() > kMostBytes) {
+    if (!request.zones.empty() && bytes + one.size() > kMaxBytes) {
       if (auto sent = send(request); !sent) return finish(sent);
       request.zones.clear();
       bytes = 0;

@@ -24,7 +24,7 @@ class RecordSet {
   void add(dns::NameView owner, dns::RRType type, std::uint32_t ttl, ByteView rdata);
   /// A record as the manager prints it.
   Status add(const ipc::RecordRow& row);
-  /// Call once, behind the last record; a record that was added twice is one.
+  /// Call once, after the last record; a record that was added twice is one.
   void finish();
   void clear();
 

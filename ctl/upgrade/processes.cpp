@@ -61,7 +61,7 @@ struct FreeText {
 };
 using OwnedText = std::unique_ptr<char, FreeText>;
 /// More than systemctl says of one property.
-constexpr std::size_t kMostOutput = 4096;
+constexpr std::size_t kMaxOutput = 4096;
 
 Status ended_well(pid_t pid, const std::string& program) {
   int wait_status = 0;
@@ -96,9 +96,9 @@ Result<std::string> output_of(const std::vector<std::string>& command) {
   if (!pid) return pass(pid);
   writer.reset();
   std::string text;
-  std::array<char, kMostOutput> buffer{};
+  std::array<char, kMaxOutput> buffer{};
   for (ssize_t size; (size = ::read(reader.get(), buffer.data(), buffer.size())) > 0;)
-    if (text.size() < kMostOutput) text.append(buffer.data(), static_cast<std::size_t>(size));
+    if (text.size() < kMaxOutput) text.append(buffer.data(), static_cast<std::size_t>(size));
   if (auto ended = ended_well(*pid, command[0]); !ended) return pass(ended);
   while (text.ends_with('\n')) text.pop_back();
   return text;
@@ -154,7 +154,7 @@ Result<std::string> unit_of(pid_t pid) {
 }
 
 Status set_until_next_reading(const std::string& unit, const std::string& settings) {
-  // The name comes behind those of other drop-ins, so that these settings are the last.
+  // The name comes after those of other drop-ins, so that these settings are the last.
   const std::filesystem::path folder = "/run/systemd/system/" + unit + ".d";
   const std::filesystem::path file = folder / "zz-pandoctl.conf";
   std::error_code error;

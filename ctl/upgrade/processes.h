@@ -37,7 +37,7 @@ class StartedProgram {
 /// is none. kIo: it is of a unit, and systemd does not say which process is the main one.
 Result<std::string> unit_of(pid_t pid);
 
-/// Reads all units' files anew, and gives `unit` these settings ("[Service]" and lines behind it).
+/// Reads all units' files anew, and gives `unit` these settings ("[Service]" and lines after it).
 /// The settings hold until the next reading, even if this process ends before it asks for one.
 Status set_until_next_reading(const std::string& unit, const std::string& settings);
 

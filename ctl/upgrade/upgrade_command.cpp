@@ -122,8 +122,8 @@ class Upgrade {
     return Processes{std::move(*manager), std::move(*workers)};
   }
 
-  /// The process at the other end of the control socket is what the kernel says. All other words
-  /// about it are its own: whoever has the manager's user can listen there.
+  /// The kernel identifies the process at the other end of the control socket. Its own statements
+  /// are not trusted, because any process of the manager's user can listen there.
   Result<Processes> find_manager() {
     auto connection = ipc::connect_control(request_.run_directory);
     if (!connection) return pass(connection);
@@ -185,7 +185,7 @@ class Upgrade {
                 told);
   }
 
-  /// Root goes on with no process but the manager of this configuration.
+  /// Root continues with no process but the manager of this configuration.
   Status check_users(pid_t pid, const config::Settings& settings) {
     auto user = user_of(pid);
     if (!user) return pass(user);
@@ -207,8 +207,8 @@ class Upgrade {
     return {};
   }
 
-  /// The running program's path, where the package has put the new one. Nothing is run in order to
-  /// look at it, since this process may have more rights than the program is to get.
+  /// The running program's path, where the package has put the new one. The program is not
+  /// run to examine it, because this process may have more rights than the program should get.
   Status find_program(pid_t pid, const config::Settings& settings) {
     auto program = is_root_ ? program_of(pid) : Result<std::string>(before_.manager.program);
     if (!program) return pass(program);
@@ -349,7 +349,8 @@ class Upgrade {
     return wait_until("all workers serve", all_serve);
   }
 
-  /// One after the other: the next one goes when its predecessor's successor serves.
+  /// Replaces the workers one after the other: each waits until the successor of the one before
+  /// serves.
   Status restart_units() {
     for (const ipc::WorkerRow& old : before_.workers.workers) {
       if (old.pid == 0) continue;

@@ -45,7 +45,7 @@ void collect(const CLI::App& app, const std::string& verb, std::vector<Continuat
     collect(*command, verb.empty() ? command->get_name() : verb + ' ' + command->get_name(), found);
 }
 
-/// Options with a value, as alternatives of a shell pattern: the word behind one is no verb.
+/// Options with a value, as alternatives of a shell pattern: the word after one is no verb.
 void collect_options_with_value(const CLI::App& app, std::string& pattern) {
   const auto add = [&](const std::string& name) { pattern += (pattern.empty() ? "" : "|") + name; };
   for (const CLI::Option* option : app.get_options()) {

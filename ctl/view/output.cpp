@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kGap = "  ";
 
 /// Bytes of a reason's line that are printed of its beginning and of its end. A word of the command
-/// line in it may have a megabyte, and the reason itself stands behind that word.
-constexpr std::size_t kMostOfLine = 400;
+/// line in it may have a megabyte, and the reason itself stands after that word.
+constexpr std::size_t kMaxOfLine = 400;
 
 /// The text with the middle of its long lines left out.
 std::string shortened(std::string_view text) {
@@ -24,9 +24,9 @@ std::string shortened(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
     text.remove_prefix(line.size());
-    const bool is_long = line.size() > 2 * kMostOfLine;
-    result += is_long ? line.substr(0, kMostOfLine) : line;
-    if (is_long) result.append("...").append(line.substr(line.size() - kMostOfLine));
+    const bool is_long = line.size() > 2 * kMaxOfLine;
+    result += is_long ? line.substr(0, kMaxOfLine) : line;
+    if (is_long) result.append("...").append(line.substr(line.size() - kMaxOfLine));
   }
   return result;
 }

@@ -13,7 +13,7 @@ namespace pando::ctl {
 namespace {
 
 /// Lines about damage without --all.
-constexpr std::size_t kMostDamage = 3;
+constexpr std::size_t kMaxDamage = 3;
 
 /// Counters that are bytes; all others are plain numbers.
 bool counts_bytes(std::string_view name) {
@@ -85,7 +85,7 @@ void add_problems(Facts& facts, const ipc::StatusResult& status) {
 
 /// The damage is mended by now, unless a problem tells otherwise. The screen has room for few.
 void add_damage(Facts& facts, const ipc::StatusResult& status, bool all) {
-  const std::size_t most = all ? status.damage_found.size() : kMostDamage;
+  const std::size_t most = all ? status.damage_found.size() : kMaxDamage;
   for (const ipc::FoundDamageRow& row : status.damage_found | std::views::take(most))
     facts.add_problem("damage found", fmt::format("{}: {}", time_text(row.found_at), row.text));
   if (status.damage_found.size() > most)

@@ -18,7 +18,7 @@ namespace pando::ctl {
   return found == counters.end() ? 0 : found->second;
 }
 
-/// Prints the status in groups, some twenty lines; with `all` every counter behind them.
+/// Prints the status in groups, some twenty lines; with `all` every counter after them.
 void print_status(const ipc::StatusResult& status, bool all, std::ostream& out,
                   bool colour = false);
 

@@ -19,9 +19,9 @@ namespace {
 using nlohmann::json;
 
 /// Zones that are shown; a screen has room for workers as well.
-constexpr std::size_t kMostZones = 10;
+constexpr std::size_t kMaxZones = 10;
 
-/// The counts behind kRateNames, then the number of responses and the sum of their microseconds.
+/// The counts after kRateNames, then the number of responses and the sum of their microseconds.
 struct WorkerCounts {
   std::array<std::uint64_t, kRateNames.size()> values;
   std::uint64_t responses = 0;
@@ -76,7 +76,7 @@ std::vector<ZoneRate> zone_rates(const ipc::ZoneQueriesResult& before,
   for (const auto& [zone, queries] : sums)
     if (queries > 0) rates.push_back({zone, queries});
   std::ranges::stable_sort(rates, std::ranges::greater(), &ZoneRate::queries);
-  if (rates.size() > kMostZones) rates.resize(kMostZones);
+  if (rates.size() > kMaxZones) rates.resize(kMaxZones);
   return rates;
 }
 

@@ -8,17 +8,17 @@
 
 #include "ipc/control_results.h"
 
-/// Rates of the server for people, from two looks at its counters.
+/// Rates of the server for people, computed from two samples of its counters.
 namespace pando::ctl {
 
-/// What the manager told at one time.
+/// One sample: the counters that the manager reported at one time.
 struct ServerCounts {
   ipc::WorkerListResult workers;
   ipc::StatusResult status;
   ipc::ZoneQueriesResult zones;
 };
 
-/// What is counted of a worker, in the order of WorkerRates::values.
+/// The counters of a worker, in the order of WorkerRates::values.
 inline constexpr std::array<std::string_view, 7> kRateNames{
     "queries", "tcp", "nxdomain", "servfail", "refused", "dropped", "rate_limited"};
 
@@ -37,7 +37,7 @@ struct ZoneRate {
 
 struct ServerRates {
   std::vector<WorkerRates> workers;
-  std::vector<ZoneRate> zones;  ///< that are asked for most; the most first
+  std::vector<ZoneRate> zones;  ///< with the most queries, descending
   WorkerRates total;
   double updates = 0;   ///< UPDATE requests per second
   double versions = 0;  ///< versions published per second

@@ -58,8 +58,8 @@ struct DsFields {
 /// and RSASHA512 (8, 10; RFC 5702), ECDSA (13, 14; RFC 6605), Ed25519 and Ed448 (15, 16; RFC 8080).
 [[nodiscard]] bool is_supported_algorithm(std::uint8_t algorithm) noexcept;
 
-/// A public key that verifies signatures. It keeps OpenSSL's contexts from one signature to the
-/// next: setting them up takes a tenth of the time of a verification. So it is of one thread.
+/// A public key that verifies signatures. It reuses OpenSSL's contexts, because their setup takes a
+/// tenth of the time of a verification. Therefore not thread-safe.
 class SignatureVerifier {
  public:
   /// Nullopt for an unsupported algorithm or an invalid key. RSA: moduli of 512 to 4096 bits (RFC

@@ -47,7 +47,7 @@ class CompressionTable {
   template <NameCase kCase>
   Place find_or_enter(ByteView message, std::uint16_t hash, NameView name, std::size_t offset,
                       unsigned pointers) noexcept;
-  /// Removes every name at `offset` or behind it.
+  /// Removes every name at `offset` or after it.
   void forget_from(std::size_t offset) noexcept;
 
  private:
@@ -70,7 +70,7 @@ class CompressionTable {
     }
   };
   /// The slot of a name, and its place in `found`; when it is absent, a free slot, or a taken one
-  /// behind too many.
+  /// after too many.
   template <NameCase kCase>
   [[nodiscard]] std::size_t probe(ByteView message, std::uint16_t hash, NameView name,
                                   Place& found) const noexcept;
@@ -99,7 +99,7 @@ template <NameCase kCase>
                                                 NameView name) noexcept {
   while (true) {
     const std::uint8_t* theirs = message.data() + offset;
-    // The rest of the name is mostly contiguous: in the question, or behind the one pointer. It
+    // The rest of the name is mostly contiguous: in the question, or after the one pointer. It
     // ends with the root's octet then.
     if (offset + name.size() <= message.size() && theirs[name.size() - 1] == 0 &&
         same_octets<kCase>(theirs, name.data(), name.size()))

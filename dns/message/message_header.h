@@ -24,7 +24,7 @@ struct Header {
   std::uint16_t qdcount = 0, ancount = 0, nscount = 0, arcount = 0;
 };
 
-/// Decodes the twelve octets at `octets`. In place: a copy right behind small writes waits for
+/// Decodes the twelve octets at `octets`. In place: a copy right after small writes waits for
 /// them.
 inline void decode_header(const std::uint8_t* octets, Header& header) noexcept {
   header.id = load_be16(octets);

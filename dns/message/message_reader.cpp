@@ -69,7 +69,7 @@ Status MessageReader::record(RecordFields& record) {
   return read_fields(at, record);
 }
 
-/// Reads what stands behind the owner of the record that starts at at_, and goes behind the record.
+/// Reads what stands after the owner of the record that starts at at_, and goes past the record.
 inline Status MessageReader::read_fields(std::size_t at, RecordFields& record) {
   if (message_.size() - at < 10) return fail(Errc::kTruncated, "record ends before its RDATA");
   const std::uint8_t* p = message_.data() + at;

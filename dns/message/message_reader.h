@@ -56,7 +56,7 @@ class MessageReader {
   std::size_t at_ = 0;
 };
 
-/// Reads a possibly compressed name at `at` and moves `at` behind the name (RFC 1035 §4.1.4).
+/// Reads a possibly compressed name at `at` and moves `at` past the name (RFC 1035 §4.1.4).
 Result<Name> read_name(ByteView message, std::size_t& at);
 
 }  // namespace pando::dns

@@ -17,7 +17,7 @@ void append(Bytes& block, std::span<const std::byte> octets) {
                  std::to_integer<std::uint8_t>);
 }
 
-constexpr std::size_t kSoaNumbers = 20;  // five numbers behind two names (RFC 1035 §3.3.13)
+constexpr std::size_t kSoaNumbers = 20;  // five numbers after two names (RFC 1035 §3.3.13)
 
 /// Number of the last end that the writer has room for; 0 if there is none. The ends ascend.
 std::size_t last_within(std::span<const RRsetEnd> ends, MessageWriter& writer) noexcept {
@@ -177,7 +177,7 @@ bool ServerSetTemplate::take_servers(ByteView message, std::size_t start, std::s
   return scan.at_end();
 }
 
-/// Takes the records that end the message. False if a pointer leads to a place behind `start`, from
+/// Takes the records that end the message. False if a pointer leads to a place past `start`, from
 /// which other records may come to separate it.
 bool ServerSetTemplate::take_addresses(ByteView message, std::size_t start, std::size_t records) {
   PointerScan scan(message, start);

@@ -17,9 +17,9 @@ struct RRsetEnd {
   std::uint16_t records;  ///< records of the additional section up to this end
 };
 
-/// Authority and additional section of a message, reusable behind other questions whose name ends
+/// Authority and additional section of a message, reusable after other questions whose name ends
 /// with the original question's name. Every compression pointer in the template leads to that name
-/// or to a place behind it. Those places have the same distance from the question's end in each
+/// or to a place after it. Those places have the same distance from the question's end in each
 /// message, so that all pointers move by one number (RFC 1035 §4.1.4).
 /// A view of a block of octets that make() gave. The block is whole in itself, so that its owner
 /// can keep it beside the key by which it finds it: memory that is far away is waited for once.

@@ -246,7 +246,7 @@ bool MessageWriter::put_pointing_rrset(Section section, RRsetHead& head,
   if (targets.empty()) return true;
   // The first owner may be more than a pointer.
   const bool owner_fitted = put_owner(record);
-  const bool has_place = record.place || targets.size() == 1;  // none behind a pointer's reach
+  const bool has_place = record.place || targets.size() == 1;  // none after a pointer's reach
   if (!owner_fitted || !has_place || *record.count + targets.size() > 0xFFFF ||
       !fits(kOctets * targets.size() - 2)) {
     roll_back(start);

@@ -154,13 +154,13 @@ class MessageWriter {
   /// Appends octets unchanged (OPT, TSIG) and counts one additional record.
   [[nodiscard]] bool put_raw_additional(ByteView record) noexcept;
 
-  /// Appends the records of all sections, rendered behind the same question, unchanged; false when
-  /// they do not fit. No names may be written behind them: the table lacks their names.
+  /// Appends the records of all sections, rendered after the same question, unchanged; false when
+  /// they do not fit. No names may be written after them: the table lacks their names.
   [[nodiscard]] bool put_rendered(ByteView records, const SectionCounts& counts) noexcept;
 
   /// Appends authority and additional records unchanged, except for their compression pointers, to
-  /// which `shift` is added. `pointers` may continue behind the end of `records`. False when the
-  /// records do not fit. No names may be written behind them: the table lacks their names.
+  /// which `shift` is added. `pointers` may continue past the end of `records`. False when the
+  /// records do not fit. No names may be written after them: the table lacks their names.
   [[nodiscard]] bool put_sections(ByteView records, const PointersInRecords& pointers,
                                   std::size_t shift, std::uint16_t authority,
                                   std::uint16_t additional) noexcept;

@@ -44,7 +44,7 @@ Status expand_field(WireReader& wire, Bytes& out) {
   return {};
 }
 
-/// `wire.data` is the message up to the end of the RDATA, so that no read goes behind it.
+/// `wire.data` is the message up to the end of the RDATA, so that no read goes past it.
 Status expand_fields(const RdataDescriptor& descriptor, WireReader wire, Bytes& out) {
   for (const Field& field : descriptor.fields()) {
     const std::size_t start = wire.at;
@@ -114,7 +114,7 @@ int compare_sizes(ByteView a, ByteView b) noexcept {
 }
 
 /// Walks RDATA in stretches that are either folded (names of the old types) or not. The octets
-/// behind a damaged field are one stretch without folding. The stretches depend on this RDATA
+/// after a damaged field are one stretch without folding. The stretches depend on this RDATA
 /// alone, so that each RDATA has its own sort key and the order also holds for damaged ones.
 class Stretches {
  public:

@@ -79,7 +79,7 @@ Status decompress_rdata(RRType type, ByteView message, std::size_t offset, std::
 /// One word of a zone file or of an nsupdate-like text, with its escapes. An unescaped quote ends a
 /// word and begins a quoted one, as in BIND: `a="b c"d` is `a=`, quoted `b c`, `d`.
 /// The views point into one text, so that SVCB can distinguish `alpn="h2"` (RFC 9460 §2.1) from
-/// `alpn= "h2"`. In the first the quoted word starts one octet behind the end of the other.
+/// `alpn= "h2"`. In the first the quoted word starts one octet past the end of the other.
 struct Token {
   std::string_view text;  ///< without the quotes
   bool quoted = false;
@@ -98,7 +98,7 @@ Status rdata_from_text(RRType type, std::string_view text, NameView origin, Byte
 
 namespace detail {
 
-/// `names` compressible names behind `prefix` octets; the rest has no names.
+/// `names` compressible names after `prefix` octets; the rest has no names.
 struct CompressibleNames {
   std::uint8_t prefix;
   std::uint8_t names;

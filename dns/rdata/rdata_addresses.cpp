@@ -91,7 +91,7 @@ Status check_some(WireReader& wire) { return wire.skip_rest(1); }
 
 // ATM Forum af-saa-0069: format 0 is an AESA address in hex, format 1 an E.164 number.
 
-/// Appends the characters behind the '+' or of the hex form; single dots may separate them.
+/// Appends the characters after the '+' or of the hex form; single dots may separate them.
 template <class Append>
 bool read_dotted(std::string_view word, Append&& append_one) {
   bool dot_allowed = false;

@@ -80,7 +80,7 @@ struct FieldCodec {
   /// Reads the presentation format and appends the wire form. A field that takes "the rest" and may
   /// be empty accepts the end of the text.
   Status (*read)(TextReader& text);
-  /// Checks the wire form and moves behind it.
+  /// Checks the wire form and moves past it.
   Status (*check)(WireReader& wire);
   /// Appends checked octets in presentation format. False when they have none: the whole RDATA is
   /// then printed in the form of RFC 3597 §5.
@@ -225,7 +225,7 @@ NameView take_name(WireReader& wire) noexcept;
 Status append_unescaped(std::string_view text, std::size_t max, Bytes& out);
 /// Appends a length octet and up to 255 octets of a word with escapes.
 Status append_character_string(std::string_view text, Bytes& out);
-/// Sets the length octet at `length_at` to the number of octets behind it; at most 255.
+/// Sets the length octet at `length_at` to the number of octets after it; at most 255.
 Status set_length(Bytes& out, std::size_t length_at);
 /// Appends `octets` in quotes, escaped as BIND does.
 void print_quoted(ByteView octets, std::string& text);

@@ -82,7 +82,7 @@ struct Param {
   Bytes value;
 };
 
-/// The value behind `key` and '=': the rest of the word, or the quoted word that touches it.
+/// The value after `key` and '=': the rest of the word, or the quoted word that touches it.
 std::string_view take_value(TextReader& text, std::string_view word, std::size_t equals) {
   const std::string_view value = word.substr(std::min(equals + 1, word.size()));
   const Token* next = text.peek();

@@ -91,7 +91,7 @@ Result<std::optional<TsigRecord>> find_tsig(ByteView message) {
     at = record->end;
     if (record->type != RRType::kTSIG) continue;
     // RFC 8945 §5.1: one TSIG, the last of the additional section. The MAC would not cover data
-    // behind it.
+    // after it.
     if (i != records || header->arcount == 0 || at != message.size())
       return fail(Errc::kInvalid, "TSIG is not the last record");
     return read_tsig(message, record->offset);

@@ -55,7 +55,7 @@ using RecordSink = std::function<Status(const ScannedRecord&)>;
 /// Reads a zone file (RFC 1035 §5, RFC 2308 §4 $TTL, RFC 3597; $GENERATE as in BIND). Records whose
 /// class is not IN are errors. Owner names outside the origin are passed on: the caller decides.
 /// `$INCLUDE` of a directory, a device or a file being read is an error. As in BIND, an included
-/// file starts with the last owner, whereas origin and last owner are restored behind it. A $TTL of
+/// file starts with the last owner, whereas origin and last owner are restored after it. A $TTL of
 /// the included file stays in force.
 ScanReport scan_zone_file(const std::string& path, const ScanOptions& options,
                           const RecordSink& sink);
@@ -71,7 +71,7 @@ struct ScanState {
   std::optional<Ttl> default_ttl;  ///< from $TTL (RFC 2308 §4) or the SOA's MINIMUM
   std::optional<Ttl> last_ttl;     ///< last stated one (RFC 1035 §5.1), used without default_ttl
   std::uint64_t line = 1;
-  /// Directive behind the last stated owner, a literal: a blank owner there gets a warning.
+  /// Directive after the last stated owner, a literal: a blank owner there gets a warning.
   std::string_view directive_behind_owner;
 };
 

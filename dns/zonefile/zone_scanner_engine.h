@@ -32,11 +32,11 @@ class ZoneScanner {
   [[nodiscard]] ScanReport take_report() noexcept { return std::move(report_); }
   /// True when the records depend on included files as well.
   [[nodiscard]] bool has_included() const noexcept { return included_.any(); }
-  /// Hash of all text behind the records; `file` is the hash of the scanned file's own octets.
+  /// Hash of all text after the records; `file` is the hash of the scanned file's own octets.
   [[nodiscard]] std::uint64_t content_hash(std::uint64_t file) const {
     return included_.hash_with(file);
   }
-  /// The state inherited by text behind the scanned text.
+  /// The state inherited by text after the scanned text.
   [[nodiscard]] ScanState state() const;
 
  private:

@@ -34,7 +34,7 @@ class PaddedName {
 
 /// The readers below read the plain forms that fill zone files. For any other text, right or wrong,
 /// their result is 0 or false, and the general functions decide. Texts must be readable for
-/// kLexerPadding octets behind their end, like tokens of a RecordLexer.
+/// kLexerPadding octets after their end, like tokens of a RecordLexer.
 
 /// Writes the wire form of a name without escapes to `out` (PaddedName::kBufferOctets); returns the
 /// size of the wire form.

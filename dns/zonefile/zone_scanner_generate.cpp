@@ -91,7 +91,7 @@ void append_value(std::string& out, std::int64_t value, const Modifier& modifier
   }
 }
 
-/// Expands the text behind a `$` and removes it from `rest`.
+/// Expands the text after a `$` and removes it from `rest`.
 Status expand_dollar(std::string_view& rest, std::int64_t value, std::string& out) {
   if (rest.starts_with('$')) {
     rest.remove_prefix(1);

@@ -49,7 +49,7 @@ constexpr std::array<char, 1 + kLexerPadding> kNoText = {'\n'};
 
 Kind kind_of(char c) noexcept { return kKinds[static_cast<std::uint8_t>(c)]; }
 
-/// The first octet from `p` on that may end or complicate a word. The line feed behind the text
+/// The first octet from `p` on that may end or complicate a word. The line feed after the text
 /// bounds the search.
 const char* next_special(const char* p) noexcept {
   std::uint32_t special = TextBlock(p).special();
@@ -208,7 +208,7 @@ const char* RecordLexer::take_quoted(const char* p) {
 }
 
 const char* RecordLexer::skip_comment(const char* p) const noexcept {
-  // The line feed behind the text guarantees a match.
+  // The line feed after the text guarantees a match.
   return static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end_ - p) + 1));
 }
 

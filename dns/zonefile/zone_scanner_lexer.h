@@ -9,7 +9,7 @@
 
 namespace pando::dns {
 
-/// Octets that must be readable behind a RecordLexer's text, since the lexer reads in blocks.
+/// Octets that must be readable after a RecordLexer's text, since the lexer reads in blocks.
 inline constexpr std::size_t kLexerPadding = 64;
 
 /// Cuts zone text into records, and records into tokens (RFC 1035 §5.1). The lexer interprets white
@@ -22,7 +22,7 @@ class RecordLexer {
   enum class Outcome : std::uint8_t {
     kRecord,    ///< tokens() has one record or directive, at least one token
     kError,     ///< error() and error_line() have the reason; the record is skipped
-    kNeedMore,  ///< the text from rest() on must be given again, with more text behind it
+    kNeedMore,  ///< the text from rest() on must be given again, with more text after it
     kEnd,       ///< nothing is left
   };
 

@@ -33,7 +33,7 @@ class RecordBuffer {
                   record.rdata.size());
   }
 
-  /// Reads the next record; false behind the last one.
+  /// Reads the next record; false after the last one.
   bool next(ScannedRecord& record) noexcept {
     if (at_ == octets_.size()) return false;
     Head head;
@@ -132,7 +132,7 @@ class PartReader {
     return text;
   }
 
-  /// Returns the text behind the parts so far.
+  /// Returns the text after the parts so far.
   std::string take_carried() { return std::move(carried_); }
   /// Set when reading failed, or when the file was changed meanwhile.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
@@ -201,7 +201,7 @@ class PartScan {
   }
 
  private:
-  /// Returns the next part, scanned; nullptr behind the last.
+  /// Returns the next part, scanned; nullptr after the last.
   Part* wait() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return parts_.empty() ? ended_ : parts_.front()->scanned; });
@@ -240,7 +240,7 @@ class PartScan {
     room_.notify_one();
   }
 
-  /// Begins to scan behind the first part; false when no thread can be started.
+  /// Begins to scan after the first part; false when no thread can be started.
   bool start() {
     assumed_.origin = state_.origin;
     assumed_.default_ttl = state_.default_ttl;

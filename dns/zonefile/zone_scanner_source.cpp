@@ -62,7 +62,7 @@ Result<std::size_t> FileSource::read(char* out, std::size_t size) {
   return total;
 }
 
-/// Moves behind the mark, which the hash of the file has; false: the file does not begin with one.
+/// Skips a byte order mark, which is part of the file's hash. False: the file has none.
 Result<bool> FileSource::skip_byte_order_mark() {
   char octets[kByteOrderMark.size()];
   const ssize_t got = ::pread(fd_.get(), octets, sizeof octets, 0);

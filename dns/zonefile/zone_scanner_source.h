@@ -76,7 +76,7 @@ class TextWindow {
  public:
   /// Reserves `octets` and one more, so that a whole file is recognised as complete at once.
   explicit TextWindow(std::size_t octets) { reserve(octets + 1); }
-  /// Gives `lexer` its uncut text and more of the source behind it. A record that fills the window
+  /// Gives `lexer` its uncut text and more of the source after it. A record that fills the window
   /// enlarges the window, up to a limit (kFull). Returns the number of new octets.
   Result<std::size_t> refill(RecordLexer& lexer, ZoneSource& source);
 

@@ -17,7 +17,7 @@ void append_record_text(std::string& out, std::string_view owner, RRType type, T
                         ByteView rdata);
 
 struct ZoneTextOptions {
-  /// Owners below the origin are written relative to it, behind a $ORIGIN line; the apex is `@`.
+  /// Owners below the origin are written relative to it, after a $ORIGIN line; the apex is `@`.
   /// Names in RDATA are always absolute.
   bool relative_owners = false;
   std::size_t block_bytes = 64 * 1024;  ///< approximate size of one output call

@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 /// Bytes of a zone's content in memory.
-constexpr std::size_t kMostZoneBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxZoneBytes = std::size_t{64} << 20;
 
 constexpr std::string_view kNotHere = "a zone is changed by PATCH or PUT";
 
@@ -95,7 +95,7 @@ Response ApiRoutes::zones(const Request& request, const AccessKey& client) const
     const auto name = dns::Name::from_text(only);
     if (!name) return error_response(name.error());
     if (!client.sees(*name)) return json_response(200, json::array());
-    const auto content = collector_.read_zone(*name, kMostZoneBytes);
+    const auto content = collector_.read_zone(*name, kMaxZoneBytes);
     if (!content && content.error().code == Errc::kNotFound)
       return json_response(200, json::array());
     if (!content) return error_response(content.error());
@@ -131,7 +131,7 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
 
 /// A secondary zone that waits for its first transfer has no records yet, and is no error.
 Result<ZoneContent> ApiRoutes::content_of(const dns::Name& zone) const {
-  auto content = collector_.read_zone(zone, kMostZoneBytes);
+  auto content = collector_.read_zone(zone, kMaxZoneBytes);
   if (content || content.error().code != Errc::kUnsupported) return content;
   const auto facts = collector_.read_facts(zone);
   if (!facts || !facts->secondary) return content;
@@ -142,7 +142,7 @@ Result<ZoneContent> ApiRoutes::content_of(const dns::Name& zone) const {
   return empty;
 }
 
-/// Only the manager knows a secondary zone's primaries. Without a manager none are told.
+/// Only the manager knows a secondary zone's primaries. Without a manager the response has none.
 Response ApiRoutes::zone_response(unsigned status, const ZoneContent& content,
                                   const RRsetFilter& filter) const {
   json object = zone_json(content, filter);

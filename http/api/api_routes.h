@@ -38,7 +38,7 @@ class ApiRoutes {
   [[nodiscard]] Response answer(const Request& request, const AccessKey& client) const;
 
  private:
-  /// A request for one zone: `rest` is the path behind its id.
+  /// A request for one zone: `rest` is the path after its id.
   struct ZoneRequest {
     const Request& request;
     dns::Name zone;
@@ -46,7 +46,7 @@ class ApiRoutes {
     const AccessKey& client;
   };
 
-  /// A request for what the server has: `path` is the part behind its id.
+  /// A request for what the server has: `path` is the part after its id.
   [[nodiscard]] Response server(std::string_view path, const Request& request,
                                 const AccessKey& client) const;
   [[nodiscard]] Response zones(const Request& request, const AccessKey& client) const;

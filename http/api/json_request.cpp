@@ -10,11 +10,11 @@ using nlohmann::json;
 
 namespace {
 /// A PATCH has five levels. The library's memory for a level is many times its two octets.
-constexpr int kMostDepth = 16;
+constexpr int kMaxDepth = 16;
 }  // namespace
 
 Result<json> read_document(std::string_view body) {
-  if (!is_json_shallow(body, kMostDepth)) return fail(Errc::kCorrupt, "JSON is nested too deeply");
+  if (!is_json_shallow(body, kMaxDepth)) return fail(Errc::kCorrupt, "JSON is nested too deeply");
   json document = json::parse(body, nullptr, false);
   if (document.is_discarded()) return fail(Errc::kCorrupt, "malformed JSON");
   return document;
@@ -34,9 +34,9 @@ Result<std::string_view> text_of(const json& object, std::string_view key) {
 }
 
 std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 200;
-  return text.size() <= kMost ? fmt::format("'{}'", text)
-                              : fmt::format("'{}...'", text.substr(0, kMost));
+  constexpr std::size_t kMax = 200;
+  return text.size() <= kMax ? fmt::format("'{}'", text)
+                              : fmt::format("'{}...'", text.substr(0, kMax));
 }
 
 }  // namespace pando::http

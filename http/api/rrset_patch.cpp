@@ -91,7 +91,7 @@ std::optional<char> stray_octet(std::string_view content) {
 
 /// PowerDNS takes a text of any length, and cuts it for the wire. octodns sends it so.
 std::string with_cut_strings(std::string_view content) {
-  constexpr std::size_t kMostOctets = 255;  // RFC 1035 §3.3
+  constexpr std::size_t kMaxOctets = 255;  // RFC 1035 §3.3
   std::string cut;
   bool in_quotes = false;
   std::size_t octets = 0;
@@ -99,7 +99,7 @@ std::string with_cut_strings(std::string_view content) {
     if (content[at] == '"') {
       in_quotes = !in_quotes;
       octets = 0;
-    } else if (in_quotes && octets++ == kMostOctets) {
+    } else if (in_quotes && octets++ == kMaxOctets) {
       cut += "\" \"";
       octets = 1;
     }
@@ -192,7 +192,7 @@ Result<bool> read_records(const json& element, std::size_t room, RRsetChange& ch
   if (records == nullptr || !records->is_array())
     return fail(Errc::kInvalid, "No change for RRset {} IN {}", to_text(change.owner),
                 to_text(change.type));
-  if (records->size() > room) return fail(Errc::kFull, "more than {} changes", kMostChanges);
+  if (records->size() > room) return fail(Errc::kFull, "more than {} changes", kMaxChanges);
   auto ttl = ttl_of(element);
   if (!ttl) return pass(ttl);
   change.ttl = *ttl;
@@ -209,7 +209,7 @@ Result<std::vector<RRsetChange>> read_rrsets(const json& rrsets, dns::NameView z
   std::set<std::tuple<std::string, dns::RRType, Kind>> seen;
   std::size_t count = 0;
   for (const json& element : rrsets) {
-    if (++count > kMostChanges) return fail(Errc::kFull, "more than {} changes", kMostChanges);
+    if (++count > kMaxChanges) return fail(Errc::kFull, "more than {} changes", kMaxChanges);
     RRsetChange change;
     auto kind = kind_of(element);
     if (!kind) return pass(kind);
@@ -222,7 +222,7 @@ Result<std::vector<RRsetChange>> read_rrsets(const json& rrsets, dns::NameView z
                   kKinds.at(static_cast<std::size_t>(*kind)).first);
     // The records and the TTL of a DELETE say nothing: clients send them.
     auto changes_something =
-        *kind == Kind::kDelete ? true : read_records(element, kMostChanges - count, change);
+        *kind == Kind::kDelete ? true : read_records(element, kMaxChanges - count, change);
     if (!changes_something) return pass(changes_something);
     count += change.rdatas.size();
     if (*changes_something) changes.push_back(std::move(change));

@@ -26,12 +26,12 @@ struct RRsetChange {
 };
 
 /// RRsets and records of one request. It is the manager's limit for a transaction, too.
-inline constexpr std::size_t kMostChanges = 20'000;
+inline constexpr std::size_t kMaxChanges = 20'000;
 
 /// Reads the content of a PATCH of `zone` by the rules of PowerDNS. Names, also in data, have a
 /// final dot; an RRset has at most one REPLACE and one DELETE. kCorrupt: no JSON, or JSON that is
 /// nested too deeply. kInvalid: a broken rule, or a comment or disabled record, which no zone has a
-/// place for. kFull: more than kMostChanges.
+/// place for. kFull: more than kMaxChanges.
 Result<std::vector<RRsetChange>> read_patch(std::string_view body, dns::NameView zone);
 /// The same of an array of RRsets alone.
 Result<std::vector<RRsetChange>> read_rrsets(const nlohmann::json& rrsets, dns::NameView zone);

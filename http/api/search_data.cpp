@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kMostResults = 10'000;
+constexpr std::size_t kMaxResults = 10'000;
 /// Text, and parts of zones, that one step reads: some 10 ms.
 constexpr std::size_t kBytesOfStep = std::size_t{1} << 20;
 constexpr std::size_t kPartsOfStep = 256;
@@ -61,7 +61,7 @@ Result<SearchQuery> read_search(std::string_view query) {
   search.pattern = query_value(query, "q");
   if (search.pattern.empty()) return fail(Errc::kInvalid, "Query q can't be blank");
   if (const std::string max = query_value(query, "max"); !max.empty()) {
-    search.max = std::min(whole_number<std::size_t>(max).value_or(0), kMostResults);
+    search.max = std::min(whole_number<std::size_t>(max).value_or(0), kMaxResults);
     if (search.max == 0) return fail(Errc::kInvalid, "Invalid value for maximum entries");
   }
   const std::string type = query_value(query, "object_type");

@@ -25,13 +25,13 @@ struct SearchQuery {
 Result<SearchQuery> read_search(std::string_view query);
 
 /// Finds the objects that fit, among the zones that the client sees: at most `max`, zones first. It
-/// goes on from call to call, so that no search holds a thread or memory for long. A record that
+/// continues from call to call, so that no search holds a thread or memory for long. A record that
 /// changes meanwhile may be found as it was or as it is.
 class SearchWalk {
  public:
   /// `collector` outlives this object.
   SearchWalk(Collector& collector, SearchQuery query, const AccessKey& client);
-  /// Appends what one step finds, and returns whether the search goes on. kFull: versions of the
+  /// Appends what one step finds, and returns whether the search continues. kFull: versions of the
   /// store follow one another too quickly.
   Result<bool> operator()(nlohmann::json& found);
 

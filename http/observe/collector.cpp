@@ -61,7 +61,7 @@ Observed Collector::look() {
   return observed;
 }
 
-/// Opens the store, or another one that has taken its place. Requests under way keep the old one.
+/// Opens the store, or the new store at its path. Requests under way continue with the old store.
 Result<std::shared_ptr<const shm::Observer>> Collector::find_store() {
   const std::scoped_lock lock(finding_);
   if (store_ != nullptr && store_->is_at(options_.store_path)) return store_;

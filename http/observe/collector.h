@@ -24,24 +24,24 @@ struct CollectorOptions {
   std::uint64_t layout = 0;
   std::size_t zones = 0;  ///< most zones with facts of their own
   std::chrono::milliseconds manager_timeout{1000};
-  /// For the pages of the manager's list that one request goes through. A busy manager may need
-  /// longer for all; the next request goes on then.
+  /// Time for the pages of the manager's list that one request reads. A busy manager may need
+  /// longer for all of them; then the next request continues.
   std::chrono::milliseconds list_time{1000};
 };
 
-/// Looks at the server from outside: the store and the workers' pages are read directly, and only
-/// the manager's own numbers are asked for. Any thread.
+/// Observes the server from outside: reads the store and the workers' pages directly, and queries
+/// the manager for its own numbers only. Any thread.
 class Collector {
  public:
   explicit Collector(CollectorOptions options) : options_(std::move(options)) {}
-  /// A look that is at most kFresh old, so that many requests cost no more than some.
+  /// Facts that are at most kFresh old, so that many requests cost no more than a few.
   std::shared_ptr<const Observed> observe();
   /// See http/observe/zone_content.h.
   Result<ZoneContent> read_zone(const dns::Name& apex, std::size_t most_bytes);
   Result<ContentPart> read_zone_part(const dns::Name& apex, const ContentPlace& place);
   /// See http/observe/zone_facts.h.
   Result<ZonePage> read_zone_page(const ZonePageRequest& request);
-  /// Those of one zone; kNotFound.
+  /// The facts about one zone; kNotFound.
   Result<ZoneFacts> read_facts(const dns::Name& zone);
   /// See http/observe/zone_past.h.
   Result<ZonePast> read_zone_past(const dns::Name& apex, std::size_t most);
@@ -59,7 +59,7 @@ class Collector {
   void read_manager(Observed& observed);
 
   CollectorOptions options_;
-  std::mutex looking_;  ///< one look at a time
+  std::mutex looking_;  ///< one observation at a time
   std::mutex finding_;  ///< of store_
   std::shared_ptr<const shm::Observer> store_;
   std::shared_ptr<const Observed> last_;

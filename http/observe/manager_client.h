@@ -22,7 +22,7 @@ Result<std::vector<ipc::ZoneRow>> ask_zones(const std::string& run_directory,
 Result<ipc::HttpSettingsResult> ask_http_settings(const std::string& run_directory,
                                                   const std::string& label,
                                                   std::chrono::milliseconds timeout);
-/// A page of the manager's list behind the zone `after`; empty = from the start.
+/// A page of the manager's list after the zone `after`; empty = from the start.
 Result<ipc::ZoneListResult> ask_zone_list(const std::string& run_directory,
                                           const std::string& after,
                                           std::chrono::milliseconds timeout);

@@ -12,7 +12,7 @@
 #include "ipc/zone_counters.h"
 #include "shm/inspect/slot_pages.h"
 
-/// All that one look at the server shows. Times are seconds since 1970; 0 = never.
+/// The result of one observation of the server. Times are seconds since 1970; 0 = never.
 namespace pando::http {
 
 struct StoreFacts {

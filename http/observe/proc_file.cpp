@@ -8,11 +8,11 @@
 namespace pando::http {
 
 std::string read_proc_file(const std::string& path) {
-  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
   constexpr std::size_t kStep = std::size_t{64} << 10;
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
-  while (file && text.size() < kMostBytes) {
+  while (file && text.size() < kMaxBytes) {
     const std::size_t before = text.size();
     text.resize(before + kStep);
     const ssize_t got = ::read(file.get(), text.data() + before, kStep);

@@ -19,7 +19,7 @@ namespace {
 constexpr int kNamesPerLook = 64;
 constexpr std::size_t kBytesPerLook = std::size_t{1} << 20;
 /// Bytes of one name above which nothing more is copied: garbage may look like gigabytes.
-constexpr std::size_t kMostBytesOfName = std::size_t{64} << 20;
+constexpr std::size_t kMaxBytesOfName = std::size_t{64} << 20;
 /// Attempts at a zone that changes meanwhile.
 constexpr int kAttempts = 20;
 
@@ -46,7 +46,7 @@ struct Step {
   Bytes settings;
   std::vector<RawSet> sets;
   Phase phase = Phase::kApex;  ///< of the next step
-  Bytes last;                  ///< name behind which it reads
+  Bytes last;                  ///< name after which it reads
 };
 
 Bytes octets_of(const dns::Name& name) {
@@ -58,7 +58,7 @@ std::string name_text(const Bytes& octets) {
   return to_text(dns::NameView(octets.data(), octets.size()));
 }
 
-/// Returns the bytes of the copy; it is incomplete above kMostBytesOfName.
+/// Returns the bytes of the copy; it is incomplete above kMaxBytesOfName.
 std::size_t copy_sets(const zone::RecordView& record, const dns::Name& owner,
                       std::vector<RawSet>& sets) {
   std::size_t bytes = 0;
@@ -68,11 +68,11 @@ std::size_t copy_sets(const zone::RecordView& record, const dns::Name& owner,
     RawSet signatures{name, dns::RRType::kRRSIG, rrset.ttl().seconds, {}};
     rrset.for_each_rdata([&](ByteView rdata) {
       bytes += rdata.size() + 1;
-      if (bytes <= kMostBytesOfName) set.rdatas.emplace_back(rdata.begin(), rdata.end());
+      if (bytes <= kMaxBytesOfName) set.rdatas.emplace_back(rdata.begin(), rdata.end());
     });
     rrset.for_each_signature([&](ByteView rest) {
       bytes += rest.size() + 1;
-      if (bytes > kMostBytesOfName) return;
+      if (bytes > kMaxBytesOfName) return;
       Bytes rdata;
       append_be16(rdata, static_cast<std::uint16_t>(rrset.type()));
       append(rdata, rest);
@@ -117,12 +117,12 @@ Step read_step(const zone::StoreView& view, const shm::Window& window, const dns
       continue;
     }
     place.after = zone.owner_of(record);
-    // Of a version that is over the owner may be no name, and the search behind it needs one.
+    // Of a version that is over the owner may be no name, and the search after it needs one.
     const ByteView owner = dns::NameView(place.after).bytes();
     if (dns::wire_name_length(owner) != owner.size()) break;
     bytes += copy_sets(record, place.after, step.sets);
   }
-  step.too_large = bytes > kMostBytesOfName;
+  step.too_large = bytes > kMaxBytesOfName;
   step.phase = place.phase;
   step.last = octets_of(place.after);
   return step;

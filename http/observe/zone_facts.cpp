@@ -72,7 +72,7 @@ dns::NameView apex_of(const Copied& copied) noexcept {
   return {copied.apex.data(), copied.apex_octets};
 }
 
-/// Of a copy that is of one version: the octets are a name.
+/// The facts in a copy. It must be consistent (of one version), so that its octets are a name.
 ZoneFacts facts_of(Copied&& copied) {
   ZoneFacts facts = std::move(copied.facts);
   facts.name = to_text(apex_of(copied));
@@ -133,7 +133,7 @@ class PageReader {
     return walk(&base);
   }
 
-  /// All zones behind after_ that are below `base`, which may be null.
+  /// All zones after after_ that are below `base`, which may be null.
   Status walk(const dns::Name* base) {
     for (;;) {
       auto copies = read_consistently(

@@ -25,7 +25,7 @@ struct ZoneRange {
 
 /// The zones of one page, and the work for it.
 struct ZonePageRequest {
-  std::optional<dns::Name> after{};  ///< the page starts behind this name; none = from the start
+  std::optional<dns::Name> after{};  ///< the page starts after this name; none = from the start
   std::vector<ZoneRange> ranges{};   ///< in the canonical order of `base`; empty = all zones
   std::function<bool(const ZoneFacts&)> fits{};  ///< none = all zones do
   std::size_t most_found = 0;

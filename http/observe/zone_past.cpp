@@ -15,9 +15,9 @@ namespace {
 /// Changesets found between two looks at the version: one descent each, some 50 µs together.
 constexpr std::size_t kChangesetsPerLook = 128;
 /// Default limits.history has 100,000 changesets of one record. The walk takes some 100 ms then.
-constexpr std::uint64_t kMostChangesets = 200'000;
+constexpr std::uint64_t kMaxChangesets = 200'000;
 /// Records of a changeset above which it is not read: the reading must fit between two versions.
-constexpr std::uint64_t kMostRecordsRead = 1'000;
+constexpr std::uint64_t kMaxRecordsRead = 1'000;
 constexpr std::uint64_t kSoaRecords = 2;
 /// Attempts at a history that changes meanwhile.
 constexpr int kHistoryAttempts = 5;
@@ -83,7 +83,7 @@ Result<Newest> find_newest(const shm::Observer& observer, const dns::Name& apex,
                            std::size_t most) {
   Newest newest;
   std::optional<std::uint32_t> from;
-  while (newest.found < kMostChangesets) {
+  while (newest.found < kMaxChangesets) {
     auto stretch =
         read_consistently(observer, [&](const zone::StoreView& view, const shm::Window&) {
           return read_stretch(view.zone_at(apex), from);
@@ -107,14 +107,14 @@ Status read_history(const shm::Observer& observer, const dns::Name& apex, std::s
   for (int attempt = 0; attempt < kHistoryAttempts && !past.known; ++attempt) {
     auto newest = find_newest(observer, apex, most);
     if (!newest) return pass(newest);
-    if (newest->found >= kMostChangesets) return {};
+    if (newest->found >= kMaxChangesets) return {};
     past.known = newest->whole;
     past.older = newest->found - newest->changesets.size();
     past.changesets.assign(newest->changesets.rbegin(), newest->changesets.rend());
   }
   if (!past.known) past.changesets.clear();
   for (ChangesetFacts& facts : past.changesets) {
-    if (facts.records > kMostRecordsRead) continue;
+    if (facts.records > kMaxRecordsRead) continue;
     auto added =
         read_consistently(observer, [&](const zone::StoreView& view, const shm::Window&) {
           return count_added(view.zone_at(apex), facts);

@@ -19,10 +19,10 @@ namespace {
 
 /// Rows of one page: the manager is asked about each.
 constexpr std::size_t kRowsOfPage = 50;
-/// Zones looked at for one page, some 20 ms.
+/// Zones examined for one page, some 20 ms.
 constexpr std::size_t kZonesLookedAt = 20'000;
 /// A whole name in presentation format, if all of its octets are escaped.
-constexpr std::size_t kMostSearchBytes = 1024;
+constexpr std::size_t kMaxSearchBytes = 1024;
 /// Beginning of a problem in a list, as the manager's own list has it.
 constexpr std::size_t kProblemBytes = 200;
 constexpr std::size_t kChangesetsShown = 30;
@@ -71,7 +71,7 @@ Result<json> problem_rows(Collector& collector, const ZoneQuery& query) {
   return rows_json(rows, next, looked, true);
 }
 
-/// Takes the manager's rows for those of the store. False: the manager is away.
+/// Replaces the store's rows by the manager's. False: the manager is away.
 bool add_managers_rows(Collector& collector, std::vector<ipc::ZoneRow>& rows) {
   std::vector<std::string> names;
   names.reserve(rows.size());
@@ -118,8 +118,8 @@ void add_past(const ZonePast& past, json& zone) {
 Result<ZoneQuery> read_zone_query(std::string_view query) {
   ZoneQuery wanted;
   const std::string search = query_value(query, "search");
-  if (search.size() > kMostSearchBytes)
-    return fail(Errc::kInvalid, "a search has at most {} bytes", kMostSearchBytes);
+  if (search.size() > kMaxSearchBytes)
+    return fail(Errc::kInvalid, "a search has at most {} bytes", kMaxSearchBytes);
   if (!search.empty()) wanted.pattern = "*" + search + "*";
   if (const std::string after = query_value(query, "after"); !after.empty()) {
     auto name = dns::Name::from_text(after);

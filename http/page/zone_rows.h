@@ -17,7 +17,7 @@ namespace pando::http {
 /// A request for a page of zones.
 struct ZoneQuery {
   std::string pattern{};              ///< as of fits_search(), for the name; empty = all
-  std::optional<dns::Name> after{};   ///< the page starts behind this zone
+  std::optional<dns::Name> after{};   ///< the page starts after this zone
   bool problems = false;              ///< zones that are not served as they should, alone
 };
 

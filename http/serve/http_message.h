@@ -13,7 +13,7 @@ namespace pando::http {
 struct Request {
   std::string method{};
   std::string path{};           ///< of the target, before '?'; not decoded
-  std::string query{};          ///< behind '?'
+  std::string query{};          ///< after '?'
   std::string authorization{};  ///< header fields; empty = absent
   std::string api_key{};        ///< X-API-Key
   std::string accept{};
@@ -35,7 +35,7 @@ struct Response {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body{};
   std::vector<std::pair<std::string, std::string>> fields{};  ///< further header fields
-  /// The content behind `body`; absent = `body` is all of it. Called on any of the server's
+  /// The content after `body`; absent = `body` is all of it. Called on any of the server's
   /// threads, one call after the other, as the client reads; must not throw.
   NextPart next_part{};
 };

@@ -109,7 +109,7 @@ class HttpServer::Impl {
   std::optional<asio::ssl::context> tls_;
   std::list<Listener> listeners_;
   asio::signal_set signals_{io, SIGTERM, SIGINT};
-  /// Both end first. A change may wait for the manager and a disk; reading goes on meanwhile.
+  /// Both end first. A change may wait for the manager and a disk; reading continues meanwhile.
   Pool reading_;
   Pool changing_;
 };

@@ -148,7 +148,7 @@ Status ImageInspection::compare(const Progress& progress) const {
               chunks_path_, damaged, image_chunk_offset(first));
 }
 
-/// Builds a store's tables in memory, and maps the file of chunks behind them.
+/// Builds a store's tables in memory, and maps the file of chunks after them.
 Status ImageInspection::map() {
   const std::vector<ImageChunk>& chunks = index_.state.chunks;
   if (chunks.size() > kMaxChunks) return fail(Errc::kCorrupt, "{}: too many chunks", path_);
@@ -166,7 +166,7 @@ Status ImageInspection::map() {
   auto* counts = reinterpret_cast<std::uint32_t*>(mapping_.base() + kCountsOffset);
   for (std::size_t number = 0; number < chunks.size(); ++number)
     counts[number] = chunks[number].count;
-  // The file may end within the last chunk. Pages behind the file's end must not be touched.
+  // The file may end within the last chunk. Pages past the file's end must not be touched.
   auto bytes = size_of(chunks_, chunks_path_);
   if (!bytes) return pass(bytes);
   const std::uint64_t there =

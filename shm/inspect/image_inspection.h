@@ -20,7 +20,7 @@ class ImageInspection {
   using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
   /// Reads the whole image whose index is at `path` (of a quarantined image: with `.quarantined`
-  /// behind its name) and compares its checksums. Errors are one line with the file's name:
+  /// after its name) and compares its checksums. Errors are one line with the file's name:
   /// kNotFound, kIo, kDenied. kCorrupt: index or chunks are damaged, cut off or missing. kLayout:
   /// sound, but of a build with another layout. kExists: a checkpoint replaced the image meanwhile.
   static Result<ImageInspection> open(const std::string& path, std::uint64_t layout,

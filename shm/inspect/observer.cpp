@@ -35,7 +35,7 @@ Result<Observer> Observer::open(const std::string& path, std::uint64_t layout) {
   return observer;
 }
 
-/// A damaged header must not lead behind the end of the file, where a read is SIGBUS. The file
+/// A damaged header must not lead past the end of the file, where a read is SIGBUS. The file
 /// never gets shorter.
 std::uint64_t Observer::readable_bytes() const noexcept {
   const std::uint64_t committed =
@@ -67,7 +67,7 @@ Result<Observer::Look> Observer::look() const {
 
 /// The fence keeps the reads of blocks before the load of the epoch. The writer's side of the pair
 /// is epoch.store(v), then loads of all slots, then writes into the chunks that v freed; all of it
-/// seq_cst but the last, which the loads keep behind them.
+/// seq_cst but the last, which the loads keep after them.
 bool Observer::holds(const Look& look) const noexcept {
   std::atomic_thread_fence(std::memory_order_acquire);
   return header_of(mapping_).publication.epoch.load(std::memory_order_seq_cst) == look.epoch;

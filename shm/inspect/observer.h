@@ -10,12 +10,11 @@
 
 /// Reads a live store from a process that pins nothing and writes nothing, for monitoring.
 ///
-/// Without a pin the writer may reuse a chunk while it is read. So an observer looks, copies what
-/// it wants to know, and then asks whether the version that it looked at is still the current one.
-/// If so, no block of that version had left it, and no chunk of it was reused (shm/epoch.h: a chunk
-/// freed at v is reused only after epoch.store(v) and a later load of all slots). If not, the copy
-/// may be garbage, and the observer looks again. Views check all references, so garbage is no
-/// fault and no endless loop.
+/// Without a pin the writer may reuse a chunk while it is read. So an observer notes the current
+/// version, copies data from it, and then checks that this version is still current. If so, no
+/// block of it was freed and no chunk reused (docs/explanation/chunk-reuse.md). If not, the copy
+/// may be garbage, and the observer tries again. Views check all references, so garbage causes
+/// neither a fault nor an endless loop.
 ///
 /// A process that stops or dies while it observes holds nothing back and leaves nothing behind.
 namespace pando::shm {

@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 inline constexpr std::uint32_t kChunksPerRegion = kHugePage / kChunkBytes;
 
 /// A chunk that may be written, and the bytes of it in use already. The part before `from` belongs
-/// to published versions; no reader ever saw the part behind.
+/// to published versions; no reader ever saw the part after.
 struct Span {
   std::uint32_t chunk = kNoChunk;
   std::uint32_t from = 0;

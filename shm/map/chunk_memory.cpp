@@ -75,7 +75,7 @@ void ChunkMemory::punch_unknown() {
 }
 
 void ChunkMemory::trim(std::uint32_t keep) {
-  if (spare_ > kMostTrimmed) keep = std::max(keep, spare_ - kMostTrimmed);
+  if (spare_ > kMaxTrimmed) keep = std::max(keep, spare_ - kMaxTrimmed);
   std::uint32_t end = free_.size();
   while (spare_ > keep) {
     const std::uint32_t last = free_.find_last_both(backed_, end);

@@ -63,7 +63,7 @@ class ChunkMemory {
   /// writer does not know which empty chunks have memory.
   void punch_unknown();
   /// The most chunks that one trim() punches: 8 MiB, less than a millisecond of the commit thread.
-  static constexpr std::uint32_t kMostTrimmed = 128;
+  static constexpr std::uint32_t kMaxTrimmed = 128;
   /// Gives memory of free chunks beyond `keep` back to the machine, highest first. Of many chunks
   /// only a part goes; the next call continues.
   void trim(std::uint32_t keep);

@@ -7,7 +7,7 @@ namespace pando::shm {
 namespace {
 
 constexpr std::size_t kTailsMax = 1024;
-/// Number of rests that one allocation tries.
+/// Number of partly used chunks that one allocation tries.
 constexpr std::size_t kTailTries = 16;
 
 }  // namespace

@@ -9,18 +9,18 @@
 
 namespace pando::shm {
 
-/// The regions of chunks for which a huge page was asked for, each once. Not thread-safe, except
+/// The regions of chunks for which a huge page was requested, each once. Not thread-safe, except
 /// for collapse() and given().
 class HugePageRegions {
  public:
   explicit HugePageRegions(std::uint32_t chunks);
 
-  /// Regions of the chunks [from, end) that have no free chunk and were not asked for. They count
-  /// as asked for from now on.
+  /// Regions of the chunks [from, end) without a free chunk for which no huge page was requested
+  /// yet. They count as requested from now on.
   std::vector<std::uint32_t> pick_full(std::uint32_t from, std::uint32_t end, const Bitmap& free,
                                        std::size_t most);
   void note_asked(std::uint32_t region) noexcept { asked_.set(region); }
-  /// The chunks lose their memory: their regions can be asked for again.
+  /// The chunks lose their memory: huge pages can be requested for their regions again.
   void split(std::uint32_t first, std::uint32_t count) noexcept;
 
   /// Asks the kernel for a huge page at `start`; false when there is none. Half a millisecond of

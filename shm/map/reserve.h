@@ -26,8 +26,8 @@ inline constexpr std::uint64_t kLastChunks = 1;
 [[nodiscard]] constexpr std::uint64_t reserve_chunks(std::uint64_t limit) noexcept {
   constexpr std::uint64_t kLeast = 2;  // one small update with its root block can need two
   constexpr std::uint64_t kEnough = 16;
-  constexpr std::uint64_t kMost = (std::uint64_t{64} << 20) / kChunkBytes;
-  return std::clamp(limit / 100, std::clamp(limit / 16, kLeast, kEnough), kMost) + kLastChunks;
+  constexpr std::uint64_t kMax = (std::uint64_t{64} << 20) / kChunkBytes;
+  return std::clamp(limit / 100, std::clamp(limit / 16, kLeast, kEnough), kMax) + kLastChunks;
 }
 
 /// The part of the reserve that deletes leave to compaction: deletes make garbage, which only

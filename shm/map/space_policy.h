@@ -18,8 +18,8 @@ class SpacePolicy {
   SpacePolicy(std::uint32_t quota, std::uint32_t limit) noexcept;
 
   /// The space for deletes and compaction in a store that started above its limit, or without room
-  /// for deletes. The space that one delete frees is no room for the next one there. So this space
-  /// must suffice at any time.
+  /// for deletes. There, space freed by one delete is not available to the next, so this space must
+  /// always suffice.
   [[nodiscard]] static std::uint32_t allowance(std::uint32_t quota) noexcept;
   /// To be called when all chunks of an attached store are counted; `filled` of them have content.
   void admit(std::uint32_t filled) noexcept;

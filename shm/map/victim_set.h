@@ -25,9 +25,10 @@ class VictimSet {
   void remove(std::uint32_t chunk) noexcept;
   void clear() noexcept;
 
-  /// A walk begins that has `room` bytes for copies.
+  /// Begins a walk with `room` bytes for copies.
   void begin_walk(std::uint64_t room) noexcept { walk_room_ = room; }
-  /// Whether half of the walk's room is gone. The walk then goes on as one that began with `room`.
+  /// Whether half of the walk's room is used up. The walk then continues as if it had begun with
+  /// `room`.
   [[nodiscard]] bool must_narrow(std::uint64_t room) noexcept;
 
  private:

@@ -11,9 +11,9 @@ namespace pando::shm {
 
 /// The chunks without live blocks that readers of older versions may still see.
 ///
-/// A batch's pin holds all chunks that were freed behind it, since the batch may read a newer root
-/// than its number says. A lease or own pin holds one exact version. Chunks held by an exact
-/// version only are kept under that version, and looked at again when it is dropped.
+/// A batch's pin holds all chunks freed after it, because the batch may read a newer root than its
+/// number says. A lease or own pin holds one exact version. Chunks that only an exact version holds
+/// are listed under that version, and checked again when it is dropped.
 class WaitingChunks {
  public:
   /// A chunk that the versions from `born` on may refer to, and those from `freed_at` on do not.
@@ -27,7 +27,7 @@ class WaitingChunks {
   /// Takes out the chunks that none of `holds` holds. `holds.exact` is sorted.
   [[nodiscard]] std::vector<std::uint32_t> release(const Holds& holds);
 
-  /// Whether there are chunks for which no single version is known that holds them.
+  /// Whether some waiting chunks have no known pinning version.
   [[nodiscard]] bool has_unsorted() const noexcept { return !unsorted_.empty(); }
   /// Chunks that `version` alone is known to hold.
   [[nodiscard]] std::size_t held_by(std::uint64_t version) const;

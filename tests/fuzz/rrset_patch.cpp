@@ -37,6 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_change(change, kZone);
     count += 1 + change.rdatas.size();
   }
-  PANDO_ASSERT(count <= http::kMostChanges);
+  PANDO_ASSERT(count <= http::kMaxChanges);
   return 0;
 }

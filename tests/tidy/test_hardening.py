@@ -63,7 +63,7 @@ def test_programs_are_hardened(name):
 @pytest.mark.skipif(not BUILDS, reason="no optimised build")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_manager_and_worker_are_linked_as_a_whole(name):
-    """Without a word, GCC links without it when an option for another program is in the way (decision 083)."""
+    """Without a word, GCC links without it when an option for another program is in the way (083 of the tuning log)."""
     for folder, value in BUILDS:
         symbols = readelf("-s", folder / name)
         if "'.symtab'" not in symbols or "clang" in readelf("-p", ".comment", folder / name):

@@ -149,7 +149,7 @@ void Auditor::walk_trie(std::uint32_t root, LeafKind kind, UsageField counted_as
   }
 }
 
-/// Checks that a leaf's key has the symbols that lead to the leaf, and sorts behind the previous
+/// Checks that a leaf's key has the symbols that lead to the leaf, and sorts after the previous
 /// leaf.
 void Auditor::check_key(const std::vector<Step>& path, ByteView labels, TrieKey& before,
                         bool& first) {

@@ -13,10 +13,10 @@ namespace pando::zone {
 
 namespace {
 
-/// Number of served records with which a new record is compared, from behind the last match.
+/// Number of served records with which a new record is compared, from after the last match.
 /// Records are sorted, so mostly one comparison is enough. A record without a match is kept, which
 /// is never wrong.
-constexpr std::uint32_t kMostTries = 128;
+constexpr std::uint32_t kMaxTries = 128;
 
 /// A run of one owner is compared when it has this many bytes, or ends.
 constexpr std::size_t kRunBytes = std::size_t{1} << 20;
@@ -174,10 +174,10 @@ Status Comparison::compare_run(Stream& stream, std::uint32_t ref) {
 std::optional<std::uint32_t> Comparison::match(const LiveSet& set, const Placed& placed) {
   const std::uint32_t first = placed.is_signature ? set.signatures : set.first;
   const std::uint32_t end =
-      std::min(placed.is_signature ? set.end : set.signatures, SeenMarks::kMostRecords);
+      std::min(placed.is_signature ? set.end : set.signatures, SeenMarks::kMaxRecords);
   if (first >= end) return std::nullopt;
   std::uint32_t at = next_match_ >= first && next_match_ < end ? next_match_ : first;
-  for (std::uint32_t tries = std::min(end - first, kMostTries); tries > 0; --tries) {
+  for (std::uint32_t tries = std::min(end - first, kMaxTries); tries > 0; --tries) {
     if (is_same(rdatas_[at], placed)) {
       next_match_ = at + 1;
       return at;
@@ -196,7 +196,7 @@ bool Comparison::was_seen(std::uint32_t ref, std::uint32_t first, std::uint32_t 
 }
 
 /// Keeps a record of the run. Marks do not tell when they were made, so questions of order are
-/// decided here. A record that comes behind a seen record gets the served TTL of the set and the
+/// decided here. A record that comes after a seen record gets the served TTL of the set and the
 /// served spelling of the owner. The TTL is decided among RDATAs and among RRSIGs separately. A
 /// record that equals a seen one is not kept at all. So every kept record may be treated as if it
 /// came first.
@@ -349,7 +349,7 @@ Result<Comparison::Pair> Comparison::put_together(const Stream& stream, std::uin
   return name;
 }
 
-/// Appends the seen records behind the kept ones: see keep().
+/// Appends the seen records after the kept ones: see keep().
 void Comparison::add_seen(std::uint32_t ref, Pair& name) {
   std::vector<bool> seen(name.before.record_count(), marks_.has_name(ref));
   marks_.for_each(ref, [&](std::uint32_t record) {

@@ -25,7 +25,7 @@ namespace pando::zone {
 ///                                             └── no ─▶ LateRecords
 ///
 /// The outcome equals that of ZoneBuilder, name by name: the first TTL of a set counts, duplicates
-/// are dropped, and changed names are judged by the same rules. An unchanged name stays unchanged.
+/// are dropped, and changed names are checked by the same rules. An unchanged name stays unchanged.
 class Comparison {
  public:
   /// `live` is loaded, and must stay pinned for the lifetime of the comparison. Names beyond
@@ -66,7 +66,7 @@ class Comparison {
     explicit Stream(const Trie& names) : trie(names), walk(names), expected(walk.next()) {}
     Trie trie;
     TrieWalk walk;
-    LeafBlock expected;   // the leaf behind the last one, if names come in order
+    LeafBlock expected;   // the leaf after the last one, if names come in order
     unsigned misses = 0;  // names since the walk last matched
     bool is_open = false;
     Bytes labels;   // of the run's owner

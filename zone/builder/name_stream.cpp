@@ -12,7 +12,8 @@ namespace {
 /// A change leaves some 100 bytes of old branch behind, a new trie about 10 for each of its leaves.
 constexpr std::uint64_t kLeavesPerLate = 8;
 /// This many names in order are no coincidence. Files often begin with the apex and the name
-/// servers and continue in order: the first name written must not be one that sorts last.
+/// servers, and are sorted from there on. So the first name written must not be a name server that
+/// sorts last.
 constexpr unsigned kNamesInOrder = 16;
 
 }  // namespace
@@ -104,7 +105,7 @@ Status NameStream::close() {
   return trie_.add(*ref, {last_key().data(), last_key().length()});
 }
 
-/// The open name is judged at the end, together with late records.
+/// Defers the checks of the open name to the end, when late records are known.
 Status NameStream::put_off() {
   return for_each_open([&](const CollectedRecord& record) {
     return late_.add(labels_, last_key(), record.octets());

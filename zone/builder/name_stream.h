@@ -11,11 +11,11 @@
 namespace pando::zone {
 
 /// One of a zone's tries, built while the records come, once some consecutive names came in order.
-/// The last name in order is open: it is written when a name behind it comes. A record of a name
+/// The last name in order is open: it is written when a name after it comes. A record of a name
 /// before the open name is late. So are the records of a name that breaks a rule when it is to be
 /// written, since a late record may repair the name.
 ///
-///     … www ─▶ [open: x] ─▶ y      behind the open name: x is written, y opened
+///     … www ─▶ [open: x] ─▶ y      after the open name: x is written, y opened
 ///          ▲     ▲
 ///        late   more of x
 class NameStream {

@@ -15,7 +15,7 @@ namespace pando::zone {
 /// first record decides. RFC 4034 §3: the RRSIG's TTL is the set's, so the RRSIG's counts only
 /// while the set has no record.
 void add_record(NameDraft& name, const CollectedRecord& record);
-/// Adds the records of `from` as if they came one by one behind those of `to`.
+/// Adds the records of `from` as if they came one by one after those of `to`.
 void add_set(RRsetDraft& to, const RRsetDraft& from);
 
 /// Writes the names of a zone under construction, one after the other: begin, add the name's

@@ -38,7 +38,7 @@ void SeenMarks::mark(std::uint32_t ref, std::uint32_t record) {
 
 bool SeenMarks::has_any(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const {
   const Region* region = region_at(ref);
-  end = std::min(end, kMostRecords);  // no record beyond kMostRecords is marked
+  end = std::min(end, kMaxRecords);  // no record beyond kMaxRecords is marked
   if (region == nullptr || first >= end) return false;
   const std::uint32_t low = mark_of(ref, first);
   const std::uint32_t high = mark_of(ref, end - 1);
@@ -51,7 +51,7 @@ std::pair<SeenMarks::Marks, SeenMarks::Marks> SeenMarks::marks_of(Region& region
   region.tidy();
   return {std::lower_bound(region.records.cbegin(), region.records.cend(), mark_of(ref, 0)),
           std::upper_bound(region.records.cbegin(), region.records.cend(),
-                           mark_of(ref, kMostRecords - 1))};
+                           mark_of(ref, kMaxRecords - 1))};
 }
 
 bool SeenMarks::has_all(std::uint32_t ref, std::uint32_t records) {

@@ -19,11 +19,11 @@ namespace pando::zone {
 /// RRSIGs, as in the block.
 class SeenMarks {
  public:
-  static constexpr std::uint32_t kMostRecords = std::uint32_t{1} << 19;  ///< of one name
+  static constexpr std::uint32_t kMaxRecords = std::uint32_t{1} << 19;  ///< of one name
 
   void mark_name(std::uint32_t ref);
   [[nodiscard]] bool has_name(std::uint32_t ref) const noexcept;
-  /// `record` is below kMostRecords. Marking a record twice has no further effect.
+  /// `record` is below kMaxRecords. Marking a record twice has no further effect.
   void mark(std::uint32_t ref, std::uint32_t record);
   /// Whether a record from `first` up to `end` (excluded) was marked one by one.
   [[nodiscard]] bool has_any(std::uint32_t ref, std::uint32_t first, std::uint32_t end) const;
@@ -41,7 +41,7 @@ class SeenMarks {
   static constexpr unsigned kUnitBits = 13;  // 64 KiB in units of 8 bytes
   static constexpr std::uint32_t kUnits = std::uint32_t{1} << kUnitBits;
   static constexpr unsigned kRecordBits = 32 - kUnitBits;
-  static_assert(kMostRecords == std::uint32_t{1} << kRecordBits, "a mark is 32 bits");
+  static_assert(kMaxRecords == std::uint32_t{1} << kRecordBits, "a mark is 32 bits");
   static constexpr std::size_t kFirstTidy = 1024;
   static constexpr std::size_t kMoreRoom = 64;  // records, beside a quarter: doubling wastes more
 
@@ -74,7 +74,7 @@ void SeenMarks::for_each(std::uint32_t ref, Visit&& visit) {
   Region* region = region_at(ref);
   if (region == nullptr) return;
   const auto [begin, end] = marks_of(*region, ref);
-  for (auto mark = begin; mark != end; ++mark) visit(*mark % kMostRecords);
+  for (auto mark = begin; mark != end; ++mark) visit(*mark % kMaxRecords);
 }
 
 }  // namespace pando::zone

@@ -13,7 +13,7 @@ using dns::RRType;
 
 namespace {
 
-/// A place behind those of all names, for faults of the zone as a whole.
+/// A place after those of all names, for faults of the zone as a whole.
 constexpr std::uint64_t kLastPlace = UINT64_MAX;
 
 bool makes_exist(const RRsetView& set) noexcept {

@@ -41,7 +41,8 @@ void copy_rdatas(const RRsetView& set, std::vector<Bytes>& out) {
   if (!std::is_sorted(out.begin(), out.end(), before)) std::sort(out.begin(), out.end(), before);
 }
 
-/// The signature that ends last comes first: it is the one that counts for the set's end.
+/// The signature with the latest expiration comes first, because it decides how long the set is
+/// valid.
 void copy_signatures(const RRsetView& set, std::uint64_t now, std::vector<Bytes>& out) {
   Copies copies(out);
   set.for_each_signature([&](ByteView rest) {

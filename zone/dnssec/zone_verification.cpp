@@ -27,7 +27,7 @@ constexpr std::size_t kBatchNames = 128;
 constexpr std::size_t kWaitingBatches = 4;
 
 struct Batch {
-  std::uint64_t first_place = 0;  // of names[0]; those behind it follow
+  std::uint64_t first_place = 0;  // of names[0]; those after it follow
   std::vector<PlacedName> names;
 };
 
@@ -79,7 +79,7 @@ class Verifier {
   FaultList faults_;
 };
 
-/// Gives batches to verifiers in threads of their own, or works them off at once without any.
+/// Passes batches to verifiers in threads of their own; without threads it verifies them itself.
 class Crew {
  public:
   Crew(const ZoneView& zone, const VerifyOptions& options, bool signatures) {
@@ -88,7 +88,7 @@ class Crew {
       verifiers_.push_back(std::make_unique<Verifier>(zone, options.now, signatures));
     if (options.threads == 0) return;
     for (const auto& verifier : verifiers_)
-      if (!begin_thread(*verifier)) return;  // those that run do the work, or the caller alone
+      if (!begin_thread(*verifier)) return;  // the running threads, or the caller, do the work
   }
   ~Crew() { finish(); }
   Crew(const Crew&) = delete;

@@ -36,9 +36,9 @@ struct VerifyOptions {
 /// 80 µs with P-256. Not for a thread that others wait for. The zone's version stays pinned.
 [[nodiscard]] Verification verify_zone(const ZoneView& zone, const VerifyOptions& options);
 
-/// Why validators refuse `child`, whatever its signatures are: the signed zone `parent`, in which
-/// it is delegated, has DS records for it, and none is of its keys (RFC 4035 §5.2). Empty: no such
-/// reason, also where the DS records are all of digests or algorithms that are not known here.
+/// The reason why validators reject `child` whatever its signatures are: its parent zone `parent`
+/// is signed and has DS records for it, of which none matches its keys (RFC 4035 §5.2). Empty: no
+/// such reason, also if all DS records have unknown digests or algorithms.
 [[nodiscard]] std::string delegation_problem(const ZoneView& parent, const ZoneView& child);
 
 }  // namespace pando::zone

@@ -12,7 +12,7 @@
 #include "dns/types.h"
 #include "zone/trie/key.h"
 
-/// Storage of a ZoneBuilder for records that cannot be built at once.
+/// Storage of a ZoneBuilder for records that cannot be built immediately.
 namespace pando::zone {
 
 [[nodiscard]] inline bool same_octets(ByteView a, ByteView b) noexcept {

@@ -110,8 +110,8 @@ class Draft {
   /// Drops all snapshots of a zone.
   Status drop_snapshots(dns::NameView apex);
 
-  /// Copies blocks in victim chunks, starting behind `cursor`, at most `names` names and some
-  /// kMostCompacted bytes. Returns true when the walk reached the end (cursor is then reset). Zones
+  /// Copies blocks in victim chunks, starting after `cursor`, at most `names` names and some
+  /// kMaxCompacted bytes. Returns true when the walk reached the end (cursor is then reset). Zones
   /// for which `leave_alone` (may be empty) is true are skipped. `is_over` (may be empty) is asked
   /// every few names; true ends the step.
   struct CompactCursor {
@@ -123,12 +123,12 @@ class Draft {
     bool settings_done = false;
   };
   /// Bounds a step by what it writes: a walk comes from names that stay to thousands that move.
-  static constexpr std::uint64_t kMostCompacted = std::uint64_t{128} << 10;
+  static constexpr std::uint64_t kMaxCompacted = std::uint64_t{128} << 10;
   using LeaveAlone = std::function<bool(dns::NameView apex)>;
   Result<bool> compact(CompactCursor& cursor, std::size_t names,
                        const LeaveAlone& leave_alone = {},
                        const std::function<bool()>& is_over = {});
-  /// Halves the change histories of zones behind `cursor`, at most `zones` of them, when all
+  /// Halves the change histories of zones after `cursor`, at most `zones` of them, when all
   /// histories together have grown too large. Returns true when the walk reached the end (cursor is
   /// then reset). At low space without pinned chunks, snapshots that need changesets or archived
   /// data are lost.

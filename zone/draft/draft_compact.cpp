@@ -17,11 +17,11 @@ namespace pando::zone {
 namespace {
 
 constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
-/// Bytes that one step may copy at low space: the blocks that a step replaces give no room before
-/// its publication.
+/// Bytes that one step may copy at low space, because replaced blocks are freed only when the step
+/// is published.
 constexpr std::uint64_t kTightStepBytes = shm::kChunkBytes / 2;
 
-/// Leaves of tries between two looks at the time that a step has taken.
+/// Leaves of tries between two checks of the step's time.
 constexpr unsigned kLeavesPerLook = 32;
 
 /// The remainder of one step's bounds.
@@ -29,7 +29,7 @@ struct Budget {
   std::size_t names;
   std::uint64_t octets;  // bound of the transaction's allocated bytes
   const std::function<bool()>& is_over;
-  unsigned leaves = 0;  // since the last look at the time
+  unsigned leaves = 0;  // since the last check of the time
 
   [[nodiscard]] bool is_used_up(const shm::Transaction& transaction) {
     if (names == 0 || transaction.allocated_bytes() >= octets) return true;
@@ -268,7 +268,7 @@ class ZoneMover {
   }
 
   /// The suffix of the cursor's name. A changeset's key is no name of the zone, and might not fit
-  /// behind a long apex.
+  /// after a long apex.
   [[nodiscard]] const dns::Name& base() const {
     static const dns::Name kRoot;
     return cursor_.phase == kHistory ? kRoot : cursor_.zone;
@@ -280,7 +280,7 @@ class ZoneMover {
   const Draft::LeaveAlone& leave_alone_;
 };
 
-/// Moves settings behind the cursor's, until the budget is used up or all are done.
+/// Moves settings after the cursor's, until the budget is used up or all are done.
 Status move_settings(shm::Transaction& transaction, std::uint32_t& root,
                      Draft::CompactCursor& cursor, Budget& budget) {
   if (cursor.settings_done) return {};
@@ -364,7 +364,7 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names, const Leav
   transaction_.use_reserve(shm::Reserve::kAllButLast);
   if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
   // a zone and a name: the least that makes progress
-  const std::uint64_t octets = transaction_.low_space() ? kTightStepBytes : kMostCompacted;
+  const std::uint64_t octets = transaction_.low_space() ? kTightStepBytes : kMaxCompacted;
   Budget budget{std::max<std::size_t>(names, 2), transaction_.allocated_bytes() + octets, is_over};
   RootData data = *transaction_.window().at(root_.as<RootData>());
   const std::uint32_t settings = data.settings;

@@ -174,7 +174,7 @@ Status ZoneEdit::work_out(std::size_t first, std::size_t end) {
   if (auto ok = check_limits(edit.before, edit.after, limits_, changes_.zone); !ok) return ok;
   entry_.record_count += edit.after.record_count() - edit.before.record_count();
   names_.push_back(name);
-  if (drafts_.size() < kMostDrafts) drafts_.push_back(std::move(*made));
+  if (drafts_.size() < kMaxDrafts) drafts_.push_back(std::move(*made));
   return {};
 }
 

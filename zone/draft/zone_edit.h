@@ -41,8 +41,8 @@ class ZoneEdit {
 
   /// Number of rule-breaking names that the error lists.
   static constexpr std::uint64_t kBrokenNamed = 10;
-  /// Number of names that are not computed twice: those of a typical update.
-  static constexpr std::size_t kMostDrafts = 64;
+  /// Number of names whose result is cached: enough for a typical update.
+  static constexpr std::size_t kMaxDrafts = 64;
 
   Status collect_steps();
   [[nodiscard]] std::size_t end_of_name(std::size_t first) const noexcept;

@@ -7,7 +7,7 @@ namespace pando::zone {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 8;
-constexpr std::size_t kPlaceBytes = 37;  // behind the name
+constexpr std::size_t kPlaceBytes = 37;  // after the name
 constexpr std::uint8_t kHasData = 1;
 
 std::uint64_t checksum(ByteView bytes, std::uint64_t nonce) noexcept {

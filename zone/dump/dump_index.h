@@ -6,7 +6,7 @@
 #include "dns/heap_name.h"
 #include "zone/dump/dump_format.h"
 
-/// The index behind a dump that is read zone by zone: the journal's snapshot. Damage then costs the
+/// The index after a dump that is read zone by zone: the journal's snapshot. Damage then costs the
 /// zone in which it lies, and the index tells which zone that is. docs/formats/dump.md has the
 /// pictures.
 namespace pando::zone {
@@ -18,8 +18,7 @@ struct DumpPlace {
   /// The highest serial of the zone's data and notes (RFC 1982), so that a damaged zone's serial is
   /// still known.
   dns::Serial serial;
-  // Offset and number of two records: the one that begins the zone, and the first one behind its
-  // data.
+  // Offset and number of two records: the zone's first record, and the first record after its data.
   std::uint64_t offset = 0;
   std::uint64_t number = 0;
   std::uint64_t notes_offset = 0;
@@ -27,7 +26,7 @@ struct DumpPlace {
   bool operator==(const DumpPlace&) const = default;
 };
 
-/// The place's serial becomes that of the note behind the zone's data, if the note's is later.
+/// The place's serial becomes that of the note after the zone's data, if the note's is later.
 void raise_serial(DumpPlace& place, const DumpNote& note) noexcept;
 
 /// Bytes of the trailer, which ends the file.

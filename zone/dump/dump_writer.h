@@ -19,7 +19,7 @@ class DumpWriter {
   using Sink = std::function<Status(ByteView)>;
 
   /// kStore: zones with histories and snapshots, as a stream. kZones: their present data alone,
-  /// and an index behind the dump (dump_index.h).
+  /// and an index after the dump (dump_index.h).
   enum class Contents : std::uint8_t { kStore, kZones };
 
   /// The writer sets `header.nonce` itself.

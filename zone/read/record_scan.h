@@ -24,7 +24,7 @@ struct RawRRset {
   }
 };
 
-/// Reads the header at `p`, whatever its form, up to the size. Returns the position behind it,
+/// Reads the header at `p`, whatever its form, up to the size. Returns the position after it,
 /// nullptr when the header is cut off.
 [[nodiscard]] inline const std::uint8_t* scan_long_header(const std::uint8_t* p,
                                                           const std::uint8_t* end,
@@ -49,7 +49,7 @@ struct RawRRset {
   return p;
 }
 
-/// Reads the RRset at `p`; returns the position behind it, nullptr when damaged. Always inline, so
+/// Reads the RRset at `p`; returns the position after it, nullptr when damaged. Always inline, so
 /// that `out` stays in registers.
 [[nodiscard]] [[gnu::always_inline]] inline const std::uint8_t* scan_rrset(
     const std::uint8_t* p, const std::uint8_t* end, const shm::Window& window,

@@ -137,7 +137,7 @@ Trie ZoneView::names() const noexcept { return {window_, entry_->names, LeafKind
 Trie ZoneView::nsec3() const noexcept { return {window_, entry_->nsec3, LeafKind::kRecord}; }
 
 dns::NameView ZoneView::apex() const noexcept {
-  // Labels and, behind them, a root octet that the block has for this purpose.
+  // Labels and, after them, a root octet that the block has for this purpose.
   return {reinterpret_cast<const std::uint8_t*>(entry_ + 1), entry_->name_octets + std::size_t{1}};
 }
 std::uint64_t ZoneView::data_version() const noexcept { return entry_->data_version; }

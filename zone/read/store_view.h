@@ -116,7 +116,7 @@ class RecordView {
   /// See record_view(); `apex` is a whole name.
   static RecordView at(shm::Window window, std::uint32_t ref, const std::uint8_t* apex) noexcept;
   [[nodiscard]] RRsetView view_of(const RawRRset& raw) const noexcept;
-  /// The RRset at `p`; the position behind it, nullptr when damaged.
+  /// The RRset at `p`; the position after it, nullptr when damaged.
   const std::uint8_t* step(const std::uint8_t* p, RRsetView& out) const noexcept;
   [[nodiscard]] const std::uint8_t* first() const noexcept;
   [[nodiscard]] const std::uint8_t* end() const noexcept {
@@ -223,7 +223,7 @@ class ZoneView {
   enum class Tree : std::uint8_t { kNames, kNsec3 };
   /// The record with exactly this owner among the NSEC3 records, of any chain.
   [[nodiscard]] RecordView nsec3_record_at(dns::NameView owner) const noexcept;
-  /// The nearest record before or behind `name` in canonical order, or the last record; none at the
+  /// The nearest record before or after `name` in canonical order, or the last record; none at the
   /// end. A loop over them ends in a damaged tree too: a record out of order counts as the end. For
   /// the manager: record_after() uses the heap.
   [[nodiscard]] RecordView record_before(Tree tree, dns::NameView name) const noexcept;
@@ -271,8 +271,8 @@ class ZoneView {
   shm::Window window_;
 };
 
-/// A zone and one of its records, or none, in few octets for those who keep many. A view is made of
-/// it with all checks of a lookup: the store may have been damaged meanwhile.
+/// A compact reference to a zone and optionally one of its records, for caches. Making a view of it
+/// repeats all checks of a lookup, because the store may have been damaged meanwhile.
 class Bookmark {
  public:
   Bookmark() = default;
@@ -291,8 +291,8 @@ class Bookmark {
   std::uint32_t record_ = 0;
 };
 
-/// What the lookup of a question's name in `zone` has to find. `dnssec_ok`: its answer may show
-/// proofs.
+/// The parts that the lookup of a question's name in `zone` must find. `dnssec_ok`: its answer may
+/// show proofs.
 [[nodiscard]] inline ZoneView::Wanted wanted_in(const ZoneView& zone, bool dnssec_ok) noexcept {
   const bool nsec = dnssec_ok && zone.denial() == Denial::kNsec;
   return nsec ? ZoneView::Wanted::kNsecToo : ZoneView::Wanted::kMatch;
@@ -374,7 +374,7 @@ class StoreView {
 class ZoneWalk {
  public:
   explicit ZoneWalk(const StoreView& snapshot);
-  /// Starts behind `apex` (which need not exist).
+  /// Starts after `apex` (which need not exist).
   void seek_after(dns::NameView apex);
   /// The next zone, or an empty view.
   ZoneView next();

@@ -160,7 +160,7 @@ std::size_t external_bytes(const RawRRset& rrset) {
   return std::max<std::size_t>(rrset.data_bytes, 1);
 }
 
-/// Octets of the RRSIGs, which stand behind the RDATAs; 0 when lengths lead out of the data.
+/// Octets of the RRSIGs, which stand after the RDATAs; 0 when lengths lead out of the data.
 std::size_t signature_bytes(const RawRRset& rrset) {
   if (rrset.signature_count == 0) return 0;
   const std::size_t fixed = dns::fixed_rdata_length(dns::RRType{rrset.type});
@@ -257,7 +257,7 @@ std::size_t normalise(RRsetDraft& rrset) {
 
 namespace {
 
-/// Makes the views point to copies of the set's names, which stand in `names` one behind the other.
+/// Makes the views point to copies of the set's names, which stand in `names` one after the other.
 void copy_names(const RRsetView& set, std::vector<ByteView>& rdatas,
                 std::shared_ptr<const Bytes>& names) {
   auto copies = std::make_shared<Bytes>();

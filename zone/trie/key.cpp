@@ -60,7 +60,7 @@ struct LabelStarts {
   }
 };
 
-/// Writes the symbols of a label with its end; the position behind them.
+/// Writes the symbols of a label with its end; the position after them.
 [[gnu::always_inline]] inline std::uint8_t* put_label(const std::uint8_t* label,
                                                       std::uint8_t* out) noexcept {
   const std::uint8_t* const end = label + 1 + *label;
@@ -78,12 +78,12 @@ struct LabelStarts {
 /// Sixteen octets of a label at once, in one register.
 using Octets = std::uint8_t __attribute__((vector_size(16)));
 
-/// Symbols of the octets behind `label`'s length octet, and which of them (all bits set) have one
+/// Symbols of the octets after `label`'s length octet, and which of them (all bits set) have one
 /// symbol each: letters, digits, '-' and '_'. Sixteen octets are read, however long the label is.
 struct PlainSymbols {
   Octets symbols;
   Octets plain;
-  Octets behind;  ///< behind the label
+  Octets behind;  ///< after the label
 
   [[gnu::always_inline]] explicit PlainSymbols(const std::uint8_t* label) noexcept {
     constexpr Octets kPlaces = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -111,7 +111,7 @@ struct PlainSymbols {
 }
 
 /// put_label() for a label of up to 16 octets that all have one symbol; null for others. Sixteen
-/// octets behind the length octet are read.
+/// octets after the length octet are read.
 [[gnu::always_inline]] inline std::uint8_t* put_plain_label(const std::uint8_t* label,
                                                             std::uint8_t* out) noexcept {
   const PlainSymbols found(label);
@@ -136,7 +136,7 @@ void TrieKey::assign(ByteView labels) noexcept {
 NameKey::NameKey(const dns::Name& name) noexcept : name_(name) {
   const ByteView labels = name_.bytes().first(name_.size() - 1);
   const LabelStarts starts(labels);
-  // A Name has room for the longest name: octets behind a short one can be read.
+  // A Name has room for the longest name: octets after a short one can be read.
   constexpr std::size_t kLastStart = dns::kMaxNameOctets - 1 - sizeof(Octets);
   std::uint8_t* const begin = key_.symbols_.data();
   std::uint8_t* out = begin;
@@ -153,7 +153,7 @@ NameKey::NameKey(const dns::Name& name) noexcept : name_(name) {
 
 KeyView::Parting KeyView::part_from(ByteView labels, std::size_t readable) const noexcept {
   const LabelStarts starts(labels);
-  // kKeyEnd differs from every symbol, so that no comparison goes on behind the key.
+  // kKeyEnd differs from every symbol, so that no comparison continues after the key.
   const std::uint8_t* symbol = symbols_;
   const auto parting = [&](std::uint8_t next) -> Parting {
     return {static_cast<std::size_t>(symbol - symbols_), false, next};

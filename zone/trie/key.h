@@ -12,15 +12,15 @@ struct TrieDescent;
 
 /// Number of symbols of a trie key: 48, so that one 64-bit word holds a branch's bitmap and offset.
 inline constexpr unsigned kSymbols = 48;
-/// Ends each label, and is the symbol behind the end of every key. The smallest symbol, so that a
+/// Ends each label, and is the symbol past the end of every key. The smallest symbol, so that a
 /// name sorts before every name below it (RFC 4034 §6.1).
 inline constexpr std::uint8_t kLabelEnd = 0;
 /// 250 octets of labels, each two symbols at most, and an end for each label: below 512.
 inline constexpr std::size_t kMaxKeySymbols = 512;
-/// Stands behind a key in memory, and equals no symbol.
+/// Stands after a key in memory, and equals no symbol.
 inline constexpr std::uint8_t kKeyEnd = 0xFF;
 
-/// Symbols of a key that another object owns, which outlives the view. kKeyEnd stands behind them,
+/// Symbols of a key that another object owns, which outlives the view. kKeyEnd stands after them,
 /// and 15 more octets can be read.
 class KeyView {
  public:
@@ -28,7 +28,7 @@ class KeyView {
       : symbols_(symbols), length_(static_cast<std::uint16_t>(length)) {}
 
   [[nodiscard]] std::size_t length() const noexcept { return length_; }
-  /// Symbol at `at`, kLabelEnd behind the end.
+  /// Symbol at `at`, kLabelEnd past the end.
   [[nodiscard]] std::uint8_t operator[](std::size_t at) const noexcept {
     return at < length_ ? symbols_[at] : kLabelEnd;
   }
@@ -44,7 +44,7 @@ class KeyView {
   struct Parting {
     std::size_t common = 0;  ///< length of the longest common prefix in symbols
     bool name_ends = false;  ///< the name's key is that prefix
-    std::uint8_t next = 0;   ///< the name's symbol behind it, kLabelEnd behind the name's end
+    std::uint8_t next = 0;   ///< the name's symbol after it, kLabelEnd after the name's end
   };
   /// Compares with the key of `labels` (see TrieKey::assign()), which is not made whole for it.
   /// `labels` are whole labels, are_labels() says. `readable`: octets that may be read from their
@@ -70,7 +70,7 @@ class TrieKey {
   operator KeyView() const noexcept { return view(); }  // NOLINT: a key is usable as its view
   [[nodiscard]] KeyView view() const noexcept { return {symbols_.data(), length_}; }
   [[nodiscard]] std::size_t length() const noexcept { return length_; }
-  /// Symbol at `at`, kLabelEnd behind the end.
+  /// Symbol at `at`, kLabelEnd past the end.
   [[nodiscard]] std::uint8_t operator[](std::size_t at) const noexcept { return view()[at]; }
   [[nodiscard]] const std::uint8_t* data() const noexcept { return symbols_.data(); }
   [[nodiscard]] std::size_t labels_within(std::size_t symbols) const noexcept {

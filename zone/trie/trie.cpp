@@ -159,7 +159,7 @@ void Trie::run_all(const shm::Window& window, std::span<TrieDescent> descents) n
       descent.state = seen == Seen::kLeaf ? State::kAtLeaf : State::kGivenUp;
       if (seen != Seen::kLeaf) continue;
       descent.leaf = leaf_of(branch, descent.way);
-      // The labels of a ZoneEntry are behind 120 octets.
+      // The labels of a ZoneEntry are after 120 octets.
       __builtin_prefetch(descent.leaf.data + kLine);
       __builtin_prefetch(descent.leaf.data + 2 * kLine);
     }
@@ -282,7 +282,7 @@ void TrieWalk::seek(const TrieKey& key, bool inclusive) {
     stack_.push_back({branch->children(), index + 1, branch->count()});
     ref = branch->children()[index];
   }
-  // `ref` shares the whole common prefix with the key: it stands wholly before or behind it.
+  // `ref` shares the whole common prefix with the key: it stands wholly before or after it.
   const int order = TrieKey(trie_.labels_of(found.nearest)).compare(key);
   if (order > 0 || (order == 0 && inclusive)) pending_ = ref;
 }

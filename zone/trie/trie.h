@@ -37,7 +37,7 @@ struct TrieMatch {
   bool exact = false;           ///< nearest is the key itself
   bool prefix_of_leaf = false;  ///< the whole key is a proper prefix of nearest: an ENT
   bool damaged = false;         ///< a reference, offset or leaf did not make sense
-  bool behind_nearest = false;  ///< the key stands behind nearest in canonical order
+  bool behind_nearest = false;  ///< the key stands after nearest in canonical order
   std::uint8_t ancestor_count = 0;
   std::uint32_t
       ancestors[kMaxAncestors];  ///< leaves that are proper ancestors of the key, top first
@@ -58,7 +58,7 @@ struct TriePath {
   operator TrieBranches() const noexcept { return {branches.data(), count}; }  // NOLINT
 };
 
-/// Children that may be ancestors of a key: the key continues behind a label border, and a leaf may
+/// Children that may be ancestors of a key: the key continues after a label border, and a leaf may
 /// end there.
 struct TrieCandidates {
   struct Child {

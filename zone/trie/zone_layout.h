@@ -101,8 +101,8 @@ inline constexpr std::uint16_t kMaxRdataCount = (1U << 13) - 1;
 
 /// First octet of an RRset:
 ///
-///   bits 0-2  RDATAs; 7 = their number stands behind the type
-///   bits 3-4  RRSIGs; 3 = their number stands behind the number of RDATAs
+///   bits 0-2  RDATAs; 7 = their number stands after the type
+///   bits 3-4  RRSIGs; 3 = their number stands after the number of RDATAs
 ///   bits 5-6  octets of the TTL less one
 ///   bit 7     the type has two octets, else one
 ///

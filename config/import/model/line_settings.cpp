@@ -19,7 +19,7 @@ std::string_view trim_end(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kLineBlanks) + 1);
 }
 
-/// PowerDNS begins a comment at the line's begin or behind a blank.
+/// PowerDNS begins a comment at the line's begin or after a blank.
 std::string_view without_comment(std::string_view line) {
   for (auto at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1))
     if (at == 0 || kLineBlanks.find(line[at - 1]) != std::string_view::npos)
@@ -199,7 +199,7 @@ Result<std::vector<LineSetting>> parse_assignments(const ImportText& text, Impor
   std::string whole;
   while (reader.next(part)) {
     part = trim_end(part);
-    if (part.ends_with('\\')) {  // the line goes on in the next one
+    if (part.ends_with('\\')) {  // the line continues in the next one
       whole += part.substr(0, part.size() - 1);
       continue;
     }

@@ -18,7 +18,7 @@ struct LineSetting {
   SourceLine at;
   std::string key;
   std::vector<std::string> values;
-  bool begins_item = false;  ///< Knot: stands behind a dash
+  bool begins_item = false;  ///< Knot: stands after a dash
 
   /// The value at `index`, or an empty one.
   [[nodiscard]] std::string_view value(std::size_t index = 0) const noexcept;

@@ -26,7 +26,7 @@ inline constexpr std::size_t kMaxMatchRules = 4096;
 /// Everybody.
 [[nodiscard]] MatchRule match_any();
 
-/// An address or prefix in the forms of BIND, NSD, Knot and PowerDNS: bits behind the length are
+/// An address or prefix in the forms of BIND, NSD, Knot and PowerDNS: bits after the length are
 /// cleared, octets at the end of an IPv4 prefix may be missing ("10/8").
 [[nodiscard]] std::optional<IpPrefix> parse_match_prefix(std::string_view text);
 

@@ -9,10 +9,11 @@ namespace pando::config {
 
 namespace {
 
-/// Elements of one list with those of its lists: a few lines of lists in lists stand for billions.
+/// Limit of a list's elements, nested lists included: a few lines of nested lists can expand to
+/// billions.
 constexpr std::size_t kMaxListSteps = 100'000;
 
-/// The word behind `keyword`, or `otherwise`.
+/// The word after `keyword`, or `otherwise`.
 std::string_view option_word(const NamedStatement& statement, std::string_view keyword,
                              std::string_view otherwise) {
   for (std::size_t i = 1; i + 1 < statement.words.size(); ++i)

@@ -13,11 +13,11 @@ struct NamedStatement;
 using NamedBlock = std::vector<NamedStatement>;
 
 /// `zone "example.com" { type primary; };` has two words and one block. A `!` is a word of its own.
-/// Case counts nowhere but in files and names of the DNS. The first word, and the one behind `!`,
+/// Case counts nowhere but in files and names of the DNS. The first word, and the one after `!`,
 /// are in lower case.
 struct NamedStatement {
   SourceLine at;
-  /// Before, between and behind the blocks; the first one in lower case.
+  /// Before, between and after the blocks; the first one in lower case.
   std::vector<std::string> words;
   std::vector<NamedBlock> blocks;
 

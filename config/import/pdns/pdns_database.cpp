@@ -23,7 +23,7 @@ SqlDump::Tables pdns_tables() {
   };
 }
 
-/// Octets of a text in presentation format that one character stands for: `\\DDD`, `\\x` or itself.
+/// Length of the first character of a text in presentation format: `\\DDD`, `\\x` or itself.
 std::size_t character_at(std::string_view text) {
   if (text.front() != '\\' || text.size() == 1) return 1;
   return text[1] >= '0' && text[1] <= '9' && text.size() >= 4 ? 4 : 2;
@@ -31,7 +31,7 @@ std::size_t character_at(std::string_view text) {
 
 /// PowerDNS takes a text without quotes for one string, and cuts strings above 255 octets.
 std::string txt_rdata(std::string_view content) {
-  constexpr std::size_t kMostOctets = 255;  // RFC 1035 §3.3
+  constexpr std::size_t kMaxOctets = 255;  // RFC 1035 §3.3
   std::string text;
   if (!content.starts_with('"')) {
     for (const char c : content) {
@@ -50,7 +50,7 @@ std::string txt_rdata(std::string_view content) {
     if (rest.front() == '"') {
       quoted = !quoted;
       octets = 0;
-    } else if (quoted && octets++ == kMostOctets) {
+    } else if (quoted && octets++ == kMaxOctets) {
       result += "\" \"";
       octets = 1;
     }

@@ -48,7 +48,7 @@ Status PdnsImport::read(const ImportText& text, int depth) {
   for (const LineSetting& setting : *settings) take(setting);
   const LineSetting* folder = find("include-dir");
   if (depth > 0 || folder == nullptr || folder->value().empty()) return {};
-  // PowerDNS reads these files behind the main one, wherever the setting stands.
+  // PowerDNS reads these files after the main one, wherever the setting stands.
   const LineSetting include = *folder;
   return files_.include(
       include.at, include.value(), report_,

@@ -30,7 +30,7 @@ class PdnsListing {
   PdnsListing(ImportedConfiguration& out, ImportReport& report) : out_(out), report_(report) {}
 
   void run(const ImportText& text);
-  /// One line of a listing, without its end. finish() comes behind the last one.
+  /// One line of a listing, without its end. finish() comes after the last one.
   void take_line(const SourceLine& at, std::string_view text);
   /// Begins a zone whose name is known from elsewhere: only an SOA record of this name makes it
   /// one.

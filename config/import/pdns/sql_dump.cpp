@@ -27,8 +27,8 @@ void append_mysql_escape(std::string& text, char c) {
   text += at == std::string_view::npos ? c : kMeanings[at];
 }
 
-/// Appends the octet that stands behind a backslash of PostgreSQL: a letter's, or that of up to
-/// three octal digits, or of up to two hexadecimal ones behind `x`. Gives the length of these.
+/// Appends the octet that stands after a backslash of PostgreSQL: a letter's, or that of up to
+/// three octal digits, or of up to two hexadecimal ones after `x`. Gives the length of these.
 std::size_t append_postgres_escape(std::string& text, std::string_view rest) {
   constexpr std::string_view kLetters = "bfnrtv";
   constexpr std::string_view kMeanings = "\b\f\n\r\t\v";
@@ -49,7 +49,7 @@ std::size_t append_postgres_escape(std::string& text, std::string_view rest) {
   return static_cast<std::size_t>(end - rest.data());
 }
 
-/// Whether MySQL or MariaDB wrote it. Others write no names between backquotes behind INTO.
+/// Whether MySQL or MariaDB wrote it. Others write no names between backquotes after INTO.
 bool is_mysql(std::string_view text) {
   constexpr std::size_t kBegin = 65536;
   const std::string begin = lower_case(text.substr(0, kBegin));
@@ -293,7 +293,7 @@ bool SqlDump::create_table() {
   return true;
 }
 
-/// Behind the `END;` of a trigger of SQLite, or behind the statement of another one.
+/// After the `END;` of a trigger of SQLite, or after the statement of another one.
 void SqlDump::skip_trigger() {
   bool begins = false;
   while (!at_end()) {
@@ -358,7 +358,7 @@ bool SqlDump::values(std::vector<SqlRow::Value>& row) {
 
 /// A string, a number or NULL, which is absent. `E'…'`, `N'…'`, `_utf8 '…'`, `X'…'` and `0x…` are
 /// strings, and so is what SQLite writes for a text with line ends: `replace('…','\n',char(10))`.
-/// `depth`: how many of those this value is in.
+/// `depth`: number of `replace()` calls around this value.
 SqlDump::Value SqlDump::value(int depth) {
   skip_space();
   const char first = peek();
@@ -382,7 +382,7 @@ SqlDump::Value SqlDump::value(int depth) {
   return {};
 }
 
-/// A text behind its prefix, which is in lower case.
+/// A text after its prefix, which is in lower case.
 SqlDump::Value SqlDump::prefixed_text(std::string_view prefix) {
   std::string text = quoted('\'', prefix == "e" ? Escapes::kPostgres : escapes_);
   if (prefix == "e" || prefix == "n" || prefix == "b" || prefix.starts_with('_'))
@@ -416,7 +416,7 @@ SqlDump::Value SqlDump::replaced(int depth) {
   return text;
 }
 
-/// The value; `::TYPE` behind it is passed over, as PostgreSQL writes it.
+/// The value; `::TYPE` after it is passed over, as PostgreSQL writes it.
 SqlDump::Value SqlDump::behind_cast(Value value) {
   while (peek() == ':' && peek(1) == ':') {
     step();
@@ -470,7 +470,7 @@ std::string SqlDump::quoted(char quote, Escapes escapes) {
   return text;
 }
 
-/// Takes the character behind a backslash.
+/// Takes the character after a backslash.
 void SqlDump::take_escape(std::string& text, Escapes escapes) {
   std::size_t length = 1;
   if (escapes == Escapes::kMySql)

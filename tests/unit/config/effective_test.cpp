@@ -177,7 +177,7 @@ TEST(ConfigurationDifference, CutsLongValues) {
   const auto difference =
       compare(good(""), good("templates: [{name: t, allow-query: [" + rules + "]}]"), 10);
   for (const SettingChange& change : difference.settings)
-    EXPECT_LE(change.after.size(), kMostValueBytes + 3) << change.key;
+    EXPECT_LE(change.after.size(), kMaxValueBytes + 3) << change.key;
 }
 
 }  // namespace effective_test

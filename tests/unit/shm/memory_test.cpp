@@ -210,7 +210,7 @@ TEST(Memory, SmallStoreIsSmall) {
   EXPECT_LE(memory_of(folder), 4 * kChunkBytes);
 }
 
-constexpr std::uint64_t kTrimmed = ChunkMemory::kMostTrimmed * kChunkBytes;  // at a time
+constexpr std::uint64_t kTrimmed = ChunkMemory::kMaxTrimmed * kChunkBytes;  // at a time
 
 TEST(Memory, EmptiedChunksGoBackToTheMachine) {
   const Folder folder;

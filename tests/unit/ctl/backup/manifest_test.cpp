@@ -47,7 +47,9 @@ class ManifestFile : public ::testing::Test {
 };
 
 TEST_F(ManifestFile, ComesBackAsItWasWritten) {
-  const Manifest written = sample();
+  Manifest written = sample();
+  written.included = {"/etc/pando/conf.d/keys.yaml"};
+  written.files_of_keys = written.included;
   ASSERT_TRUE(write_manifest(written, backup_));
   const auto read = read_manifest(backup_);
   ASSERT_TRUE(read) << read.error().text;
@@ -56,7 +58,9 @@ TEST_F(ManifestFile, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->configuration, written.configuration);
   EXPECT_EQ(read->dump_bytes, written.dump_bytes);
   EXPECT_EQ(read->dump_hash, written.dump_hash);
+  EXPECT_EQ(read->included, written.included);
   EXPECT_EQ(read->keys_left_out, written.keys_left_out);
+  EXPECT_EQ(read->files_of_keys, written.files_of_keys);
   EXPECT_EQ(read->files_left_out, written.files_left_out);
   EXPECT_EQ(read->files_missing, written.files_missing);
   ASSERT_EQ(read->files.size(), written.files.size());
@@ -67,6 +71,14 @@ TEST_F(ManifestFile, ComesBackAsItWasWritten) {
               std::tie(other.path, other.user, other.group, other.mode, other.modified_ns,
                        other.bytes, other.hash));
   }
+}
+
+TEST_F(ManifestFile, WithoutFilesOfKeysHasThemInTheConfiguration) {
+  ASSERT_TRUE(write_manifest(sample(), backup_));
+  const auto read = read_manifest(backup_);
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_TRUE(read->included.empty());
+  EXPECT_EQ(read->files_of_keys, std::vector<std::string>{"/etc/pando/pando.yaml"});
 }
 
 TEST_F(ManifestFile, IsRefusedWithAnyOctetChanged) {

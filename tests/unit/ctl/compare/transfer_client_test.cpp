@@ -92,7 +92,7 @@ class OneAnswer {
 
 Status transfer(const OneAnswer& server, RecordSet& records,
                 const dns::TsigKeyring::PreparedKey* key = nullptr,
-                std::uint64_t most = kMostTransferBytes) {
+                std::uint64_t most = kMaxTransferBytes) {
   return transfer_zone({server.at, key, std::chrono::seconds(20)}, records, most);
 }
 

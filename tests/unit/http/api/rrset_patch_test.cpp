@@ -184,7 +184,7 @@ TEST(Patch, TypesWithOneRecordHaveOne) {
 
 TEST(Patch, TheNumberOfChangesIsBounded) {
   std::string list;
-  for (std::size_t i = 0; i < kMostChanges; ++i)
+  for (std::size_t i = 0; i < kMaxChanges; ++i)
     list += fmt::format(R"({}{{"content": "10.0.{}.{}"}})", i == 0 ? "" : ",", i / 256, i % 256);
   EXPECT_THAT(refused(fmt::format(R"("ttl": 1, "records": [{}])", list)),
               HasSubstr("more than 20000 changes"));

@@ -151,13 +151,13 @@ TEST_F(FreeMemory, IsTrimmedFromTheHighestFreeChunkDown) {
 }
 
 TEST(MuchFreeMemory, IsTrimmedInParts) {
-  constexpr std::uint32_t kMany = 3 * ChunkMemory::kMostTrimmed;
+  constexpr std::uint32_t kMany = 3 * ChunkMemory::kMaxTrimmed;
   Machine machine;
   HugePageRegions regions{kMany};
   ChunkMemory memory{machine, regions, kMany};
   ASSERT_TRUE(memory.back(0, kMany));
   memory.trim(100);
-  EXPECT_EQ(memory.spare(), kMany - ChunkMemory::kMostTrimmed);
+  EXPECT_EQ(memory.spare(), kMany - ChunkMemory::kMaxTrimmed);
   memory.trim(100);
   memory.trim(100);
   EXPECT_EQ(memory.spare(), 100U);

@@ -18,7 +18,7 @@ TEST(SeenMarks, AreThoseThatWereMade) {
   for (int i = 0; i < 30'000; ++i) {
     const std::uint32_t at = ref();
     const std::uint32_t record =
-        random() % 10 == 0 ? SeenMarks::kMostRecords - 1 : static_cast<std::uint32_t>(random() % 5);
+        random() % 10 == 0 ? SeenMarks::kMaxRecords - 1 : static_cast<std::uint32_t>(random() % 5);
     if (random() % 4 == 0) {
       marks.mark_name(at);
       names.insert(at);
@@ -31,7 +31,7 @@ TEST(SeenMarks, AreThoseThatWereMade) {
     const std::set<std::uint32_t>& expected = records[at];
     ASSERT_EQ(marks.has_name(at), names.contains(at));
     ASSERT_EQ(marks.has_any(at, 0, 2), expected.contains(0) || expected.contains(1));
-    ASSERT_EQ(marks.has_any(at, 2, SeenMarks::kMostRecords),
+    ASSERT_EQ(marks.has_any(at, 2, SeenMarks::kMaxRecords),
               expected.upper_bound(1) != expected.end());
     std::set<std::uint32_t> found;
     marks.for_each(at, [&](std::uint32_t record) { EXPECT_TRUE(found.insert(record).second); });
@@ -53,7 +53,7 @@ TEST(SeenMarks, TakeNoMoreHoweverOftenTheyAreMade) {
 TEST(SeenMarks, OfAnotherNameAreNotFoundBeyondTheMostThatOneHas) {
   SeenMarks marks;
   marks.mark(20'000'001, 0);
-  EXPECT_FALSE(marks.has_any(20'000'000, 0, SeenMarks::kMostRecords + 1));
+  EXPECT_FALSE(marks.has_any(20'000'000, 0, SeenMarks::kMaxRecords + 1));
 }
 
 TEST(SeenMarks, NothingIsMarkedAtFirst) {

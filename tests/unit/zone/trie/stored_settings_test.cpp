@@ -139,11 +139,11 @@ TEST_F(StoredSettingsTest, AStepOfCompactionWritesNoMoreThanItsBound) {
       done = *step;
       return {};
     });
-    EXPECT_LT(written, Draft::kMostCompacted + shm::kChunkBytes / 4);
+    EXPECT_LT(written, Draft::kMaxCompacted + shm::kChunkBytes / 4);
     ASSERT_TRUE(written > 0 || done) << "compaction must make progress";
     all += written;
   }
-  EXPECT_GT(all, 2 * Draft::kMostCompacted) << "or one step could do all";
+  EXPECT_GT(all, 2 * Draft::kMaxCompacted) << "or one step could do all";
   expect_sound();
 }
 

@@ -1,4 +1,4 @@
-#include "config/secret_text.h"
+#include "config/yaml/secret_text.h"
 
 #include <gtest/gtest.h>
 
