@@ -41,7 +41,8 @@ void add_key_verbs(CommandLine& line, CLI::App* dnssec) {
 }  // namespace
 
 void add_dnssec_verbs(CommandLine& line) {
-  add_key_verbs(line, line.group("dnssec", "keys of signed zones (experimental)"));
+  CLI::App* dnssec = line.group("dnssec", "keys of signed zones (experimental)");
+  add_key_verbs(line, dnssec);
 }
 
 void add_sign_verb(CommandLine& line, CLI::App* zone) {

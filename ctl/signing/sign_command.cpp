@@ -218,9 +218,9 @@ void report_done(const SignRequest& request, const dns::Name& apex, const Signed
 }  // namespace
 
 Result<std::uint64_t> time_from_text(const std::string& text) {
-  constexpr std::size_t kDateDigits = 14;  // a number of seconds has ten
+  constexpr std::size_t kDateDigits = 14, kSecondsDigits = 10;
   const auto number = dns::parse_decimal(text, UINT64_MAX);
-  if (number && text.size() < kDateDigits) return *number;
+  if (number && text.size() <= kSecondsDigits) return *number;
   std::tm parts{};
   const char* const end = ::strptime(text.c_str(), "%Y%m%d%H%M%S", &parts);
   std::tm again = parts;

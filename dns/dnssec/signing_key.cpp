@@ -99,7 +99,10 @@ Bytes public_point(const char* curve_name, ByteView secret) {
   return octets;
 }
 
+/// The number may have fewer octets than the curve's (older tools), or one that shows its sign
+/// (GnuTLS, hence Knot, for half of all keys).
 EVP_PKEY* ecdsa_from(const KeyAlgorithm& row, ByteView secret) {
+  if (secret.size() == row.octets + 1 && secret[0] == 0) secret = secret.subspan(1);
   if (secret.empty() || secret.size() > row.octets) return nullptr;
   const Bytes point = public_point(row.name, secret);
   if (point.empty()) return nullptr;

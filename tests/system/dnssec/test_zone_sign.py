@@ -32,7 +32,7 @@ DS = "12345 8 2 0123456789012345678901234567890123456789012345678901234567890123
 ODD = {
     "small": HEAD,
     "usual": ZONE,
-    "wildcards": HEAD + "* TXT all\n*.a TXT a\nx.*.b TXT below\n*.*.c A 192.0.2.1\n*.d NS ns1\n",
+    "wildcards": HEAD + "* TXT all\n*.a TXT a\nx.*.b TXT below\n*.*.c A 192.0.2.1\n",
     "empty non-terminals": HEAD + "a.b.c.d A 192.0.2.1\nz.b.c.d A 192.0.2.1\nx.y NS ns1\nq.r.s.secure NS ns1\n",
     "delegations": HEAD + f"s NS ns.s\ns DS {DS}\ns TXT hidden\nns.s A 192.0.2.2\nu NS ns.u\nns.u A 192.0.2.3\n"
                           f"ns.u AAAA ::1\nd.u NS ns1\nd.u DS {DS}\nv NS ns.u\n*.u TXT hidden\n",
@@ -44,7 +44,7 @@ ODD = {
     "types": HEAD + "t TYPE65535 \\# 2 0102\nt TYPE65280 \\# 0\nt CAA 0 issue \"ca.test\"\nt TYPE256 \\# 5 0001000161\n"
                     "t TXT a\nu TYPE65535 \\# 0\n",
     "mixed case": HEAD + "Upper A 192.0.2.1\nuPPER A 192.0.2.2\nX.Upper MX 10 MAIL.Upper\nR SRV 1 2 3 Target.Test.\nP PTR Case.Test.\n",
-    "TTLs": HEAD.replace("@ 600 SOA", "@ 30 SOA") + "a 0 A 192.0.2.1\nb 86400 TXT x\nc 2147483647 TXT y\n",
+    "TTLs": HEAD.replace("@ 600 SOA", "@ 30 SOA") + "a 0 A 192.0.2.1\nb 86400 TXT x\nc 2592000 TXT y\n",
     "large sets": HEAD + "".join(f"many A 10.0.{number // 250}.{number % 250}\n" for number in range(400)) + "".join(
         f"texts TXT \"{'x' * (number % 200)}{number}\"\n" for number in range(200)),
 }
@@ -129,7 +129,7 @@ def test_zones_of_the_tree_and_the_root(tmp_path, path, zone):
     if not path.exists():
         pytest.skip(f"{path} is not here")
     text = "".join(line for line in path.read_text().splitlines(keepends=True)
-                   if not re.search(r"\s(RRSIG|NSEC|DNSKEY|ZONEMD)\s", line))
+                   if not re.search(r"\s(RRSIG|NSEC|DNSKEY|ZONEMD|TYPE63)\s", line))
     by_bind, keys = signed_by_bind(tmp_path, text, zone)
     pandoctl("zone", "sign", tmp_path / "plain", *keys, "--out", tmp_path / "signed")
     verify(tmp_path / "signed", zone, tools=["dnssec-verify", "ldns-verify-zone"])
@@ -173,14 +173,15 @@ def test_times_are_those_that_were_asked_for_or_spread_over_eight_days(tmp_path)
     def ends(path):
         return [int(word) for word in re.findall(r"\sRRSIG\s+\S+ \d+ \d+ \d+ (\d{14})", path.read_text())]
     text = HEAD + "".join(f"h{number} A 192.0.2.1\n" for number in range(300))
-    fixed = sign(tmp_path, text, "--inception", "20260101000000", "--expiration", "4102444800", keys=["--key", key])
-    assert set(ends(fixed)) == {21000101000000}
+    fixed = sign(tmp_path, text, "--inception", "20260101000000", "--expiration", "2208988800", keys=["--key", key])
+    assert set(ends(fixed)) == {20400101000000}
     assert set(re.findall(r" (\d{14}) \d+ one\.test\.", fixed.read_text())) == {"20260101000000"}
     now = time.time()
     spread = [time.mktime(time.strptime(str(end), "%Y%m%d%H%M%S")) - time.timezone - now for end in ends(sign(tmp_path, text, keys=["--key", key]))]
     assert min(spread) > 6 * 86400 - 3700 and max(spread) < 14 * 86400 + 3700 and max(spread) - min(spread) > 7 * 86400
     for words in (["--expiration", "20200101000000"], ["--expiration", "tomorrow"], ["--inception", "20260231000000"],
-                  ["--inception", "20500101000000"]):
+                  ["--inception", "20500101000000"],
+                  ["--inception", "20260101000000", "--expiration", "4102444800"]):
         assert pandoctl("zone", "sign", tmp_path / "plain", "--key", key, *words, code=2).stdout == ""
 
 
@@ -197,11 +198,11 @@ def test_standard_output_has_the_zone_and_nothing_else(tmp_path):
     key = make_key(tmp_path)
     (tmp_path / "plain").write_text(ZONE)
     done = pandoctl("zone", "sign", tmp_path / "plain", "--key", key)
-    assert done.stderr == "" and done.stdout.startswith("one.test.\t") or done.stdout.startswith("one.test. ")
+    assert done.stderr == "" and done.stdout.startswith("one.test. 300 IN SOA ")
     (tmp_path / "signed").write_text(done.stdout)
     verify(tmp_path / "signed")
     result = json.loads(pandoctl("--json", "zone", "sign", tmp_path / "plain", "--key", key, "--out", tmp_path / "out").stdout)
-    assert result["zone"] == "one.test." and result["signatures"] == done.stdout.count("RRSIG\t") or result["signatures"] > 20
+    assert result["zone"] == "one.test." and result["signatures"] == done.stdout.count(" IN RRSIG ")
     assert result["signatures_end"] > time.time() + 5 * 86400 and result["warnings"] == [] and result["dropped"] == 0
     pandoctl("--json", "zone", "sign", tmp_path / "plain", "--key", key, code=2)
 
@@ -246,7 +247,7 @@ def test_keys_of_bind_and_ldns_are_shown_as_they_know_them(tmp_path, stem):
     assert stem.endswith(f"+{shown['tag']:05}") and shown["zone"] == "example."
     if shutil.which("dnssec-dsfromkey"):
         theirs = run("dnssec-dsfromkey", "-2", f"{stem}.key", folder=tmp_path)
-        assert shown["ds"].split() == theirs.lower().replace("in ds", "IN DS").split() or shown["ds"].lower() == theirs.lower()
+        assert shown["ds"].lower() == theirs.lower()
     assert pandoctl("dnssec", "key", "ds", tmp_path / stem).stdout == shown["ds"] + "\n"
     sha384 = pandoctl("dnssec", "key", "ds", tmp_path / stem, "--digest", "SHA-384").stdout.split()
     assert sha384[5] == "4" and len("".join(sha384[6:])) == 96

@@ -119,6 +119,8 @@ TEST(SigningKey, NumbersOutsideTheCurveMakeNoKey) {
   }
   numbers.secret = Bytes(31, 0x01);
   EXPECT_TRUE(SigningKey::make(numbers, 257)) << "older tools write no leading zeros";
+  numbers.secret.insert(numbers.secret.begin(), 2, 0x00);
+  EXPECT_TRUE(SigningKey::make(numbers, 257)) << "GnuTLS writes an octet for the sign";
   numbers.algorithm = 15;
   EXPECT_FALSE(SigningKey::make(numbers, 257)) << "EdDSA keys have one length";
 }
