@@ -8,6 +8,8 @@
 #include "ctl/commands/check_commands.h"
 #include "ctl/commands/explain_command.h"
 #include "ctl/commands/server_import.h"
+#include "ctl/signing/key_commands.h"
+#include "ctl/signing/sign_command.h"
 
 namespace pando::ctl {
 
@@ -31,6 +33,10 @@ struct Arguments {
   std::string owner;
   std::string type;
   ImportRequest import;
+  SignRequest sign;
+  KeyRequest key_request;
+  std::vector<std::string> files;
+  std::string digest = "SHA-256";
   std::vector<std::string> zones;
   std::vector<std::string> words;
   std::vector<std::uint32_t> serials;

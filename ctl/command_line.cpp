@@ -64,8 +64,8 @@ CommandLine::CommandLine() {
   app_.fallthrough();
 }
 
-CLI::App* CommandLine::group(const char* name, const char* help) {
-  CLI::App* command = app_.add_subcommand(name, help);
+CLI::App* CommandLine::group(CLI::App* parent, const char* name, const char* help) {
+  CLI::App* command = parent->add_subcommand(name, help);
   command->require_subcommand(1);
   command->fallthrough();
   return command;

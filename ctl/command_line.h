@@ -27,7 +27,8 @@ class CommandLine {
   [[nodiscard]] Arguments& arguments() noexcept { return arguments_; }
 
   /// A word that verbs follow.
-  CLI::App* group(const char* name, const char* help);
+  CLI::App* group(const char* name, const char* help) { return group(&app_, name, help); }
+  CLI::App* group(CLI::App* parent, const char* name, const char* help);
   CLI::App* add(CLI::App* parent, const char* name, const char* help, Action action);
   /// A verb that needs a manager.
   CLI::App* add_session(CLI::App* parent, const char* name, const char* help, SessionAction action);

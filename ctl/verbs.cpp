@@ -16,7 +16,7 @@ struct VerbGroup {
 constexpr VerbGroup kVerbGroups[] = {
     {"", "Server", " status ready top reload stop hand-over upgrade "},
     {"", "Answers", " explain compare "},
-    {"", "Words that verbs follow", " zone store worker journal config log "},
+    {"", "Words that verbs follow", " zone dnssec store worker journal config log "},
     {"", "Copies and moves", " backup restore import "},
     {"", "About pandoctl", " help version completion "},
     {"zone", "State", " list status "},
@@ -24,7 +24,7 @@ constexpr VerbGroup kVerbGroups[] = {
     {"zone", "Records", " read begin set unset diff commit abort "},
     {"zone", "Versions", " history snapshot snapshots rollback "},
     {"zone", "Other servers", " refresh retransfer notify "},
-    {"zone", "Changes and files", " freeze thaw export check "},
+    {"zone", "Changes and files", " freeze thaw export check sign "},
 };
 
 void group_verbs(CLI::App& command, std::string_view parent) {
@@ -43,6 +43,7 @@ void add_verbs(CommandLine& line) {
   add_manager_verbs(line);
   add_explain_verb(line);
   add_zone_verbs(line);
+  add_dnssec_verbs(line);
   add_store_verbs(line);
   add_journal_verbs(line);
   add_worker_verbs(line);

@@ -176,6 +176,7 @@ void add_zone_verbs(CommandLine& line) {
       ->check(CLI::IsMember(kinds));
   check->add_option("name", given.zone, "name of the zone")->required();
   check->add_option("file", given.file, "zone file")->required();
+  add_sign_verb(line, zone);
 }
 
 }  // namespace pando::ctl

@@ -1,7 +1,6 @@
 #include "ctl/commands/check_commands.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "config/files.h"
 #include "config/load.h"
 #include "ctl/commands/program_rights.h"
+#include "ctl/commands/scratch_zone.h"
 #include "ctl/commands/zone_lint.h"
 #include "ctl/view/host_addresses.h"
 #include "ctl/view/json_text.h"
@@ -26,7 +26,6 @@
 #include "dns/zonefile/zone_scanner.h"
 #include "ipc/privileges.h"
 #include "shm/store.h"
-#include "zone/builder/broken_rules.h"
 #include "zone/builder/zone_builder.h"
 #include "zone/dnssec/zone_verification.h"
 #include "zone/draft/draft.h"
@@ -39,28 +38,6 @@ namespace {
 
 bool has_right(const std::string& path, int mode) {
   return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
-}
-
-/// The caller's folder may be closed to an ActingUser.
-std::string temporary_folder() {
-  const char* named = ::getenv("TMPDIR");
-  return named != nullptr && has_right(named, W_OK | X_OK) ? named : "/tmp";
-}
-
-/// A store for one check. The file is unlinked before this function returns, so no file is left
-/// however the process ends.
-Result<shm::Store> scratch_store() {
-  std::string folder = fmt::format("{}/pandoctl-XXXXXX", temporary_folder());
-  if (::mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
-  shm::StoreOptions options;
-  options.path = folder + "/zone.store";
-  options.layout = zone::layout_fingerprint();
-  options.mode = 0600;
-  options.allow_any_filesystem = true;
-  auto store = shm::Store::create(options);
-  ::unlink(options.path.c_str());
-  ::rmdir(folder.c_str());
-  return store;
 }
 
 struct ZoneFacts {
@@ -140,17 +117,6 @@ struct ZoneCheck {
   ZoneFacts facts;
 };
 
-dns::ScanReport read_file(const std::string& path, dns::ScanOptions options,
-                          zone::ZoneBuilder& builder, Progress& progress) {
-  std::error_code unknown;
-  const auto bytes = std::filesystem::file_size(path, unknown);
-  progress.begin(Progress::Phase::kReading, unknown ? 0 : bytes);
-  options.bytes_read = &progress.done();
-  return dns::scan_zone_file(path, options, [&](const dns::ScannedRecord& record) {
-    return builder.add(record.owner, record.type, record.ttl, record.rdata);
-  });
-}
-
 /// Reads the file, finishes the zone and collects its facts, or the problems.
 ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& store,
                 const Output& output, SignatureFaults verify) {
@@ -161,7 +127,7 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
   zone::ZoneBuilder builder(apex, transaction);
   dns::ScanOptions options;
   options.origin = apex;
-  ZoneCheck checked{read_file(path, options, builder, progress), {}};
+  ZoneCheck checked{read_zone_file(path, options, builder, progress), {}};
   dns::ScanReport& scan = checked.scan;
   if (!scan.ok()) return checked;  // half a zone would only give consequential errors
   auto built = facts_of(apex, builder, transaction, verify != SignatureFaults::kOff);
@@ -172,9 +138,7 @@ ZoneCheck check(const dns::Name& apex, const std::string& path, shm::Store& stor
       lines.push_back(std::move(line));
     return checked;
   }
-  progress.begin(Progress::Phase::kChecking, 0);
-  scan.errors = zone::find_broken_rules(path, options);
-  if (scan.errors.empty()) scan.errors.push_back(fmt::format("{}: {}", path, built.error().text));
+  scan.errors = lines_about(path, options, built.error(), progress);
   return checked;
 }
 

@@ -36,6 +36,23 @@ std::optional<Nsec3Fields> parse_nsec3(ByteView rdata) noexcept {
   return fields;
 }
 
+void append_type_bitmap(std::span<const RRType> types, Bytes& out) {
+  std::size_t window = out.size();  // place of the open window
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const auto value = static_cast<std::uint16_t>(types[i]);
+    const bool is_new = i == 0 || static_cast<std::uint16_t>(types[i - 1]) >> 8U != value >> 8U;
+    if (is_new) {
+      window = out.size();
+      out.push_back(static_cast<std::uint8_t>(value >> 8U));
+      out.push_back(0);
+    }
+    const std::size_t used = (value & 0xFFU) / 8U + 1U;
+    out.resize(window + 2 + used);  // types ascend: a window only grows
+    out[window + 1] = static_cast<std::uint8_t>(used);
+    out[window + 1 + used] |= static_cast<std::uint8_t>(0x80U >> value % 8U);
+  }
+}
+
 std::vector<RRType> types_in_bitmap(ByteView bitmap) {
   std::vector<RRType> types;
   while (bitmap.size() >= 2) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -37,6 +38,9 @@ struct Nsec3Fields {
 [[nodiscard]] std::optional<NsecFields> parse_nsec(ByteView rdata) noexcept;
 [[nodiscard]] std::optional<Nsec3Fields> parse_nsec3(ByteView rdata) noexcept;
 [[nodiscard]] std::optional<Nsec3Fields> parse_nsec3param(ByteView rdata) noexcept;
+
+/// Appends the bitmap of these types (RFC 4034 §4.1.2), which must ascend.
+void append_type_bitmap(std::span<const RRType> types, Bytes& out);
 
 /// The types in a bitmap (RFC 4034 §4.1.2), ascending for a well-formed bitmap. A window cut short
 /// is left out.

@@ -8,53 +8,21 @@
 #include <algorithm>
 #include <array>
 
+#include "dns/dnssec/key_algorithm.h"
+#include "dns/dnssec/openssl_owned.h"
+
 namespace pando::dns {
 
 namespace {
 
-template <class T, void (*kFree)(T*)>
-struct Freer {
-  void operator()(T* object) const noexcept { kFree(object); }
-};
-template <class T, void (*kFree)(T*)>
-using Owned = std::unique_ptr<T, Freer<T, kFree>>;
-
-using Number = Owned<BIGNUM, BN_free>;
-using KeyContext = Owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free>;
-using Parameters = Owned<OSSL_PARAM, OSSL_PARAM_free>;
-using ParameterBuilder = Owned<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
-
-enum class Family : std::uint8_t { kRsa, kEcdsa, kEddsa };
-
-struct AlgorithmRow {
-  std::uint8_t number;
-  Family family;
-  const char* name;    // group of the curve, or the type of an EdDSA key
-  const char* digest;  // null: the algorithm has its own
-  std::size_t octets;  // of a coordinate (ECDSA) or of a key (EdDSA)
-};
-
-constexpr std::array<AlgorithmRow, 8> kAlgorithms = {{
-    {5, Family::kRsa, nullptr, "SHA1", 0},
-    {7, Family::kRsa, nullptr, "SHA1", 0},
-    {8, Family::kRsa, nullptr, "SHA256", 0},
-    {10, Family::kRsa, nullptr, "SHA512", 0},
-    {13, Family::kEcdsa, "P-256", "SHA256", 32},
-    {14, Family::kEcdsa, "P-384", "SHA384", 48},
-    {15, Family::kEddsa, "ED25519", nullptr, 32},
-    {16, Family::kEddsa, "ED448", nullptr, 57},
-}};
+using Number = OpensslOwned<BIGNUM, BN_free>;
+using Parameters = OpensslOwned<OSSL_PARAM, OSSL_PARAM_free>;
+using ParameterBuilder = OpensslOwned<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
 
 /// Null: an unknown type of a DS record's digest, or 3, which is GOST and which nobody uses.
 const char* digest_name(std::uint8_t digest_type) noexcept {
   constexpr const char* kNames[] = {nullptr, "SHA1", "SHA256", nullptr, "SHA384"};  // RFC 6605 §2
   return digest_type < std::size(kNames) ? kNames[digest_type] : nullptr;
-}
-
-const AlgorithmRow* find_algorithm(std::uint8_t number) noexcept {
-  const auto found = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
-                                  [&](const AlgorithmRow& row) { return row.number == number; });
-  return found == kAlgorithms.end() ? nullptr : &*found;
 }
 
 Number number_of(ByteView octets) {
@@ -131,25 +99,36 @@ bool is_supported_digest(std::uint8_t digest_type) noexcept {
   return digest_name(digest_type) != nullptr;
 }
 
+std::optional<Bytes> make_ds(NameView owner, ByteView dnskey_rdata, std::uint8_t digest_type) {
+  const char* const name = digest_name(digest_type);
+  const auto key = parse_dnskey(dnskey_rdata);
+  if (name == nullptr || !key) return std::nullopt;
+  const Name folded = Name(owner).folded();
+  Bytes octets(folded.view().bytes().begin(), folded.view().bytes().end());
+  append(octets, dnskey_rdata);
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+  std::size_t size = 0;
+  if (EVP_Q_digest(nullptr, name, nullptr, octets.data(), octets.size(), digest.data(), &size) != 1)
+    return std::nullopt;
+  Bytes rdata;
+  append_be16(rdata, key_tag(dnskey_rdata));
+  rdata.push_back(key->algorithm);
+  rdata.push_back(digest_type);
+  append(rdata, ByteView(digest.data(), size));
+  return rdata;
+}
+
 bool matches(const DsFields& ds, NameView owner, ByteView dnskey_rdata) {
   const auto key = parse_dnskey(dnskey_rdata);
   if (!key || !key->is_zone_key() || key->is_revoked() || key->algorithm != ds.algorithm ||
       key_tag(dnskey_rdata) != ds.key_tag)
     return false;
-  const Name folded = Name(owner).folded();
-  Bytes octets(folded.view().bytes().begin(), folded.view().bytes().end());
-  octets.insert(octets.end(), dnskey_rdata.begin(), dnskey_rdata.end());
-  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
-  std::size_t size = 0;
-  const char* const name = digest_name(ds.digest_type);
-  if (name == nullptr ||
-      EVP_Q_digest(nullptr, name, nullptr, octets.data(), octets.size(), digest.data(), &size) != 1)
-    return false;
-  return std::ranges::equal(ds.digest, ByteView(digest.data(), size));
+  const auto made = make_ds(owner, dnskey_rdata, ds.digest_type);
+  return made && std::ranges::equal(ds.digest, parse_ds(*made)->digest);
 }
 
 bool is_supported_algorithm(std::uint8_t algorithm) noexcept {
-  return find_algorithm(algorithm) != nullptr;
+  return find_key_algorithm(algorithm) != nullptr;
 }
 
 void SignatureVerifier::Free::operator()(evp_md_ctx_st* context) const noexcept {
@@ -197,17 +176,17 @@ SignatureVerifier::Key SignatureVerifier::make_ecdsa(const char* group, std::siz
 }
 
 std::optional<SignatureVerifier> SignatureVerifier::make(const DnskeyFields& key) {
-  const AlgorithmRow* row = find_algorithm(key.algorithm);
+  const KeyAlgorithm* row = find_key_algorithm(key.algorithm);
   if (row == nullptr) return std::nullopt;
   Key made;
   switch (row->family) {
-    case Family::kRsa:
+    case KeyFamily::kRsa:
       made = make_rsa(key.key);
       break;
-    case Family::kEcdsa:
+    case KeyFamily::kEcdsa:
       made = make_ecdsa(row->name, row->octets, key.key);
       break;
-    case Family::kEddsa:
+    case KeyFamily::kEddsa:
       if (key.key.size() == row->octets)
         made.reset(EVP_PKEY_new_raw_public_key_ex(nullptr, row->name, nullptr, key.key.data(),
                                                   key.key.size()));
@@ -215,7 +194,7 @@ std::optional<SignatureVerifier> SignatureVerifier::make(const DnskeyFields& key
   }
   SignatureVerifier verifier;
   if (!made || !verifier.prepare(row->digest, made)) return std::nullopt;
-  if (row->family == Family::kEcdsa) verifier.ecdsa_octets_ = row->octets;
+  if (row->family == KeyFamily::kEcdsa) verifier.ecdsa_octets_ = row->octets;
   return verifier;
 }
 

@@ -106,6 +106,8 @@ def test_events_are_found_in_code():
 def test_every_verb_of_pandoctl_is_documented():
     source = "".join(path.read_text() for path in (ROOT / "ctl").glob("*_verbs.cpp"))
     groups = dict(re.findall(r'CLI::App\* (\w+) = line\.group\("([a-z-]+)"', source))
+    nested = re.findall(r'CLI::App\* (\w+) = line\.group\((\w+), "([a-z-]+)"', source)
+    groups |= {name: f"{groups[parent]} {word}" for name, parent, word in nested}
     verbs = {f"{groups[parent] + ' ' if parent in groups else ''}{verb}"
              for parent, verb in re.findall(r'\badd(?:_session)?\(\s*&?(\w+),\s*"([a-z-]+)"', source)}
     assert len(verbs) > 20

@@ -30,7 +30,7 @@ ROOM_ORDER = {
     "shm": ["inspect", "", "map"],
     "base": ["files", ""],
     "config": ["import", "import/pdns", "import/named", "import/model", "", "yaml", "settings"],
-    "ctl": ["", "commands", "backup", "compare", "upgrade", "view"],
+    "ctl": ["", "signing", "commands", "backup", "compare", "upgrade", "view"],
     "http": ["", "page", "api", "metrics", "observe", "serve"],
 }
 

@@ -124,7 +124,10 @@ def test_signed_zones(served, shell):
     """The keys of the page sign its zone; a signature is broken; an update brings what a signer has changed."""
     server, folder = served([], keys=UPDATED)
     typed = shell([*here_of(server), ("echo server 127.0.0.1;", f"echo server 127.0.0.1 {server.port};")], tools_of(server))
-    made, broken, status, signed = (lambda found: (found[:4], found[4], found[5], found[6:]))(pages.commands("docs/howto/dnssec.md"))
+    made, broken, ours, status, signed = (
+        lambda found: (found[:4], found[4], found[5:8], found[8], found[9:]))(pages.commands("docs/howto/dnssec.md"))
+    pages.follow(typed, ours)
+    assert " DNSKEY 257 3 13 " in (folder / "example.org.signed").read_text()
     pages.follow(typed, made)
     good = (folder / "example.org.signed").read_text()
     server.zones = [{"name": "example.org", "file": str(folder / "example.org.signed"),

@@ -16,7 +16,8 @@ HUGE = "a" * 100_000
 # Of each verb: the fewest words with which it would be done, Z for a zone. "..." after them: it takes more words.
 WORDS = {
     "backup": "FOLDER", "compare": "--with 127.0.0.1@1 ...", "completion": "bash", "config check": "", "config diff": "",
-    "config show": "", "explain": "Z A", "hand-over": "", "help": "", "import": "FILE", "journal print": "", "log level": "info",
+    "config show": "", "dnssec key ds": "FILE ...", "dnssec key make": "Z --folder FOLDER",
+    "dnssec key show": "FILE ...", "explain": "Z A", "hand-over": "", "help": "", "import": "FILE", "journal print": "", "log level": "info",
     "ready": "", "reload": "", "restore": "FOLDER", "status": "", "stop": "", "store check": "", "store checkpoint": "",
     "store copy": "FILE", "store dump": "FILE", "store load": "FILE", "store stats": "", "top": "--times 1",
     "upgrade": "", "version": "", "worker add": "1", "worker list": "", "worker remove": "1", "worker restart": "",
@@ -24,12 +25,12 @@ WORDS = {
     "zone configure": "Z notify []", "zone diff": "Z 1 2", "zone export": "Z", "zone freeze": "Z", "zone history": "Z",
     "zone list": "", "zone notify": "Z", "zone purge": "Z", "zone read": "Z www A", "zone refresh": "Z",
     "zone reload": "Z ...", "zone remove": "Z ...", "zone retransfer": "Z", "zone rollback": "Z 1",
-    "zone set": "Z www A 192.0.2.1 ...", "zone snapshot": "Z label", "zone snapshots": "", "zone status": "",
+    "zone sign": "FILE --key FILE", "zone set": "Z www A 192.0.2.1 ...", "zone snapshot": "Z label", "zone snapshots": "", "zone status": "",
     "zone thaw": "Z", "zone unset": "Z www ..."}
 # May be given a zone, and need none.
 WITH_ZONE = {"config show": "Z", "journal print": "Z", "store stats": "Z", "zone snapshots": "Z", "zone status": "Z",
              "compare": "--with 127.0.0.1@1 Z"}
-OFFLINE = {"zone check"}  # tells of the file that is not there, and asks no manager
+OFFLINE = {"dnssec key make", "zone check"}  # tell of the file that is not there, and ask no manager
 NOT_REFUSED = {  # a zone that is not there is an answer, too
     "explain": "No zone of this server is at or above the name", "journal print": "no records"}
 

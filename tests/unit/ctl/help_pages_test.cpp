@@ -83,7 +83,7 @@ Ended run(Words words) {
 }
 
 TEST(HelpPages, OfAGroupAloneAreAnErrorThatListsItsVerbs) {
-  for (const char* group : {"zone", "store", "worker", "journal", "config", "log"}) {
+  for (const char* group : {"zone", "dnssec", "store", "worker", "journal", "config", "log"}) {
     const Ended alone = run({group});
     EXPECT_EQ(alone.code, kUsage) << group;
     EXPECT_EQ(alone.out, "") << group;

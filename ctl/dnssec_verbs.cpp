@@ -1,0 +1,73 @@
+#include "ctl/verbs.h"
+
+#include "ctl/signing/key_commands.h"
+
+namespace pando::ctl {
+
+namespace {
+
+void add_key_verbs(CommandLine& line, CLI::App* dnssec) {
+  Arguments& given = line.arguments();
+  CLI::App* keys = line.group(dnssec, "key", "files with keys of zones (experimental)");
+  KeyRequest& request = given.key_request;
+  CLI::App* made = line.add(keys, "make", "make a key in a file; needs no manager (experimental)",
+                            [&given] { return make_key(given.key_request, output_for(given)); });
+  made->add_option("zone", request.zone, "name of the zone")->required();
+  made->add_option("--algorithm", request.algorithm, "algorithm of the signatures")
+      ->check(CLI::IsMember({"RSASHA256", "ECDSAP256SHA256", "ECDSAP384SHA384", "ED25519"}))
+      ->capture_default_str();
+  made->add_option("--bits", request.rsa_bits, "size of an RSA key")
+      ->check(CLI::Range(dns::kMinRsaBits, dns::kMaxRsaBits))
+      ->capture_default_str();
+  made->add_flag("--zsk", request.is_zsk, "a zone-signing key, for use beside a key-signing one");
+  made->add_option("--folder", request.folder, "folder of the new file")->capture_default_str();
+  const auto with_files = [&given](CLI::App* command) {
+    command->add_option("files", given.files, "key files: ours, or of BIND, Knot or PowerDNS")
+        ->required();
+    command->add_option("--zone", given.zone, "the keys' zone, where files do not name it");
+    return command;
+  };
+  with_files(line.add(keys, "show", "what is public of keys; needs no manager (experimental)",
+                      [&given] { return show_keys(given.files, given.zone, output_for(given)); }));
+  with_files(line.add(keys, "ds", "DS records for the parent; needs no manager (experimental)",
+                      [&given] {
+                        return print_ds(given.files, given.zone, given.digest, output_for(given));
+                      }))
+      ->add_option("--digest", given.digest, "digest of the records")
+      ->check(CLI::IsMember({"SHA-256", "SHA-384"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_dnssec_verbs(CommandLine& line) {
+  CLI::App* dnssec = line.group("dnssec", "keys of signed zones (experimental)");
+  add_key_verbs(line, dnssec);
+}
+
+void add_sign_verb(CommandLine& line, CLI::App* zone) {
+  Arguments& given = line.arguments();
+  CLI::App* sign = line.add(zone, "sign", "sign a zone file; needs no manager (experimental)",
+                            [&given] { return sign_zone_file(given.sign, output_for(given)); });
+  SignRequest& request = given.sign;
+  sign->add_option("file", request.file, "zone file")->required();
+  CLI::Option* const key =
+      sign->add_option("--key", request.keys.keys, "key file; those whose record has no SEP flag "
+                                                   "sign all but the keys, beside one that has it");
+  CLI::Option* const ksk =
+      sign->add_option("--ksk", request.keys.ksks, "key file of a key that has the SEP flag");
+  CLI::Option* const zsk =
+      sign->add_option("--zsk", request.keys.zsks, "key file of a key without the SEP flag");
+  for (CLI::Option* option : {key, ksk, zsk}) option->allow_extra_args(false);
+  sign->add_option("--origin", request.origin, "name of the zone, where key files do not name it");
+  sign->add_option("--out", request.out, "file of the signed zone, instead of standard output");
+  sign->add_option("--inception", request.inception,
+                   "begin of the signatures: YYYYMMDDHHmmSS or seconds since 1970");
+  sign->add_option("--expiration", request.expiration, "end of all signatures");
+  sign->add_option("--serial", request.serial, "the SOA's serial")
+      ->check(CLI::IsMember({"keep", "increment", "unixtime"}))
+      ->capture_default_str();
+  sign->add_flag("--cds", request.with_cds, "add CDS and CDNSKEY records of the keys");
+}
+
+}  // namespace pando::ctl
