@@ -17,12 +17,10 @@ void Answer::clear() noexcept {
   rcode = dns::Rcode::kNoError;
   aa = false;
   overflow = false;
+  depends_on_client = false;
   ede.reset();
-  absent = false;
-  // Each by itself: a chain of assignments would read what it has just written.
-  cut = {};
+  postponed.kind = AnswerPart::Kind::kNone;
   first = {};
-  covering = {};
   answer.clear();
   authority.clear();
   additional.clear();

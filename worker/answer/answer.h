@@ -33,6 +33,8 @@ class Owner {
   /// `relative`: labels without root octet, as RecordView::relative_owner() gives them.
   Owner(ByteView relative, dns::NameView apex) noexcept : head_(relative), tail_(apex) {}
 
+  /// The relative name; empty for an owner that is one complete name.
+  [[nodiscard]] ByteView relative() const noexcept { return head_; }
   /// The full name; `scratch` holds it when it had to be joined.
   [[nodiscard]] dns::NameView name(dns::Name& scratch) const noexcept;
 
@@ -101,24 +103,37 @@ inline constexpr std::size_t kMaxAuthorityEntries = kMaxChain + 4;
 /// A and AAAA of 128 name servers. More in-domain glue than that makes a truncated answer.
 inline constexpr std::size_t kMaxAdditionalEntries = 256;
 
-/// Each worker reuses one Answer, so clear() and unused entries must cost nothing.
+/// A part of an answer that other questions share, or that completes the answer to one of them.
+/// resolve_part() answers with it.
+struct AnswerPart {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kReferral,    ///< of the cut: NS, DS or the proof that there is none, and glue
+    kServers,     ///< NS and glue of the cut, as if the cut were the zone's apex
+    kSecurity,    ///< DS of the cut, or the proof that there is none
+    kDenial,      ///< of QNAME, which does not exist: a wildcard answers, or a name error is proven
+    kNameErrors,  ///< what all name errors directly below the encloser have in common
+  };
+  Kind kind = Kind::kNone;
+  dns::NameView name;  ///< of the cut, or the closest encloser; mostly a part of QNAME
+  /// The cut's record. For kDenial: the NSEC at or before QNAME, if the client asks for proofs and
+  /// the zone has NSEC.
+  zone::RecordView record;
+};
+
+/// Each worker reuses its Answers, so clear() and unused entries must cost nothing.
 struct Answer {
   dns::Rcode rcode = dns::Rcode::kNoError;
   bool aa = false;
   /// A required entry found no room in its list: the message must get TC.
   bool overflow = false;
+  /// True when another client might get another answer to the same question (client subnet, views).
+  /// Nothing caches the answer or a part of it, and no cached part completes it.
+  bool depends_on_client = false;
   std::optional<Ede> ede;
-  /// A postponed referral (ResolveOptions::put_off_referrals): the cut and its owner. The answer
-  /// holds nothing else then.
-  zone::RecordView cut;
-  dns::NameView cut_name;
-  /// A postponed denial (ResolveOptions::put_off_denials): QNAME does not exist, `encloser` is its
-  /// closest encloser, and whether a wildcard exists below it was not looked up. The answer holds
-  /// nothing else then, but for `covering`.
-  bool absent = false;
-  dns::NameView encloser;
-  /// The NSEC at or before QNAME, with `absent` if the client asks for proofs and the zone has NSEC.
-  zone::RecordView covering;
+  /// What is left of the answer (ResolveOptions::postpone): kReferral or kDenial, else kNone. The
+  /// sections are empty while something is left.
+  AnswerPart postponed;
   /// Record that gave the first answer RRset: QNAME's own, a wildcard's, or that of a DNAME.
   zone::RecordView first;
   EntryList<kMaxAnswerEntries> answer;

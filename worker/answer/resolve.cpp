@@ -1,7 +1,6 @@
 #include "worker/answer/resolve.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "worker/answer/additional.h"
 #include "worker/answer/denial.h"
@@ -100,9 +99,8 @@ void refer_at_cut(Walk& walk, const RecordView& cut, NameView owner) noexcept {
   // set when an alias led here.
   walk.note(Event::kReferral, owner);
   walk.out.aa = !walk.out.answer.empty();
-  if (!walk.options.put_off_referrals || walk.out.aa) return add_referral(walk, cut, owner);
-  walk.out.cut = cut;
-  walk.out.cut_name = owner;
+  if (!walk.options.postpone || walk.out.aa) return add_referral(walk, cut, owner);
+  walk.out.postponed = {AnswerPart::Kind::kReferral, owner, cut};
 }
 
 Walk begin_walk(const zone::ZoneView& zone, const dns::Question& question,
@@ -260,10 +258,8 @@ Step stop_at_barrier(Walk& walk, const Match& match) noexcept {
 }
 
 /// Names the closest encloser; complete_denial() continues from there.
-Step put_off_denial(Walk& walk, NameView closest_encloser) noexcept {
-  walk.out.absent = true;
-  walk.out.encloser = closest_encloser;
-  walk.out.covering = walk.covering;
+Step postpone_denial(Walk& walk, NameView closest_encloser) noexcept {
+  walk.out.postponed = {AnswerPart::Kind::kDenial, closest_encloser, walk.covering};
   return Step::kDone;
 }
 
@@ -289,9 +285,43 @@ Step answer_current_name(Walk& walk) noexcept {
   }
   walk.covering = match.nsec;
   const NameView closest_encloser = walk.name.ancestor(labels - match.encloser_labels);
-  return walk.options.put_off_denials && walk.out.answer.empty()
-             ? put_off_denial(walk, closest_encloser)
+  return walk.options.postpone && walk.out.answer.empty()
+             ? postpone_denial(walk, closest_encloser)
              : synthesize_wildcard(walk, closest_encloser);
+}
+
+/// Continues where resolve() postponed a denial.
+void complete_denial(Walk& walk, const AnswerPart& denial) noexcept {
+  walk.out.aa = true;
+  walk.covering = denial.record;
+  Step step = synthesize_wildcard(walk, denial.name);
+  for (std::size_t names = 1; step == Step::kFollow && names < kMaxChain; ++names)
+    step = answer_current_name(walk);
+}
+
+/// NXDOMAIN, SOA and the proof that no wildcard exists.
+bool deny_below(Walk& walk, NameView encloser) noexcept {
+  if (walk.proves() && walk.zone.denial() != zone::Denial::kNsec) return false;
+  const Match wildcard = walk.look_up(wildcard_of(encloser));
+  if (wildcard.damaged || wildcard.barrier || wildcard.exact || wildcard.empty_non_terminal)
+    return false;
+  walk.out.aa = true;
+  walk.out.rcode = dns::Rcode::kNXDomain;
+  if (!add_negative_soa(walk)) return false;
+  if (!walk.proves()) return true;
+  add_denial(walk, wildcard.nsec, RRType::kNSEC);
+  return walk.out.authority.size() == 2;
+}
+
+/// What all cuts with these servers have in common, if no server is at or below the cut.
+bool refer_to_servers(Walk& walk, const AnswerPart& cut) noexcept {
+  const RRsetView ns = find_data(cut.record, RRType::kNS);
+  if (!ns) return false;
+  Entry entry = make_entry(walk, walk.apex, ns);
+  entry.parts = Parts::kData;
+  add_authority(walk, entry);
+  add_referral_glue(walk, ns, cut.name);
+  return !walk.out.overflow;
 }
 
 }  // namespace
@@ -326,59 +356,30 @@ void resolve(const zone::ZoneView& zone, const dns::Question& question,
     if (answer_current_name(walk) == Step::kDone) return;
 }
 
-void complete_denial(const zone::ZoneView& zone, const dns::Question& question,
-                     const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                     Answer& out) noexcept {
-  Walk walk = begin_walk(zone, question, options, hasher, out);
-  out.absent = false;
-  walk.covering = out.covering;
-  Step step = synthesize_wildcard(walk, out.encloser);
-  for (std::size_t names = 1; step == Step::kFollow && names < kMaxChain; ++names)
-    step = answer_current_name(walk);
-}
-
-bool deny_below(const zone::ZoneView& zone, const dns::Question& question,
-                const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept {
+bool resolve_part(const zone::ZoneView& zone, const dns::Question& question, const AnswerPart& part,
+                  const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept {
+  using Kind = AnswerPart::Kind;
+  const AnswerPart of = part;  // which may be cleared now
   out.clear();
   Walk walk = begin_walk(zone, question, options, hasher, out);
-  if (walk.proves() && zone.denial() != zone::Denial::kNsec) return false;
-  const Match wildcard = walk.look_up(wildcard_of(walk.name));
-  if (wildcard.damaged || wildcard.barrier || wildcard.exact || wildcard.empty_non_terminal)
-    return false;
-  out.aa = true;
-  out.rcode = dns::Rcode::kNXDomain;
-  if (!add_negative_soa(walk)) return false;
-  if (!walk.proves()) return true;
-  out.covering = wildcard.nsec;
-  add_denial(walk, wildcard.nsec, RRType::kNSEC);
-  return out.authority.size() == 2;
-}
-
-void complete_referral(const zone::ZoneView& zone, const dns::Question& question,
-                       const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                       Answer& out) noexcept {
-  Walk walk = begin_walk(zone, question, options, hasher, out);
-  add_referral(walk, std::exchange(out.cut, {}), out.cut_name);
-}
-
-bool refer_to_servers(const zone::ZoneView& zone, const dns::Question& question,
-                      const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                      Answer& out) noexcept {
-  Walk walk = begin_walk(zone, question, options, hasher, out);
-  const RRsetView ns = find_data(std::exchange(out.cut, {}), RRType::kNS);
-  if (!ns) return false;
-  Entry entry = make_entry(walk, walk.apex, ns);
-  entry.parts = Parts::kData;
-  add_authority(walk, entry);
-  add_referral_glue(walk, ns, out.cut_name);
-  return out.rcode == dns::Rcode::kNoError && !out.overflow;
-}
-
-void add_cut_security(const zone::ZoneView& zone, const dns::Question& question,
-                      const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                      Answer& out) noexcept {
-  Walk walk = begin_walk(zone, question, options, hasher, out);
-  add_security(walk, std::exchange(out.cut, {}), out.cut_name);
+  switch (of.kind) {
+    case Kind::kNone:
+      break;
+    case Kind::kReferral:
+      add_referral(walk, of.record, of.name);
+      break;
+    case Kind::kServers:
+      return refer_to_servers(walk, of);
+    case Kind::kSecurity:
+      add_security(walk, of.record, of.name);
+      break;
+    case Kind::kDenial:
+      complete_denial(walk, of);
+      break;
+    case Kind::kNameErrors:
+      return deny_below(walk, of.name);
+  }
+  return out.rcode != dns::Rcode::kServFail;
 }
 
 }  // namespace pando::worker

@@ -14,12 +14,9 @@ struct ResolveOptions {
   bool dnssec_ok = false;         ///< DO bit (RFC 3225): signatures and proofs
   bool minimal_responses = true;  ///< no NS, and addresses only with NS (configuration key)
   bool zone_expired = false;      ///< the chosen zone's expires_at has passed
-  /// A referral of QNAME itself is only named in Answer::cut, since the caller may hold a rendered
-  /// copy.
-  bool put_off_referrals = false;
-  /// A name that does not exist is only named in Answer::encloser, for the same reason. Its
-  /// covering NSEC is found nevertheless.
-  bool put_off_denials = false;
+  /// A referral of QNAME itself, or the denial of QNAME, is only named in Answer::postponed, since
+  /// the caller may have it cached.
+  bool postpone = false;
   const zone::NameKey* key = nullptr;  ///< of QNAME, if the caller has it; it changes nothing
   /// With `key`: the result of its lookup in this zone, wanted as zone::wanted_in() says, if the
   /// caller has it; it changes nothing.
@@ -47,34 +44,14 @@ struct ResolveOptions {
 void resolve(const zone::ZoneView& zone, const dns::Question& question,
              const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept;
 
-/// Continues where resolve() postponed a denial: a wildcard answers, or a name error is proven.
-void complete_denial(const zone::ZoneView& zone, const dns::Question& question,
-                     const ResolveOptions& options, dns::Nsec3Hasher& hasher, Answer& out) noexcept;
-
-/// Answers with what all name errors directly below the question's name, their closest encloser,
-/// have in common: NXDOMAIN, SOA and the proof that no wildcard exists. Its NSEC is
-/// Answer::covering. False when a wildcard exists, when the proof cannot be separated (NSEC3), or
-/// when the store is damaged.
-[[nodiscard]] bool deny_below(const zone::ZoneView& zone, const dns::Question& question,
-                              const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                              Answer& out) noexcept;
-
-/// Adds the referral that resolve() postponed: NS, DS or the proof that no DS exists, and glue. The
-/// result depends on the cut alone: not on the question's type, nor on the labels below.
-void complete_referral(const zone::ZoneView& zone, const dns::Question& question,
-                       const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                       Answer& out) noexcept;
-
-/// Answers with the NS RRset of Answer::cut and its servers' addresses as if the cut were the
-/// zone's apex: what all cuts with these servers have in common, if no server is at or below the
-/// cut. False when the store is damaged.
-[[nodiscard]] bool refer_to_servers(const zone::ZoneView& zone, const dns::Question& question,
-                                    const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                                    Answer& out) noexcept;
-
-/// Adds the DS of the postponed referral's cut, or the proof that there is none.
-void add_cut_security(const zone::ZoneView& zone, const dns::Question& question,
-                      const ResolveOptions& options, dns::Nsec3Hasher& hasher,
-                      Answer& out) noexcept;
+/// Answers with one part alone, for a question at or below its name. A pure function as resolve().
+/// `part` may be `out.postponed`, which completes the answer. Entries are valid while `part.name`
+/// is in place. False when the store is damaged. For kNameErrors also when a wildcard exists, or
+/// when the proof of its absence cannot be separated (NSEC3); for kServers also when there are too
+/// many addresses. A referral's parts depend on the cut alone: not on the question's type, nor on
+/// the labels below.
+[[nodiscard]] bool resolve_part(const zone::ZoneView& zone, const dns::Question& question,
+                                const AnswerPart& part, const ResolveOptions& options,
+                                dns::Nsec3Hasher& hasher, Answer& out) noexcept;
 
 }  // namespace pando::worker

@@ -26,7 +26,8 @@ IpAddress prefix_of(const IpAddress& address, std::size_t length) noexcept {
 
 ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept {
   const std::uint32_t number = zone ? zone.side_index() : 0;
-  if (answer.cut) return {ResponseClass::kReferral, number, answer.cut.relative_owner(), {}};
+  if (answer.postponed.kind == AnswerPart::Kind::kReferral)
+    return {ResponseClass::kReferral, number, answer.postponed.record.relative_owner(), {}};
   if (answer.rcode == dns::Rcode::kNXDomain) return {ResponseClass::kNameError, number, {}, {}};
   // Of which zone the error tells is the client's choice.
   if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain) return {};

@@ -30,6 +30,9 @@ struct Request {
   std::optional<dns::TsigRecord> tsig;
   /// IXFR only: serial of the SOA in the authority section (RFC 1995 §3).
   std::optional<dns::Serial> client_serial;
+
+  /// DO bit (RFC 3225): the client asks for signatures and proofs.
+  [[nodiscard]] bool dnssec_ok() const noexcept { return edns && edns->dnssec_ok; }
 };
 
 /// Result of parsing: continue, drop the request silently, or answer `rcode`.

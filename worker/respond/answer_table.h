@@ -76,13 +76,13 @@ class AnswerTable {
     });
   }
 
-  /// Asks for the memory that find() reads first, without waiting for it.
+  /// Prefetches the memory that find() reads first.
   void fetch(AnswerPlace place) const noexcept {
     if (tags_.empty()) return;
     zone::fetch(&tags_[place.set]);
     zone::fetch(&sets_[place.set]);
   }
-  /// Asks for the entry that may be at `place`, some time after fetch().
+  /// Prefetches the entry that may be at `place`, some time after fetch().
   void fetch_entry(AnswerPlace place) const noexcept {
     each_way(place, [&](std::size_t way) {
       const Set& set = sets_[place.set];
@@ -97,12 +97,12 @@ class AnswerTable {
   [[nodiscard]] bool wants(AnswerPlace place) noexcept {
     if (tags_.empty()) allocate();
     Tags& tags = tags_[place.set];
-    // The entry exists but did not fit the query, or the answer cannot be kept.
+    // The entry exists but did not fit the query, or the answer cannot be cached.
     if (std::ranges::find(tags.of, place.tag) != tags.of.end()) return false;
     return std::exchange(tags.missed, place.tag) == place.tag;
   }
 
-  /// Largest entry, in octets; about four times as large as any answer that is kept.
+  /// Largest entry, in octets; about four times as large as any answer that is cached.
   static constexpr std::size_t kMaxEntryOctets = 255 * std::size_t{64};
 
   /// Puts an entry of a head and octets, given in parts, into an empty way of its set, or in place
@@ -138,7 +138,7 @@ class AnswerTable {
   };
   using Block = std::unique_ptr<Line[]>;
 
-  /// The tags of a set: a question that is not kept reads only these. All sets' take 32 kB.
+  /// The tags of a set: a question without an entry reads only these. All sets' take 32 kB.
   struct alignas(16) Tags {
     std::array<std::uint16_t, kWays> of{};  // 0 = empty
     std::uint16_t missed = 0;               // tag of the last miss

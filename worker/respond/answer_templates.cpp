@@ -37,28 +37,29 @@ AnswerPlace AnswerTemplates::place_of(const Key& key) noexcept {
   return AnswerPlace::of_hash(hash);
 }
 
-std::optional<AnswerTemplates::Kept> AnswerTemplates::find(const Key& key,
-                                                           AnswerPlace place) const noexcept {
+std::optional<AnswerTemplates::Template> AnswerTemplates::find(const Key& key,
+                                                               AnswerPlace place) const noexcept {
   const Head* found = table_.find(place, [&](const Head& head) {
     return head.kind == key.kind && head.zone == key.zone && head.dnssec_ok == key.dnssec_ok &&
            head.data_version == key.data_version &&
            dns::NameView(Table::behind(head), head.name_octets) == key.name;
   });
-  std::optional<Kept> kept;  // filled in place: a copy right behind small writes waits for them
-  if (found == nullptr) return kept;
+  std::optional<Template>
+      views;  // filled in place: a copy right behind small writes waits for them
+  if (found == nullptr) return views;
   const std::uint8_t* const octets = Table::behind(*found) + found->template_at();
-  kept.emplace();
-  if (found->template_octets > 0) kept->records.emplace(octets);
-  kept->proof_owner = {octets + found->template_octets, found->proof_octets};
-  kept->server_labels = found->server_labels;
-  return kept;
+  views.emplace();
+  if (found->template_octets > 0) views->records.emplace(octets);
+  views->proof_owner = {octets + found->template_octets, found->proof_octets};
+  views->server_labels = found->server_labels;
+  return views;
 }
 
-void AnswerTemplates::keep(const Key& key, const Answer& answer, const dns::Question& question) {
+void AnswerTemplates::insert(const Key& key, const Answer& answer, const dns::Question& question) {
   const std::optional<Bytes> records = write(answer, question);
-  const bool has_proof = key.kind == Kind::kNameError && answer.covering;
+  const bool has_proof = key.kind == Kind::kNameError && answer.authority.size() > 1;  // SOA, NSEC
   store(key, records ? ByteView(*records) : ByteView(),
-        has_proof ? answer.covering.relative_owner() : ByteView(),
+        has_proof ? answer.authority[1].owner.relative() : ByteView(),
         key.kind == Kind::kReferral ? labels_to_servers(answer, key.name) : LabelSet());
 }
 

@@ -41,7 +41,7 @@ class AnswerTemplates {
     dns::NameView name;  ///< of the cut, or of the closest encloser
   };
   /// Views of an entry.
-  struct Kept {
+  struct Template {
     /// None: answers for this name cannot be made from a template, as is known now.
     std::optional<dns::MessageTemplate> records;
     /// Relative owner of the record that proves that no wildcard exists; a name error with proof
@@ -52,26 +52,26 @@ class AnswerTemplates {
   };
 
   [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
-  /// The template, if it is kept; valid until the next keep().
-  [[nodiscard]] std::optional<Kept> find(const Key& key, AnswerPlace place) const noexcept;
-  [[nodiscard]] std::optional<Kept> find(const Key& key) const noexcept {
+  /// The template, if it is cached; valid until the next insert().
+  [[nodiscard]] std::optional<Template> find(const Key& key, AnswerPlace place) const noexcept;
+  [[nodiscard]] std::optional<Template> find(const Key& key) const noexcept {
     return find(key, place_of(key));
   }
-  /// Whether a template is kept for the key.
+  /// Whether a template is cached for the key.
   [[nodiscard]] bool has(const Key& key, AnswerPlace place) const noexcept {
-    const std::optional<Kept> kept = find(key, place);
-    return kept && kept->records;
+    const std::optional<Template> found = find(key, place);
+    return found && found->records;
   }
   /// Before find(), see AnswerTable.
   void fetch(AnswerPlace place) const noexcept { table_.fetch(place); }
   void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }
   /// Returns true for a key that was missed twice in a row at its place.
   [[nodiscard]] bool wants(const Key& key) noexcept { return table_.wants(place_of(key)); }
-  /// Keeps `answer`, which has only authority and additional records, if it is whole and not too
+  /// Caches `answer`, which has only authority and additional records, if it is whole and not too
   /// large. `question` asks for the key's name.
-  void keep(const Key& key, const Answer& answer, const dns::Question& question);
-  /// Keeps that there is no template for the key.
-  void keep_none(const Key& key) { store(key, {}, {}, {}); }
+  void insert(const Key& key, const Answer& answer, const dns::Question& question);
+  /// Caches that there is no template for the key.
+  void insert_none(const Key& key) { store(key, {}, {}, {}); }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all templates
   static constexpr std::size_t kMaxBytes = kAnswerTableBytes;

@@ -7,16 +7,17 @@
 namespace pando::worker {
 
 /// Facts about a question, found while requests were read together, before its turn came.
-/// All but `kept` is about one zone of the pinned version: an answer from another zone takes
+/// All but `whole` is about one zone of the pinned version: an answer from another zone takes
 /// nothing of it.
 struct Foreseen {
-  AnswerPlace kept;  ///< of the question among KeptAnswers; nowhere for a referral
+  AnswerPlace whole;  ///< of the question among WholeAnswers; nowhere for a referral
   zone::ZoneView zone;
   const zone::Match* match = nullptr;  ///< of the question's name in `zone`; null if `is_recalled`
-  /// The lookup was not made: KeptLookups had its result, which is in `zone`, `record` and `part`.
+  /// The lookup was not made: SharedLookups had its result, which is in `zone`, `record` and
+  /// `part`.
   bool is_recalled = false;
   zone::Bookmark record;  ///< the delegation, or the proof that the name does not exist, if any
-  /// The part of the answer that may be kept: its place among AnswerTemplates, and its key there.
+  /// The part of the answer that may be cached: its place among AnswerTemplates, and its key there.
   bool has_part = false;
   AnswerTemplates::Kind part_kind{};
   AnswerPlace part;

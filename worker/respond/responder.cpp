@@ -44,9 +44,9 @@ Outcome Responder::handle(ByteView message, const Client& client, std::span<std:
 
 void Responder::read(std::span<const Arrival> arrivals) {
   PANDO_ASSERT(arrivals.size() <= kTogether);
-  const bool repeats = 2 * queries_.take_repeated() > arrivals_.size();
+  const bool repeats = 2 * queries_.cache().take_repeated() > arrivals_.size();
   arrivals_ = arrivals;
-  // Kept answers serve questions that repeat, without a lookup.
+  // Whole answers of the cache serve questions that repeat, without a lookup.
   are_parsed_ = !repeats && arrivals.size() > 1 && batch_.view.octets() > read_ahead_above_;
   if (!are_parsed_) return;
   for (std::size_t i = 0; i < arrivals.size(); ++i)
@@ -67,7 +67,7 @@ void Responder::parse(ByteView message, const Client& client, std::size_t place)
 }
 
 /// Makes the keys of the questions that zones answer, finds their zones and looks them up, but for
-/// those whose lookups are kept.
+/// those whose lookups are cached.
 void Responder::read_ahead() {
   std::array<std::uint8_t, kTogether> questions;
   std::size_t count = 0;
@@ -77,7 +77,8 @@ void Responder::read_ahead() {
         request.header.opcode == Opcode::kQuery)
       questions[count++] = static_cast<std::uint8_t>(i);
   }
-  const bool recalls = queries_.begin_recall(count);
+  AnswerCache& cache = queries_.cache();
+  const bool recalls = cache.begin_recall(count);
   const std::span<const std::uint8_t> all(questions.data(), count);
   if (recalls) recall(all);
   std::array<std::uint8_t, kTogether> looked_up;
@@ -87,7 +88,7 @@ void Responder::read_ahead() {
     if (context.foreseen != nullptr) continue;
     const Request& request = context.request;
     looked_up[ahead_.count()] = i;
-    ahead_.add(request.question.name, request.edns && request.edns->dnssec_ok);
+    ahead_.add(request.question.name, request.dnssec_ok());
   }
   if (ahead_.count() > 0) ahead_.run(batch_.view);
   for (std::size_t i = 0; i < ahead_.count(); ++i) {
@@ -95,20 +96,20 @@ void Responder::read_ahead() {
     read.context.key = &ahead_.key(i);
     read.context.nearest_zone = ahead_.zone(i);
     if (!ahead_.zone(i) || !ahead_.zone(i).loaded()) continue;
-    queries_.foresee(read.context, ahead_.match(i), read.foreseen);
+    cache.foresee(read.context, ahead_.match(i), read.foreseen);
     read.context.foreseen = &read.foreseen;
-    if (recalls) queries_.keep_lookup(read.context, read.foreseen);
   }
   for (const std::uint8_t i : all)
-    if (read_[i].context.foreseen != nullptr) queries_.fetch(read_[i].foreseen);
+    if (read_[i].context.foreseen != nullptr) cache.fetch(read_[i].foreseen);
 }
 
-/// Gives the requests in these places the results of lookups that are kept.
+/// Gives the requests in these places the results of lookups that are cached.
 void Responder::recall(std::span<const std::uint8_t> places) noexcept {
-  for (const std::uint8_t i : places) queries_.seek_lookup(read_[i].context, read_[i].lookup);
+  AnswerCache& cache = queries_.cache();
+  for (const std::uint8_t i : places) cache.seek_lookup(read_[i].context, read_[i].lookup);
   for (const std::uint8_t i : places) {
     Read& read = read_[i];
-    if (read.lookup && queries_.recall(read.context, *read.lookup, read.foreseen))
+    if (read.lookup && cache.recall(read.context, *read.lookup, read.foreseen))
       read.context.foreseen = &read.foreseen;
   }
 }
@@ -181,7 +182,7 @@ void Responder::count_request() {
   if (request.tsig) counting.add(Counter::kQueriesTsig);
   if (!request.edns) return;
   counting.add(Counter::kQueriesEdns);
-  if (request.edns->dnssec_ok) counting.add(Counter::kQueriesDo);
+  if (request.dnssec_ok()) counting.add(Counter::kQueriesDo);
 }
 
 zone::ZoneView Responder::requested_zone() const {

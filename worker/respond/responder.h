@@ -90,7 +90,7 @@ class Responder {
   struct Read {
     RequestContext context;
     ParseOutcome parsed;
-    std::optional<KeptLookups::Sought> lookup;  ///< where its result may be kept
+    std::optional<SharedLookups::Sought> lookup;  ///< where its result may be cached
     Foreseen foreseen;
   };
 

@@ -21,10 +21,10 @@ std::size_t ServerSets::place_of(const Key& key) noexcept {
   return ((zone ^ key.set ^ key.data_version << 40) * kOdd >> 40) % kPlaces;
 }
 
-const ServerSets::Kept* ServerSets::find(const Key& key) const noexcept {
+const ServerSets::Template* ServerSets::find(const Key& key) const noexcept {
   if (places_.empty()) return nullptr;
   const Entry* const entry = places_[place_of(key)].entry.get();
-  return entry != nullptr && entry->key == key ? &entry->kept : nullptr;
+  return entry != nullptr && entry->key == key ? &entry->made : nullptr;
 }
 
 bool ServerSets::wants(const Key& key) noexcept {
@@ -33,8 +33,8 @@ bool ServerSets::wants(const Key& key) noexcept {
   return !place.entry || std::exchange(place.missed, key.set) == key.set;
 }
 
-const ServerSets::Kept* ServerSets::keep(const Key& key, const Answer& answer,
-                                         const dns::Question& question) {
+const ServerSets::Template* ServerSets::insert(const Key& key, const Answer& answer,
+                                               const dns::Question& question) {
   auto entry = std::make_unique<Entry>(Entry{key, {}});
   space_.resize(dns::MessageTemplate::kMaxOctets + 1);
   dns::MessageWriter writer(space_, space_.size());
@@ -43,8 +43,8 @@ const ServerSets::Kept* ServerSets::keep(const Key& key, const Answer& answer,
   const bool whole = writer.put_question(question.name, question.type, question.rr_class) &&
                      !render(answer, question, writer, &ends) &&
                      ends.size() == answer.additional.size() + 1;
-  if (whole) entry->kept.records = dns::ServerSetTemplate::from(writer.finish(), ends);
-  entry->kept.has_servers_in_zone = has_names_in(answer, question.name);
+  if (whole) entry->made.records = dns::ServerSetTemplate::from(writer.finish(), ends);
+  entry->made.has_servers_in_zone = has_names_in(answer, question.name);
   if (places_.empty() || bytes_ + size_of(*entry) > kMaxBytes) {
     places_.clear();
     places_.resize(kPlaces);
@@ -54,11 +54,11 @@ const ServerSets::Kept* ServerSets::keep(const Key& key, const Answer& answer,
   if (place.entry) bytes_ -= size_of(*place.entry);
   bytes_ += size_of(*entry);
   place.entry = std::move(entry);
-  return &place.entry->kept;
+  return &place.entry->made;
 }
 
 std::size_t ServerSets::size_of(const Entry& entry) noexcept {
-  return sizeof(Entry) + (entry.kept.records ? entry.kept.records->heap_bytes() : 0);
+  return sizeof(Entry) + (entry.made.records ? entry.made.records->heap_bytes() : 0);
 }
 
 }  // namespace pando::worker

@@ -13,8 +13,8 @@ namespace pando::worker {
 
 /// Rendered NS RRsets that many delegations of a zone share (zone/record/shared_sets.h), with the
 /// addresses of their servers: referrals of cuts that are asked for once are put together from
-/// these. One table per worker, of bounded size. A template belongs to one state of the zone's data,
-/// so a change of the zone needs no clean-up.
+/// these. One table per worker, of bounded size. A template belongs to one state of the zone's
+/// data, so a change of the zone needs no clean-up.
 class ServerSets {
  public:
   struct Key {
@@ -25,17 +25,18 @@ class ServerSets {
     dns::Ttl ttl{};                  ///< of the NS RRset: a shared set has none
     bool operator==(const Key&) const = default;
   };
-  struct Kept {
+  struct Template {
     std::optional<dns::ServerSetTemplate> records;  ///< none: no template can be made
     bool has_servers_in_zone = false;               ///< some server may be at or below a cut
   };
 
-  /// The template, or null; valid until the next keep().
-  [[nodiscard]] const Kept* find(const Key& key) const noexcept;
+  /// The template, or null; valid until the next insert().
+  [[nodiscard]] const Template* find(const Key& key) const noexcept;
   /// Returns true for a key that was missed twice in a row at its place.
   [[nodiscard]] bool wants(const Key& key) noexcept;
-  /// Keeps `answer`, as refer_to_servers() gives it for `question`, which asks for the apex.
-  const Kept* keep(const Key& key, const Answer& answer, const dns::Question& question);
+  /// Caches `answer`, as resolve_part() gives it for kServers and `question`, which asks for the
+  /// apex.
+  const Template* insert(const Key& key, const Answer& answer, const dns::Question& question);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  ///< of all templates
   /// When all templates together exceed this size, all are dropped: those in use soon come back.
@@ -46,7 +47,7 @@ class ServerSets {
 
   struct Entry {
     Key key;
-    Kept kept;
+    Template made;
   };
   struct Place {
     std::uint32_t missed = 0;  // set of the last miss

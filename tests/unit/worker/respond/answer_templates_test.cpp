@@ -107,7 +107,7 @@ class AnswerTemplatesTest : public ::testing::Test {
     EXPECT_EQ(actual.text(actual.authority), expected.text(expected.authority));
     EXPECT_EQ(actual.text(actual.additional), expected.text(expected.additional));
   }
-  /// The same for any answer, as sets: a kept denial has its records in an order of its own.
+  /// The same for any answer, as sets: a cached denial has its records in an order of its own.
   void expect_same_records(const Query& query) {
     const Response expected = compute(query);
     const Response actual = ask(query);
@@ -136,7 +136,7 @@ class AnswerTemplatesTest : public ::testing::Test {
   Bytes space_ = Bytes(65535);
 };
 
-TEST_F(AnswerTemplatesTest, WhatIsKeptIsWhatWouldBeWorkedOut) {
+TEST_F(AnswerTemplatesTest, WhatIsCachedIsWhatWouldBeWorkedOut) {
   std::mt19937_64 random(20261121);
   serve(make_zone(random));
   const std::uint16_t payloads[] = {512, 600, 800, 1232};
@@ -245,7 +245,7 @@ sub NS ns.sub
 ns.sub A 192.0.2.53
 )";
 
-TEST_F(AnswerTemplatesTest, AReferralThatEndsWithAWholeNameIsKept) {
+TEST_F(AnswerTemplatesTest, AReferralThatEndsWithAWholeNameIsCached) {
   serve(
       "$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n"
       "sub NS ns.elsewhere.test.\n");
@@ -316,7 +316,7 @@ ns NSEC @ A
 ns RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. AQIDBA==
 )";
 
-TEST_F(AnswerTemplatesTest, KeptDenialsAreWhatWouldBeWorkedOut) {
+TEST_F(AnswerTemplatesTest, CachedDenialsAreWhatWouldBeWorkedOut) {
   serve(kSignedNames);
   std::mt19937_64 random(20261125);
   const char* const parents[] = {"", "bb.", "er.bb.", "deep.er.bb.", "dd.", "ns.", "x.er.bb."};
@@ -341,7 +341,7 @@ TEST_F(AnswerTemplatesTest, NamesInADenialKeepPointersToTheQuestion) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(size_of_answer(query), whole) << "time " << i;
 }
 
-TEST_F(AnswerTemplatesTest, AWildcardEndsKeptDenials) {
+TEST_F(AnswerTemplatesTest, AWildcardEndsCachedDenials) {
   serve(kSignedNames);
   const Query query{.qname = "nowhere.example.", .qtype = RRType::kTXT};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(query).header.rcode, 3);
@@ -359,10 +359,10 @@ TEST_F(AnswerTemplatesTest, TemplatesTakeBoundedMemory) {
   const auto key = [](const dns::Name& of) {
     return AnswerTemplates::Key{AnswerTemplates::Kind::kReferral, 1, 7, false, of};
   };
-  cache.keep_none(key(first));
+  cache.insert_none(key(first));
   EXPECT_TRUE(cache.find(key(first)));
   for (int i = 0; i < 40'000; ++i)
-    cache.keep_none(key(name(std::to_string(i) + "." + wide + wide + wide + "example.")));
+    cache.insert_none(key(name(std::to_string(i) + "." + wide + wide + wide + "example.")));
   EXPECT_LE(cache.bytes(), AnswerTemplates::kMaxBytes);
   EXPECT_FALSE(cache.find(key(first)));
 }

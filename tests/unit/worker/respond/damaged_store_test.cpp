@@ -92,7 +92,7 @@ TEST_F(DamagedStore, ADnameWhoseTargetIsNoNameIsServfail) {
 TEST_F(DamagedStore, ACutThatHasLostItsServersIsServfail) {
   EXPECT_EQ(ask("x.cut.example.com.").authority.size(), 2U);
   change("\3cut\42\2"sv, "\3cut\42\20"sv);  // the NS RRset has become TXT
-  for (int time = 0; time < 4; ++time) {    // nothing of it may be kept either
+  for (int time = 0; time < 4; ++time) {    // nothing of it may be cached either
     const Response response = ask("x.cut.example.com.");
     EXPECT_EQ(response.rcode, number(Rcode::kServFail));
     EXPECT_TRUE(response.authority.empty());
@@ -200,7 +200,7 @@ TEST_F(DamagedBetweenBatches, ALookupOfAZoneWhoseApexIsAnotherNameIsNotRecalled)
   EXPECT_FALSE(recalled_);
 }
 
-TEST_F(DamagedBetweenBatches, AKeptAnswerOfADamagedZoneIsNotRepeated) {
+TEST_F(DamagedBetweenBatches, ACachedAnswerOfADamagedZoneIsNotRepeated) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(ask_together("target.example.com.").rcode, number(Rcode::kNoError));
   change("\7example\3com\0"sv, "\7example\100com\0"sv);

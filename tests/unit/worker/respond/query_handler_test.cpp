@@ -71,7 +71,7 @@ TEST_F(QueryHandlerTest, RefusalsOverUdpAreLimited) {
   EXPECT_EQ(count(Counter::kErrorsLimited), 1U);
 }
 
-TEST_F(QueryHandlerTest, QuestionsThatAreReadTogetherAreSoughtAmongKeptAnswersButForReferrals) {
+TEST_F(QueryHandlerTest, QuestionsThatAreReadTogetherAreSoughtAmongWholeAnswersButForReferrals) {
   store_->add({"parent.test.",
                "$TTL 60\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n"
                "cut NS ns\ncut DS 1 8 2 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -84,8 +84,8 @@ TEST_F(QueryHandlerTest, QuestionsThatAreReadTogetherAreSoughtAmongKeptAnswersBu
     context.nearest_zone = store_->view().find_zone(key);
     const zone::Match match = context.nearest_zone.lookup(key);
     Foreseen foreseen;
-    handler_.foresee(context, match, foreseen);
-    return foreseen.kept.tag != 0;
+    handler_.cache().foresee(context, match, foreseen);
+    return foreseen.whole.tag != 0;
   };
   EXPECT_TRUE(is_sought("parent.test.", RRType::kNS));
   EXPECT_TRUE(is_sought("parent.test.", RRType::kSOA));

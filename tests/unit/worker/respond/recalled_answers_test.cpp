@@ -1,5 +1,5 @@
-// Answers from kept lookups are those of the lookups. Two workers get the same questions: one reads
-// each alone, the other reads them together.
+// Answers from cached lookups are those of the lookups. Two workers get the same questions: one
+// reads each alone, the other reads them together.
 
 #include <gtest/gtest.h>
 

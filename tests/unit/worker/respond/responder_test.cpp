@@ -101,7 +101,7 @@ TEST_F(ResponderTest, ARequestAloneTakesNothingFromThoseReadTogether) {
             std::vector<std::string>{"ns1.example.com. A 192.0.2.1"});
 }
 
-// Answers that are kept need no lookup: a group of repeated questions is not read ahead, and gets
+// Answers that are cached need no lookup: a group of repeated questions is not read ahead, and gets
 // the same answers.
 TEST_F(ResponderTest, QuestionsThatRepeatAreAnsweredTheSame) {
   const Bytes request = Query{}.octets();

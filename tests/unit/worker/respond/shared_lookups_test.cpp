@@ -1,4 +1,4 @@
-#include "worker/respond/kept_lookups.h"
+#include "worker/respond/shared_lookups.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "worker/respond/responder.h"
 
 namespace pando::worker {
-namespace kept_lookups_test {
+namespace shared_lookups_test {
 
 using dns::RRType;
 using pando::testing::name;
@@ -20,36 +20,37 @@ using Kind = AnswerTemplates::Kind;
 constexpr std::uint64_t kNow = 1'700'000'000;
 constexpr std::uint64_t kVersion = 7;
 
-/// The tag of the part that is kept for the name; 0: nothing is kept.
-int part_at(KeptLookups& table, const KeptLookups::Key& key, std::uint64_t version = kVersion) {
-  const KeptLookups::Result* const found = table.find(KeptLookups::Sought(key), version);
+/// The tag of the part that is cached for the name; 0: nothing is cached.
+int part_at(SharedLookups& table, const SharedLookups::Key& key, std::uint64_t version = kVersion) {
+  const SharedLookups::Result* const found = table.find(SharedLookups::Sought(key), version);
   return found == nullptr ? 0 : found->part.tag;
 }
 
-bool keep(KeptLookups& table, const KeptLookups::Key& key, int part, Kind kind = Kind::kReferral) {
-  const KeptLookups::Sought sought(key);
+bool insert(SharedLookups& table, const SharedLookups::Key& key, int part,
+            Kind kind = Kind::kReferral) {
+  const SharedLookups::Sought sought(key);
   if (!table.wants(sought, kind)) return false;
-  table.keep(sought, kVersion, {{}, {1, static_cast<std::uint16_t>(part)}, kind});
+  table.insert(sought, kVersion, {{}, {1, static_cast<std::uint16_t>(part)}, kind});
   return true;
 }
 
-TEST(KeptLookups, AreFoundInAnySpelling) {
-  KeptLookups table;
+TEST(SharedLookups, AreFoundInAnySpelling) {
+  SharedLookups table;
   const dns::Name cut = name("com.");
   const dns::Name spelled = name("cOm.");
   EXPECT_EQ(table.labels(), 0U);
   EXPECT_EQ(part_at(table, {cut, false, false}), 0);
-  EXPECT_TRUE(keep(table, {cut, false, false}, 5));
+  EXPECT_TRUE(insert(table, {cut, false, false}, 5));
   EXPECT_EQ(table.labels(), 1U);
   EXPECT_EQ(part_at(table, {cut, false, false}), 5);
   EXPECT_EQ(part_at(table, {spelled, false, false}), 5);
 }
 
-TEST(KeptLookups, ServeTheSameKeyInTheSameVersion) {
-  KeptLookups table;
+TEST(SharedLookups, ServeTheSameKeyInTheSameVersion) {
+  SharedLookups table;
   const dns::Name cut = name("com.");
   const dns::Name other = name("net.");
-  keep(table, {cut, false, true}, 5);
+  insert(table, {cut, false, true}, 5);
   EXPECT_EQ(part_at(table, {other, false, true}), 0);
   EXPECT_EQ(part_at(table, {cut, true, true}), 0);
   EXPECT_EQ(part_at(table, {cut, false, false}), 0);
@@ -57,28 +58,28 @@ TEST(KeptLookups, ServeTheSameKeyInTheSameVersion) {
   EXPECT_EQ(part_at(table, {cut, false, true}, kVersion), 5);
 }
 
-TEST(KeptLookups, ANameThatDoesNotExistIsKeptWhenItIsMissedTwice) {
-  KeptLookups table;
+TEST(SharedLookups, ANameThatDoesNotExistIsCachedWhenItIsMissedTwice) {
+  SharedLookups table;
   const dns::Name absent = name("local.");
-  EXPECT_FALSE(keep(table, {absent, false, false}, 5, Kind::kNameError));
-  EXPECT_TRUE(keep(table, {absent, false, false}, 5, Kind::kNameError));
+  EXPECT_FALSE(insert(table, {absent, false, false}, 5, Kind::kNameError));
+  EXPECT_TRUE(insert(table, {absent, false, false}, 5, Kind::kNameError));
   EXPECT_EQ(part_at(table, {absent, false, false}), 5);
 }
 
-TEST(KeptLookups, LongNamesAreNotKept) {
-  KeptLookups table;
+TEST(SharedLookups, LongNamesAreNotCached) {
+  SharedLookups table;
   const dns::Name longest = name(std::string(34, 'a') + ".");  // 36 octets
   const dns::Name longer = name(std::string(35, 'a') + ".");
-  EXPECT_TRUE(keep(table, {longest, false, false}, 5));
+  EXPECT_TRUE(insert(table, {longest, false, false}, 5));
   EXPECT_EQ(part_at(table, {longest, false, false}), 5);
-  EXPECT_FALSE(keep(table, {longer, false, false}, 6));
+  EXPECT_FALSE(insert(table, {longer, false, false}, 6));
   EXPECT_EQ(part_at(table, {longer, false, false}), 0);
 }
 
-TEST(KeptLookups, ARoundWithFewOfThemIsFollowedByAPause) {
-  KeptLookups table;
+TEST(SharedLookups, ARoundWithFewOfThemIsFollowedByAPause) {
+  SharedLookups table;
   const dns::Name cut = name("com.");
-  keep(table, {cut, false, false}, 5);
+  insert(table, {cut, false, false}, 5);
   const auto round = [&](int found) {
     for (int i = 0; i < found; ++i) part_at(table, {cut, false, false});
     for (int names = 0; names < 256; names += 16)
@@ -136,7 +137,7 @@ class RecalledLookups : public ::testing::Test {
     return foreseen != nullptr && foreseen->is_recalled;
   }
   bool is_recalled(const char* qname) { return is_recalled(Query{.qname = qname}); }
-  /// Asks until the lookup of a name that does not exist is kept.
+  /// Asks until the lookup of a name that does not exist is cached.
   void ask_often(const char* qname) {
     for (int i = 0; i < 3; ++i) is_recalled(qname);
   }
@@ -156,9 +157,9 @@ class RecalledLookups : public ::testing::Test {
     zone.settings = settings;
     return zone;
   }
-  static zone::ZoneSettings nobody() {
+  static zone::ZoneSettings one_client() {
     zone::ZoneSettings settings;
-    settings.allow_query.clear();
+    settings.allow_query = {pando::testing::allow_address("192.0.2.7/32")};
     return settings;
   }
   static zone::ZoneSettings secondary() {
@@ -169,7 +170,7 @@ class RecalledLookups : public ::testing::Test {
 
   pando::testing::ZoneStore store_{std::vector<TestZone>{{"example.", kZone},
                                                          {"below.shared.example.", kBelow},
-                                                         with("closed.", nobody()),
+                                                         with("closed.", one_client()),
                                                          with("secondary.", secondary()),
                                                          {"wild.", kWild}}};
   std::unique_ptr<CounterArray> counters_ = std::make_unique<CounterArray>();
@@ -226,6 +227,9 @@ TEST_F(RecalledLookups, NotWhenAZoneIsBelow) {
 TEST_F(RecalledLookups, ObeyTheRulesOfTheirZone) {
   is_recalled("www.cut.closed.");
   EXPECT_TRUE(is_recalled("www.cut.closed."));
+  EXPECT_EQ(response().rcode, 0);
+  client_.remote = Endpoint::from_text("192.0.2.8@4711").value();
+  EXPECT_TRUE(is_recalled("www.cut.closed."));
   EXPECT_EQ(response().rcode, 5);
 }
 
@@ -255,5 +259,5 @@ TEST_F(RecalledLookups, EndWithTheVersionOfTheStore) {
   EXPECT_TRUE(is_recalled("www.cut.example."));
 }
 
-}  // namespace kept_lookups_test
+}  // namespace shared_lookups_test
 }  // namespace pando::worker

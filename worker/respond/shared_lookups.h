@@ -18,7 +18,7 @@ namespace pando::worker {
 ///
 /// A result holds for one version of the store and never for another one. While few names are
 /// found, most names are not sought at all: then seeking costs more than it saves.
-class KeptLookups {
+class SharedLookups {
  public:
   struct Key {
     dns::NameView name;      ///< of the child
@@ -46,20 +46,20 @@ class KeptLookups {
     std::uint16_t tag;
   };
 
-  /// Number of labels of the name that was kept last, without the root; 0: none was kept.
+  /// Number of labels of the name that was cached last, without the root; 0: none was.
   [[nodiscard]] std::size_t labels() const noexcept { return labels_; }
   /// Begins to seek `names` more names. False: they are to be looked up without seeking.
   [[nodiscard]] bool begin(std::size_t names) noexcept;
 
   /// Asks for the memory that find() reads.
   void fetch(const Sought& sought) const noexcept;
-  /// The result in this version of the store, or null; valid until the next keep().
+  /// The result in this version of the store, or null; valid until the next insert().
   [[nodiscard]] const Result* find(const Sought& sought, std::uint64_t version) noexcept;
-  /// Whether a result of this kind is worth keeping: a name that does not exist, when it was missed
+  /// Whether a result of this kind is worth caching: a name that does not exist, when it was missed
   /// twice in a row at its place. Names that are asked for once displace nothing.
   [[nodiscard]] bool wants(const Sought& sought, AnswerTemplates::Kind kind);
-  /// Keeps a result of this version.
-  void keep(const Sought& sought, std::uint64_t version, const Result& result) noexcept;
+  /// Caches a result of this version.
+  void insert(const Sought& sought, std::uint64_t version, const Result& result) noexcept;
 
  private:
   static constexpr std::size_t kPlaces = 4096;
@@ -69,7 +69,7 @@ class KeptLookups {
   struct alignas(64) Entry {
     std::uint64_t version = 0;
     Result result;
-    std::uint16_t missed = 0;  // tag of the last name that was not kept
+    std::uint16_t missed = 0;  // tag of the last name that was not cached
     std::uint8_t octets = 0;   // of the name; 0 = empty
     bool is_whole : 1 = false;
     bool dnssec_ok : 1 = false;

@@ -14,20 +14,20 @@ namespace pando::worker {
 /// alone, before its zone is, and are right for the version of the store in which they were used
 /// last. In another version renew() asks whether the zone's data are the same.
 /// Referrals and name errors have templates as well (AnswerTemplates), for questions that differ.
-class KeptAnswers {
+class WholeAnswers {
  public:
   struct Key {
-    dns::NameView name;  ///< of the question; another spelling is another key
-    dns::RRType type{};  ///< in class IN
+    dns::NameView name;       ///< of the question; another spelling is another key
+    dns::RRType type{};       ///< in class IN
     std::uint16_t limit = 0;  ///< of the response's octets, as far as client and server set one
     bool dnssec_ok = false;
     bool minimal_responses = false;
   };
-  /// An answer to be kept; RCODE 0 or 3 (NXDOMAIN), without an extended error.
+  /// An answer to be cached; RCODE 0 or 3 (NXDOMAIN), without an extended error.
   struct Answered {
     zone::ZoneView zone;        ///< gave the answer
     std::uint64_t version = 0;  ///< StoreView::version()
-    ByteView records;  ///< all sections behind the question
+    ByteView records;           ///< all sections behind the question
     dns::SectionCounts counts;
     /// Room that the records had, if with another room they might have been others; else 0.
     std::uint16_t only_room = 0;
@@ -35,7 +35,7 @@ class KeptAnswers {
     bool aa = false;
     ResponseKind kind;
   };
-  /// A kept answer. Behind it stand the key's name, the owner of the kind, and the records.
+  /// A cached answer. Behind it stand the key's name, the owner of the kind, and the records.
   struct Entry {
     std::uint64_t version;  ///< of the store, in which `bookmark` is of the zone
     std::uint64_t data_version;
@@ -64,7 +64,7 @@ class KeptAnswers {
   };
 
   [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
-  /// The answer, of whatever version, or null; valid until the next keep().
+  /// The answer, of whatever version, or null; valid until the next insert().
   [[nodiscard]] Entry* find(const Key& key, AnswerPlace place) noexcept;
   /// Whether `entry` is right in `version`, where `zone` answers the question. If not, it is
   /// dropped.
@@ -75,12 +75,12 @@ class KeptAnswers {
   void fetch_entry(AnswerPlace place) const noexcept { table_.fetch_entry(place); }
   /// See AnswerTable.
   [[nodiscard]] bool wants(AnswerPlace place) noexcept { return table_.wants(place); }
-  /// Keeps an answer, unless it is larger than kMaxOctets.
-  void keep(const Key& key, AnswerPlace place, const Answered& answered);
+  /// Caches an answer, unless it is larger than kMaxOctets.
+  void insert(const Key& key, AnswerPlace place, const Answered& answered);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return table_.bytes(); }  ///< of all answers
   static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
-  /// Of the records. Larger answers are not kept: few are asked for often.
+  /// Of the records. Larger answers are not cached: few are asked for often.
   static constexpr std::size_t kMaxOctets = 1400;
 
  private:

@@ -1,4 +1,4 @@
-#include "worker/respond/kept_answers.h"
+#include "worker/respond/whole_answers.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "worker/respond/responder.h"
 
 namespace pando::worker {
-namespace kept_answers_test {
+namespace whole_answers_test {
 
 using dns::RRType;
 using pando::testing::name;
@@ -63,9 +63,9 @@ std::string with_servers() {
 }
 
 /// A responder that remembers, and for each question another one that has nothing to remember.
-class KeptAnswersTest : public ::testing::Test {
+class WholeAnswersTest : public ::testing::Test {
  protected:
-  KeptAnswersTest() {
+  WholeAnswersTest() {
     client_.remote = Endpoint::from_text("192.0.2.7@4711").value();
     client_.local = Endpoint::from_text("192.0.2.1@53").value();
     serve(with_servers());
@@ -106,7 +106,7 @@ class KeptAnswersTest : public ::testing::Test {
   Bytes space_ = Bytes(65535);
 };
 
-TEST_F(KeptAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
+TEST_F(WholeAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
   std::mt19937_64 random(20261126);
   const char* const owners[] = {"",      "www.",    "WWW.",    "mail.",      "alias.",  "chain.",
                                 "away.", "a.tree.", "A.tree.", "leaf.tree.", "x.wild.", "y.x.wild.",
@@ -134,7 +134,7 @@ TEST_F(KeptAnswersTest, RepeatedAnswersAreWhatWouldBeWorkedOut) {
   }
 }
 
-TEST_F(KeptAnswersTest, AChangeOfTheZoneIsSeenAtOnce) {
+TEST_F(WholeAnswersTest, AChangeOfTheZoneIsSeenAtOnce) {
   const Query query{.qname = "www.example."};
   for (int i = 0; i < 4; ++i) read(query);
   zone::Changeset changes;
@@ -146,7 +146,7 @@ TEST_F(KeptAnswersTest, AChangeOfTheZoneIsSeenAtOnce) {
     EXPECT_EQ(read(query).answer_text(), std::vector<std::string>{"www.example. A 192.0.2.99"});
 }
 
-TEST_F(KeptAnswersTest, AZoneThatHasExpiredGivesNoKeptAnswer) {
+TEST_F(WholeAnswersTest, AZoneThatHasExpiredGivesNoCachedAnswer) {
   serve(kZone, true);
   const Query query{.qname = "www.example."};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(read(query).rcode, 0);
@@ -156,7 +156,7 @@ TEST_F(KeptAnswersTest, AZoneThatHasExpiredGivesNoKeptAnswer) {
   EXPECT_EQ(read(query).rcode, 2);
 }
 
-TEST_F(KeptAnswersTest, RepeatedAnswersAreCountedAndLimited) {
+TEST_F(WholeAnswersTest, RepeatedAnswersAreCountedAndLimited) {
   settings_.rate_limit.responses = 5;
   settings_.rate_limit.slip = 2;
   serve(kZone);
@@ -180,7 +180,7 @@ TEST_F(KeptAnswersTest, RepeatedAnswersAreCountedAndLimited) {
       << "all names of a wildcard count as one";
 }
 
-TEST_F(KeptAnswersTest, AnAnswerOutlivesVersionsThatChangeOtherZones) {
+TEST_F(WholeAnswersTest, AnAnswerOutlivesVersionsThatChangeOtherZones) {
   store_ = std::make_unique<pando::testing::ZoneStore>(
       std::vector{TestZone{"example.", kZone},
                   TestZone{"other.test.", "$TTL 300\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\n"}},
@@ -197,7 +197,7 @@ TEST_F(KeptAnswersTest, AnAnswerOutlivesVersionsThatChangeOtherZones) {
   }
 }
 
-TEST_F(KeptAnswersTest, AZoneBelowTakesItsNamesFromTheZoneAbove) {
+TEST_F(WholeAnswersTest, AZoneBelowTakesItsNamesFromTheZoneAbove) {
   const Query query{.qname = "host.sub.example."};
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(read(query).header.aa) << "a referral";
   store_->add({"sub.example.", "$TTL 300\n@ SOA ns admin 1 1 1 1 1\n@ NS ns\nhost A 192.0.2.77\n"});
@@ -206,13 +206,13 @@ TEST_F(KeptAnswersTest, AZoneBelowTakesItsNamesFromTheZoneAbove) {
               std::vector<std::string>{"host.sub.example. A 192.0.2.77"});
 }
 
-class KeptAnswersTable : public ::testing::Test {
+class WholeAnswersTable : public ::testing::Test {
  protected:
-  static KeptAnswers::Key key_of(const dns::Name& owner) {
+  static WholeAnswers::Key key_of(const dns::Name& owner) {
     return {owner.view(), RRType::kA, 1232, false, false};
   }
-  KeptAnswers::Answered answered(std::uint16_t only_room = 0) const {
-    KeptAnswers::Answered result;
+  WholeAnswers::Answered answered(std::uint16_t only_room = 0) const {
+    WholeAnswers::Answered result;
     result.zone = store_.view().zone_at(name("example."));
     result.version = store_.view().version();
     result.records = records_;
@@ -222,66 +222,66 @@ class KeptAnswersTable : public ::testing::Test {
 
   pando::testing::ZoneStore store_{std::vector{TestZone{"example.", kZone}}, {}};
   Bytes records_ = Bytes(100, 7);
-  KeptAnswers kept_;
+  WholeAnswers table_;
   dns::Name owner_ = name("www.example.");
-  KeptAnswers::Key key_ = key_of(owner_);
-  AnswerPlace place_ = KeptAnswers::place_of(key_);
+  WholeAnswers::Key key_ = key_of(owner_);
+  AnswerPlace place_ = WholeAnswers::place_of(key_);
 };
 
-TEST_F(KeptAnswersTable, AQuestionIsWantedAtItsSecondMiss) {
-  EXPECT_FALSE(kept_.find(key_, place_));
-  EXPECT_FALSE(kept_.wants(place_));
-  EXPECT_TRUE(kept_.wants(place_));
+TEST_F(WholeAnswersTable, AQuestionIsWantedAtItsSecondMiss) {
+  EXPECT_FALSE(table_.find(key_, place_));
+  EXPECT_FALSE(table_.wants(place_));
+  EXPECT_TRUE(table_.wants(place_));
 }
 
-TEST_F(KeptAnswersTable, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
-  kept_.keep(key_, place_, answered());
-  ASSERT_TRUE(kept_.find(key_, place_));
-  EXPECT_TRUE(std::ranges::equal(kept_.find(key_, place_)->records(), records_));
+TEST_F(WholeAnswersTable, KeysThatDifferInOnePartHaveAnswersOfTheirOwn) {
+  table_.insert(key_, place_, answered());
+  ASSERT_TRUE(table_.find(key_, place_));
+  EXPECT_TRUE(std::ranges::equal(table_.find(key_, place_)->records(), records_));
   const dns::Name capitals = name("WWW.example.");
-  std::vector<KeptAnswers::Key> others(5, key_);
+  std::vector<WholeAnswers::Key> others(5, key_);
   others[0].name = capitals.view();
   others[1].type = RRType::kAAAA;
   others[2].limit = 512;
   others[3].dnssec_ok = true;
   others[4].minimal_responses = true;
-  for (const KeptAnswers::Key& other : others)
-    EXPECT_FALSE(kept_.find(other, place_)) << "even at its place";
+  for (const WholeAnswers::Key& other : others)
+    EXPECT_FALSE(table_.find(other, place_)) << "even at its place";
 }
 
-TEST_F(KeptAnswersTable, AnAnswerThatLackedRoomSuitsThisRoomAlone) {
-  kept_.keep(key_, place_, answered());
-  EXPECT_FALSE(kept_.find(key_, place_)->suits(99));
-  EXPECT_TRUE(kept_.find(key_, place_)->suits(100));
-  EXPECT_TRUE(kept_.find(key_, place_)->suits(1000));
-  KeptAnswers crowded;
-  crowded.keep(key_, place_, answered(120));
+TEST_F(WholeAnswersTable, AnAnswerThatLackedRoomSuitsThisRoomAlone) {
+  table_.insert(key_, place_, answered());
+  EXPECT_FALSE(table_.find(key_, place_)->suits(99));
+  EXPECT_TRUE(table_.find(key_, place_)->suits(100));
+  EXPECT_TRUE(table_.find(key_, place_)->suits(1000));
+  WholeAnswers crowded;
+  crowded.insert(key_, place_, answered(120));
   EXPECT_FALSE(crowded.find(key_, place_)->suits(119));
   EXPECT_TRUE(crowded.find(key_, place_)->suits(120));
   EXPECT_FALSE(crowded.find(key_, place_)->suits(121));
 }
 
-TEST_F(KeptAnswersTable, AnotherVersionNeedsTheSameDataOfTheZone) {
-  kept_.keep(key_, place_, answered());
+TEST_F(WholeAnswersTable, AnotherVersionNeedsTheSameDataOfTheZone) {
+  table_.insert(key_, place_, answered());
   const auto zone = answered().zone;
-  ASSERT_TRUE(kept_.renew(*kept_.find(key_, place_), place_, zone, 77));
-  EXPECT_EQ(kept_.find(key_, place_)->version, 77U);
-  EXPECT_FALSE(kept_.renew(*kept_.find(key_, place_), place_, {}, 78)) << "no zone answers now";
-  EXPECT_FALSE(kept_.find(key_, place_));
-  EXPECT_FALSE(kept_.wants(place_)) << "its place is free for its next answer";
-  EXPECT_TRUE(kept_.wants(place_));
+  ASSERT_TRUE(table_.renew(*table_.find(key_, place_), place_, zone, 77));
+  EXPECT_EQ(table_.find(key_, place_)->version, 77U);
+  EXPECT_FALSE(table_.renew(*table_.find(key_, place_), place_, {}, 78)) << "no zone answers now";
+  EXPECT_FALSE(table_.find(key_, place_));
+  EXPECT_FALSE(table_.wants(place_)) << "its place is free for its next answer";
+  EXPECT_TRUE(table_.wants(place_));
 }
 
-TEST_F(KeptAnswersTable, MemoryIsBounded) {
+TEST_F(WholeAnswersTable, MemoryIsBounded) {
   for (int i = 0; i < 40000; ++i) {
     const dns::Name owner = name(std::string(60, 'a') + "." + std::to_string(i) + ".example.");
-    const KeptAnswers::Key key = key_of(owner);
-    const auto place = KeptAnswers::place_of(key);
-    kept_.keep(key, place, answered());
-    ASSERT_LE(kept_.bytes(), KeptAnswers::kMaxBytes);
-    ASSERT_TRUE(kept_.find(key, place));
+    const WholeAnswers::Key key = key_of(owner);
+    const auto place = WholeAnswers::place_of(key);
+    table_.insert(key, place, answered());
+    ASSERT_LE(table_.bytes(), WholeAnswers::kMaxBytes);
+    ASSERT_TRUE(table_.find(key, place));
   }
 }
 
-}  // namespace kept_answers_test
+}  // namespace whole_answers_test
 }  // namespace pando::worker

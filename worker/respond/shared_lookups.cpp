@@ -1,4 +1,4 @@
-#include "worker/respond/kept_lookups.h"
+#include "worker/respond/shared_lookups.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace pando::worker {
 
-bool KeptLookups::begin(std::size_t names) noexcept {
+bool SharedLookups::begin(std::size_t names) noexcept {
   // A name that is found saves about ten times what seeking costs.
   constexpr std::size_t kRound = 256;
   constexpr std::size_t kFewest = kRound / 8;
@@ -24,11 +24,12 @@ bool KeptLookups::begin(std::size_t names) noexcept {
   return true;
 }
 
-void KeptLookups::fetch(const Sought& sought) const noexcept {
+void SharedLookups::fetch(const Sought& sought) const noexcept {
   if (!entries_.empty()) zone::fetch(&entries_[sought.place]);
 }
 
-const KeptLookups::Result* KeptLookups::find(const Sought& sought, std::uint64_t version) noexcept {
+const SharedLookups::Result* SharedLookups::find(const Sought& sought,
+                                                 std::uint64_t version) noexcept {
   if (entries_.empty()) return nullptr;
   const Entry& entry = entries_[sought.place];
   const Key& key = sought.key;
@@ -40,7 +41,7 @@ const KeptLookups::Result* KeptLookups::find(const Sought& sought, std::uint64_t
   return &entry.result;
 }
 
-bool KeptLookups::wants(const Sought& sought, AnswerTemplates::Kind kind) {
+bool SharedLookups::wants(const Sought& sought, AnswerTemplates::Kind kind) {
   if (sought.key.name.size() > kMaxOctets) return false;
   if (entries_.empty()) entries_.resize(kPlaces);
   std::uint16_t& missed = entries_[sought.place].missed;
@@ -48,7 +49,8 @@ bool KeptLookups::wants(const Sought& sought, AnswerTemplates::Kind kind) {
          std::exchange(missed, sought.tag) == sought.tag;
 }
 
-void KeptLookups::keep(const Sought& sought, std::uint64_t version, const Result& result) noexcept {
+void SharedLookups::insert(const Sought& sought, std::uint64_t version,
+                           const Result& result) noexcept {
   const Key& key = sought.key;
   Entry& entry = entries_[sought.place];
   labels_ = key.name.label_count();

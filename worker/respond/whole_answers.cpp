@@ -1,4 +1,4 @@
-#include "worker/respond/kept_answers.h"
+#include "worker/respond/whole_answers.h"
 
 #include <xxhash.h>
 
@@ -6,22 +6,22 @@
 
 namespace pando::worker {
 
-ByteView KeptAnswers::Entry::records() const noexcept {
+ByteView WholeAnswers::Entry::records() const noexcept {
   return {Table::behind(*this) + name_octets + owner_octets, records_octets};
 }
 
-ResponseKind KeptAnswers::Entry::kind() const noexcept {
+ResponseKind WholeAnswers::Entry::kind() const noexcept {
   return {kind_class, zone, {Table::behind(*this) + name_octets, owner_octets}, kind_type};
 }
 
-AnswerPlace KeptAnswers::place_of(const Key& key) noexcept {
+AnswerPlace WholeAnswers::place_of(const Key& key) noexcept {
   const std::uint64_t flags = (key.dnssec_ok ? 1U : 0U) | (key.minimal_responses ? 2U : 0U);
   const std::uint64_t seed = std::uint64_t{key.limit} << 32 |
                              std::uint64_t{static_cast<std::uint16_t>(key.type)} << 2 | flags;
   return AnswerPlace::of_hash(XXH3_64bits_withSeed(key.name.data(), key.name.size(), seed));
 }
 
-KeptAnswers::Entry* KeptAnswers::find(const Key& key, AnswerPlace place) noexcept {
+WholeAnswers::Entry* WholeAnswers::find(const Key& key, AnswerPlace place) noexcept {
   return table_.find(place, [&](const Entry& entry) {
     return entry.type == key.type && entry.limit == key.limit && entry.dnssec_ok == key.dnssec_ok &&
            entry.minimal_responses == key.minimal_responses &&
@@ -29,8 +29,8 @@ KeptAnswers::Entry* KeptAnswers::find(const Key& key, AnswerPlace place) noexcep
   });
 }
 
-bool KeptAnswers::renew(Entry& entry, AnswerPlace place, const zone::ZoneView& zone,
-                        std::uint64_t version) noexcept {
+bool WholeAnswers::renew(Entry& entry, AnswerPlace place, const zone::ZoneView& zone,
+                         std::uint64_t version) noexcept {
   if (!zone || entry.zone != zone.side_index() || entry.data_version != zone.data_version()) {
     table_.drop(place, entry);
     return false;
@@ -40,7 +40,7 @@ bool KeptAnswers::renew(Entry& entry, AnswerPlace place, const zone::ZoneView& z
   return true;
 }
 
-void KeptAnswers::keep(const Key& key, AnswerPlace place, const Answered& answered) {
+void WholeAnswers::insert(const Key& key, AnswerPlace place, const Answered& answered) {
   if (answered.records.size() > kMaxOctets) return;
   const Entry entry{.version = answered.version,
                     .data_version = answered.zone.data_version(),
