@@ -465,11 +465,11 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, Journal& jou
   const auto may_be_concerned = [&](const zone::ZoneView& zone) {
     return may_have_updates(zone) || replay.has_records(zone);
   };
-  if (!walked || !present.unreadable.empty())
+  if (!walked || present.health.is_unreadable())
     if (auto kept = replay.withhold_all(may_be_concerned); !kept) return pass(kept);
   // A file that was left out for its header lies among the segments, which shows as a gap, or
   // behind them. In the second case it may have records behind the image, wherever it begins.
-  if (ends_in_damage(present) && position < present.damaged + kPositionsOfAFile)
+  if (ends_in_damage(present) && position < present.health.lost().from + kPositionsOfAFile)
     replay.pass_gap(UINT64_MAX);
   if (auto raised = replay.raise_serials(); !raised) return pass(raised);
   replay.journal_raised(journal);

@@ -104,7 +104,7 @@ class Committer {
     pending_.add(apex, std::move(records));
   }
   /// Tries again to make the journal's end durable, after a start that failed to
-  /// (Journal::is_secured()). To be called periodically. Each update tries again, too; no-op
+  /// (check_end()). To be called periodically. Each update tries again, too; no-op
   /// updates are refused until then.
   void secure_journal();
   /// Makes an edit that needs no journal record, since the zone files and the configuration repeat
