@@ -8,7 +8,7 @@
 #include "base/crash_point.h"
 #include "base/pause_point.h"
 #include "base/random.h"
-#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_format.h"
 #include "manager/journal/journal_recovery.h"
 #include "manager/journal/journal_tail.h"
 #include "manager/journal/segment_reader.h"
