@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dns/folded_key.h"
+#include "manager/journal/record_replay.h"
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {
@@ -353,14 +354,11 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
     replay.from_snapshot = true;
     replay.serial = places->whole;
   }
+  const RecordReplay rules(RecordReplay::Data::kFile);
   const auto take = [&](JournalRecord&& record, std::uint32_t) -> Status {
-    if (!changes_zone(record)) return {};
-    const bool fits = replay.serial && record.from == *replay.serial;
-    const bool is_ahead = replay.serial && record.to.ahead_of(*replay.serial);
-    if (!fits && (gaps == Gaps::kUnknown || !is_ahead)) {
-      ++replay.skipped;
-      return {};
-    }
+    const ReplayStep step = rules.step(record, {replay.serial, gaps == Gaps::kPassed});
+    if (step == ReplayStep::kSkip) ++replay.skipped;
+    if (step != ReplayStep::kApply && step != ReplayStep::kApplyBehindGap) return {};
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
     replay.net.updated(record_changes_of(*changes));

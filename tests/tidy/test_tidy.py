@@ -148,6 +148,15 @@ def test_one_door_publishes_versions():
     assert committers == {"manager/commit/committer.cpp"}
 
 
+def test_one_replay_applies_records_of_the_journal():
+    """StoreReplay makes the versions of a replay, and applies their changesets."""
+    replays = {relative(path) for path in SOURCES if "Step::kRecovery" in path.read_text()}
+    assert replays == {"manager/checkpoint/store_replay.cpp", "manager/commit/next_version.cpp"}
+    changes = {relative(path) for path in SOURCES if relative(path).startswith("manager/checkpoint/")
+               and re.search(r"\bdraft\w*(\(\))?(\.|->)apply\(", path.read_text())}
+    assert changes == {"manager/checkpoint/store_replay.cpp"}
+
+
 @pytest.mark.parametrize("call, publishes", [
     ("store.publish(std::move(transaction), draft.root(), 0)", True),
     ("data_->store->publish(\n      std::move(*transaction_), root, last)", True),
