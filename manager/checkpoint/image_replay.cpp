@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,7 +9,7 @@
 #include "base/crash_point.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/commit/next_version.h"
+#include "manager/checkpoint/store_replay.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/journal/snapshot_file.h"
@@ -52,17 +51,21 @@ bool is_wasteful(const shm::StoreStats& stats) noexcept {
   return bytes > stats.live_bytes && (bytes - stats.live_bytes) * 100 >= bytes * kGarbagePercent;
 }
 
+zone::DataLimits limits_of_histories(const zone::DataLimits& limits) noexcept {
+  zone::DataLimits all = zone::DataLimits::none();
+  all.history = limits.history;
+  all.history_total = limits.history_total;
+  all.snapshots = UINT64_MAX;
+  return all;
+}
+
 class ImageReplay {
  public:
-  ImageReplay(shm::Store& store, const zone::DataLimits& limits) : store_(store) {
-    // Records were within the limits when they were accepted, and the limits may have changed
-    // since.
-    limits_.history = limits.history;
-    limits_.history_total = limits.history_total;
-    limits_.snapshots = UINT64_MAX;
-    begin();
-    image_ = last_;
-  }
+  ImageReplay(shm::Store& store, const zone::DataLimits& limits)
+      : store_(store),
+        replay_(store, RecordReplay::Data::kImage, limits_of_histories(limits)),
+        last_(store.current().journal_position),
+        image_(last_) {}
 
   /// Counts a gap: `records` records before the next one are lost.
   void pass_gap(std::uint64_t records) noexcept {
@@ -74,14 +77,13 @@ class ImageReplay {
 
   Status take(const JournalRecord& record) {
     last_ = record.position;
-    note_serial(record.zone, record.to);
-    zone::ZoneView zone = next_->draft().view().zone_at(record.zone);
-    if (zone && zone.has_snapshots() && record.kind == RecordKind::kGone) {
-      if (auto gone = next_->draft().drop_snapshots(record.zone); !gone) return gone;
-      zone = next_->draft().view().zone_at(record.zone);
-    }
-    if (!zone || !zone.loaded()) return {};
-    if (auto done = apply(zone, record); !done) return done;
+    Seen& state = see(record.zone, record.to);
+    const zone::ZoneView zone = replay_.zone(record.zone);
+    const bool is_loaded = zone && zone.loaded();
+    auto step = replay_.take(record, is_loaded && is_in_doubt(zone), state.lacks);
+    if (!step) return pass(step);
+    if (!is_loaded) return {};
+    count(*step, record, state);
     const bool crowded = is_crowded(store_.stats());
     if (++pending_ < (crowded ? kRecordsPerSmallVersion : kRecordsPerVersion)) return {};
     if (auto published = publish(); !published) return published;
@@ -89,32 +91,28 @@ class ImageReplay {
   }
 
   Status lose(const dns::Name& zone) {
-    const zone::ZoneView view = next_->draft().view().zone_at(zone);
+    const zone::ZoneView view = replay_.zone(zone);
     if (!view || !view.loaded()) return {};
     lost_.push_back(zone.folded());
-    return next_->draft().unload_zone(zone);
+    return replay_.draft().unload_zone(zone);
   }
 
   /// Unloads the zones for which `which` is true. The data of a primary zone are kept, with the
   /// records so far: no other copy may have all of that. Records may be lost behind the image.
   Status withhold_all(const std::function<bool(const zone::ZoneView&)>& which) {
     for (const dns::Name& name : loaded_zones(which)) {
-      if (is_secondary(next_->draft().view().zone_at(name))) {
+      if (is_secondary(replay_.zone(name))) {
         if (auto lost = lose(name); !lost) return lost;
         continue;
       }
       lost_.push_back(name.folded());
-      if (auto kept = withhold_data(next_->draft(), name, image_); !kept) return kept;
+      if (auto kept = withhold_data(replay_.draft(), name, image_); !kept) return kept;
     }
     return {};
   }
 
   /// A serial that the zone had, for raise_serials().
-  void note_serial(dns::NameView zone, dns::Serial serial) {
-    auto [seen, is_new] = seen_.try_emplace(dns::folded_key(zone));
-    dns::Serial& highest = seen->second.highest;
-    if (is_new || serial.ahead_of(highest)) highest = serial;
-  }
+  void note_serial(dns::NameView zone, dns::Serial serial) { see(zone, serial); }
 
   /// Only zones for which `which` is true; empty: all.
   Status lose_all(const std::function<bool(const zone::ZoneView&)>& which = {}) {
@@ -128,11 +126,11 @@ class ImageReplay {
   Status raise_serials() {
     if (gaps_ == 0) return {};
     std::vector<dns::Name> names;
-    next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
+    replay_.draft().view().for_each_zone([&](const zone::ZoneView& zone) {
       if (is_in_doubt(zone)) names.emplace_back(zone.apex());
     });
     for (const dns::Name& name : names) {
-      if (auto raised = raise_serial(next_->draft().view().zone_at(name)); !raised) return raised;
+      if (auto raised = raise_serial(replay_.zone(name)); !raised) return raised;
       if (++pending_ < kRecordsPerVersion) continue;
       if (auto published = publish(); !published) return published;
     }
@@ -158,11 +156,9 @@ class ImageReplay {
   void reach(std::uint64_t position) noexcept { last_ = std::max(last_, position); }
 
   Status publish() {
-    auto version = next_->publish(last_);
-    if (!version) return pass(version);
+    if (auto published = replay_.publish(last_); !published) return published;
     crash_point("image-replayed");
     pending_ = 0;
-    begin();
     return {};
   }
 
@@ -174,9 +170,9 @@ class ImageReplay {
 
  private:
   [[nodiscard]] std::vector<dns::Name> loaded_zones(
-      const std::function<bool(const zone::ZoneView&)>& which) const {
+      const std::function<bool(const zone::ZoneView&)>& which) {
     std::vector<dns::Name> names;
-    next_->draft().view().for_each_zone([&](const zone::ZoneView& zone) {
+    replay_.draft().view().for_each_zone([&](const zone::ZoneView& zone) {
       if (zone.loaded() && (!which || which(zone))) names.emplace_back(zone.apex());
     });
     return names;
@@ -187,18 +183,18 @@ class ImageReplay {
   Status make_room() {
     store_.reclaim();
     if (!is_crowded(store_.stats())) return {};
-    Status done = next_->draft().view().has_discarded() ? dismantle() : Status();
+    Status done = replay_.draft().view().has_discarded() ? dismantle() : Status();
     if (done) done = compact();
     store_.forget_victims();
     store_.reclaim();
     // With no space even for this, the next record tells whether it fits.
     if (!done && done.error().code != Errc::kFull) return done;
-    begin();
+    replay_.drop();
     return {};
   }
 
   Status dismantle() {
-    return in_steps([this] { return next_->draft().dismantle_discarded(kBlocksPerStep); });
+    return in_steps([this] { return replay_.draft().dismantle_discarded(kBlocksPerStep); });
   }
 
   /// Runs steps until one reports that it was the last. A step that changed something is published,
@@ -206,10 +202,10 @@ class ImageReplay {
   template <class Step>
   Status in_steps(const Step& step) {
     for (;;) {
-      const shm::Ref<> before = next_->draft().root();
+      const shm::Ref<> before = replay_.draft().root();
       auto finished = step();
       if (!finished) return pass(finished);
-      const bool changed = !(next_->draft().root() == before);
+      const bool changed = !(replay_.draft().root() == before);
       if (changed)
         if (auto published = publish(); !published) return published;
       if (changed) store_.reclaim();
@@ -225,14 +221,8 @@ class ImageReplay {
     zone::Draft::CompactCursor cursor;
     return in_steps([&]() -> Result<bool> {
       if (!store_.narrow_victims()) return true;
-      return next_->draft().compact(cursor, kNamesPerStep, {});
+      return replay_.draft().compact(cursor, kNamesPerStep, {});
     });
-  }
-
-  void begin() {
-    next_.reset();  // first, since it holds the chunk being filled
-    next_.emplace(store_, NextVersion::Step::kRecovery);
-    last_ = std::max(last_, next_->base().journal_position);
   }
 
   /// The zone's part in the records so far; only zones with records have one.
@@ -242,6 +232,13 @@ class ImageReplay {
     bool lacks = false;      // a record of the zone is lost
   };
 
+  Seen& see(dns::NameView zone, dns::Serial serial) {
+    auto [seen, is_new] = seen_.try_emplace(dns::folded_key(zone));
+    dns::Serial& highest = seen->second.highest;
+    if (is_new || serial.ahead_of(highest)) highest = serial;
+    return seen->second;
+  }
+
   /// Whether records of a loaded zone may be lost, which a secondary's primary sends again.
   [[nodiscard]] bool is_in_doubt(const zone::ZoneView& zone) const {
     if (gaps_ == 0 || !zone.loaded() || is_secondary(zone)) return false;
@@ -250,79 +247,31 @@ class ImageReplay {
                                : seen->second.lacks || seen->second.sure < gaps_;
   }
 
-  Seen& seen(const JournalRecord& record) { return seen_[dns::folded_key(record.zone)]; }
-
-  /// A record that says all of the zone, which is then at serial `to`. A zone that lacks records is
-  /// loaded from its file and from what the journal has from here on.
-  Status take_whole(const zone::ZoneView& zone, const JournalRecord& record) {
-    Seen& state = seen(record);
-    state.sure = gaps_;
-    const bool lacks = std::exchange(state.lacks, false);
-    return zone.serial() == record.to && !lacks ? Status() : lose(record.zone);
-  }
-
-  Status apply(const zone::ZoneView& zone, const JournalRecord& record) {
-    switch (record.kind) {
-      case RecordKind::kGone:
-        return lose(record.zone);
-      case RecordKind::kPrimary:
-        return {};
-      case RecordKind::kBase:
-      case RecordKind::kDynamicChanges:
-        return take_whole(zone, record);
-      case RecordKind::kSource:
-        if (zone.serial() == record.to) return put_source(record);
-        return is_in_doubt(zone) ? Status() : lose(record.zone);
-      case RecordKind::kTransfer:
-        // A zone that was sent whole may be another one with the same serial.
-        return record.from == record.to ? lose(record.zone) : apply_changeset(zone, record);
+  /// Notes what a record has done to a zone that was loaded.
+  void count(ReplayStep step, const JournalRecord& record, Seen& state) {
+    switch (step) {
+      case ReplayStep::kApply:
+        ++applied_;
+        state.sure = gaps_;
+        break;
+      case ReplayStep::kApplyBehindGap:
+        ++applied_;
+        state.lacks = true;
+        break;
+      case ReplayStep::kSkip:
+        state.lacks = true;
+        break;
+      case ReplayStep::kConfirm:
+        state.sure = gaps_;
+        state.lacks = false;
+        break;
+      case ReplayStep::kForget:
+      case ReplayStep::kReload:
+        lost_.push_back(record.zone.folded());
+        break;
       default:
-        return apply_changeset(zone, record);
+        break;
     }
-  }
-
-  Status put_source(const JournalRecord& record) {
-    auto source = decode_source(record.payload);
-    if (!source) return pass(source);
-    return next_->draft().put_zone_source(record.zone, *source);
-  }
-
-  Status apply_changeset(const zone::ZoneView& zone, const JournalRecord& record) {
-    const bool follows = zone.serial() == record.from;
-    const bool in_doubt = is_in_doubt(zone);
-    if (!follows && !in_doubt) return lose(record.zone);
-    Seen& state = seen(record);
-    state.lacks = state.lacks || !follows;
-    if (!changes_zone(record)) return {};
-    auto changes = served_changes(record);
-    if (!changes) return pass(changes);
-    if (!follows && !take_over_soa(zone, record.to, *changes)) return {};
-    auto done = next_->draft().apply(*changes, limits_);
-    if (!done && done.error().code == Errc::kInvalid && in_doubt) {
-      state.lacks = true;
-      return {};
-    }
-    if (!done && done.error().code == Errc::kInvalid) return lose(record.zone);
-    if (!done) return pass(done);
-    ++applied_;
-    if (follows) state.sure = gaps_;
-    return {};
-  }
-
-  /// Makes a changeset from another serial one from the zone's own. False: the zone is ahead of it.
-  static bool take_over_soa(const zone::ZoneView& zone, dns::Serial to, zone::Changeset& changes) {
-    auto present = soa_record(zone);
-    if (!present || !to.ahead_of(zone.serial())) return false;
-    const auto is_soa = [](const zone::Record& record) {
-      return record.type == dns::RRType::kSOA;
-    };
-    std::erase_if(changes.removed, is_soa);
-    if (std::none_of(changes.added.begin(), changes.added.end(), is_soa)) {
-      changes.added.push_back(*present);
-      set_soa_serial(changes.added.back().rdata, to);
-    }
-    changes.removed.push_back(std::move(*present));
-    return true;
   }
 
   /// A signed SOA keeps its serial, since nobody can sign it anew here.
@@ -338,16 +287,14 @@ class ImageReplay {
     raised_.push_back(source_entry(dns::Name(zone.apex()), unused, zone.source()));
     zone::Changeset changes{dns::Name(zone.apex()), {*present}, {*present}};
     set_soa_serial(changes.added.back().rdata, unused);
-    auto done = next_->draft().apply(changes, limits_);
-    return status_of(done);
+    return replay_.change(changes);
   }
 
   shm::Store& store_;
-  zone::DataLimits limits_ = zone::DataLimits::none();
-  std::optional<NextVersion> next_;
+  StoreReplay replay_;
   std::size_t pending_ = 0;
-  std::uint64_t last_ = 0;
-  std::uint64_t image_ = 0;  // position of the image
+  std::uint64_t last_;
+  std::uint64_t image_;  // position of the image
   std::uint64_t applied_ = 0;
   std::uint64_t gaps_ = 0;
   std::uint64_t lost_records_ = 0;
@@ -465,11 +412,11 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, Journal& jou
   const auto may_be_concerned = [&](const zone::ZoneView& zone) {
     return may_have_updates(zone) || replay.has_records(zone);
   };
-  if (!walked || !present.unreadable.empty())
+  if (!walked || present.health.is_unreadable())
     if (auto kept = replay.withhold_all(may_be_concerned); !kept) return pass(kept);
   // A file that was left out for its header lies among the segments, which shows as a gap, or
   // behind them. In the second case it may have records behind the image, wherever it begins.
-  if (ends_in_damage(present) && position < present.damaged + kPositionsOfAFile)
+  if (ends_in_damage(present) && position < present.health.lost().from + kPositionsOfAFile)
     replay.pass_gap(UINT64_MAX);
   if (auto raised = replay.raise_serials(); !raised) return pass(raised);
   replay.journal_raised(journal);

@@ -10,7 +10,7 @@ namespace {
 
 bool has_files(const Journal& journal) {
   const JournalFiles files = journal.files();
-  return !files.segments.empty() || !files.snapshot.empty() || files.damaged != 0;
+  return !files.segments.empty() || !files.snapshot.empty() || files.health.lost().from != 0;
 }
 
 std::vector<JournalEntry> notes_of(const zone::StoreView& version) {

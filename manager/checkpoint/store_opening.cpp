@@ -11,7 +11,7 @@
 #include "base/pause_point.h"
 #include "base/steady_time.h"
 #include "ipc/log.h"
-#include "manager/commit/next_version.h"
+#include "manager/checkpoint/store_replay.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/support/found_damage.h"
 #include "shm/live_file.h"
@@ -160,76 +160,17 @@ Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeed
 
 namespace {
 
-/// Removes a zone that left the configuration, as ZoneTableSync would.
-Status replay_removal(shm::Store& store, const JournalRecord& record) {
-  NextVersion next(store, NextVersion::Step::kRecovery);
-  zone::Draft& draft = next.draft();
-  if (!draft.view().zone_at(record.zone)) return {};
-  if (auto removed = draft.remove_zone(record.zone); !removed) return removed;
-  return status_of(next.publish(record.position));
-}
-
-/// Whether the record compares zone and file at a serial that the served zone does not have. The
-/// zone was to be put whole under that serial, and that never took place.
-bool is_of_another_zone(const shm::Store& store, const JournalRecord& record) {
-  if (record.kind != RecordKind::kBase && record.kind != RecordKind::kDynamicChanges) return false;
-  const shm::VersionInfo version = store.current();
-  const zone::ZoneView zone =
-      zone::StoreView(store.window(), version.root, version.number).zone_at(record.zone);
-  return zone && zone.loaded() && !(zone.serial() == record.to);
-}
-
-/// Whether the record behind a zone's kGone says that the zone was to be put whole under its old
-/// serial (ZoneReplacement). The put never took place, and the zone must stay: workers answer from
-/// the zone, and its file may be another one by now.
-bool is_put_behind(const std::optional<JournalRecord>& gone, const JournalRecord& record) {
-  return gone && is_purge(*gone) && record.kind == RecordKind::kBase && record.zone == gone->zone &&
-         record.group_first == gone->group_first && record.position == gone->position + 1;
-}
-
-/// True when the record changed something; its version is published then.
-Result<bool> replay_record(shm::Store& store, const JournalRecord& record, const NoteSink& note) {
-  NextVersion next(store, NextVersion::Step::kRecovery);
-  zone::Draft& draft = next.draft();
-  const zone::ZoneView zone = draft.view().zone_at(record.zone);
-  if (!zone || !zone.loaded() || !(zone.serial() == record.from)) {
-    note({false,
-          fmt::format("journal record {} of {} ({} to {}) does not fit and was skipped",
-                      record.position, to_text(record.zone), record.from.value, record.to.value)});
-    return false;
-  }
-  auto changes = served_changes(record);
-  if (!changes) return pass(changes);
-  // The record was within the limits when it was accepted, and the limits may have changed since.
-  auto applied = draft.apply(*changes, {0, 0, 0});
-  if (!applied) return pass(applied);
-  crash_point("replay-staged");
-  auto version = next.publish(record.position);
-  if (!version) return pass(version);
-  crash_point("replay-published");
-  return true;
-}
-
-/// Sets the merge base's file of the zone as it is now.
-Status replay_source(shm::Store& store, const JournalRecord& record) {
-  const auto source = decode_source(record.payload);
-  if (!source) return fail(source.error().code, "{}", source.error().text);
-  NextVersion next(store, NextVersion::Step::kRecovery);
-  zone::Draft& draft = next.draft();
-  const zone::ZoneView zone = draft.view().zone_at(record.zone);
-  if (!zone || !zone.loaded() || !(zone.serial() == record.to)) return {};
-  if (auto put = draft.put_zone_source(record.zone, *source); !put) return put;
-  return status_of(next.publish(record.position));
-}
-
 /// Applies the journal's records, one by one, to a live store that lacks them.
 class JournalReplay {
  public:
-  JournalReplay(shm::Store& store, const NoteSink& note) : store_(store), note_(note) {}
+  JournalReplay(shm::Store& store, const NoteSink& note)
+      : store_(store),
+        note_(note),
+        replay_(store, RecordReplay::Data::kLiveStore, {0, 0, 0}) {}
 
   Status take(JournalRecord&& record) {
     last_ = record.position;
-    if (is_put_behind(gone_, record)) {
+    if (gone_ && is_put_behind(*gone_, record)) {
       never_put_ = std::exchange(gone_, std::nullopt)->position;
       return {};
     }
@@ -256,30 +197,56 @@ class JournalReplay {
     if (applied_ > 0) log::info("journal_replayed", "records", applied_);
     if (!walked || never_put_ != 0 || last_ <= store_.current().journal_position) return walked;
     // The store's position must cover all records, also those that changed nothing.
-    return recover_position(store_, last_);
+    return replay_.publish(last_);
   }
 
  private:
   Status remove_gone() {
     const auto record = std::exchange(gone_, std::nullopt);
-    return record ? replay_removal(store_, *record) : Status();
+    return record ? carry_out(*record) : Status();
   }
 
   Status apply(const JournalRecord& record) {
-    if (never_put_ == 0 && is_of_another_zone(store_, record)) never_put_ = record.position;
-    if (record.kind == RecordKind::kSource && never_put_ == 0) return replay_source(store_, record);
-    // Records of other kinds only compare zone and file; an edit may do no more either.
-    if (!changes_zone(record)) return {};
-    never_put_ = 0;
-    auto done = replay_record(store_, record, note_);
-    if (!done) failed_at_ = record.position;
-    if (!done) return pass(done);
-    applied_ += *done ? 1 : 0;
+    const bool changes = changes_zone(record);
+    if (changes) never_put_ = 0;
+    if (never_put_ != 0 && record.kind == RecordKind::kSource) return {};
+    auto done = carry_out(record);
+    if (!done && changes) failed_at_ = record.position;
+    return done;
+  }
+
+  Status carry_out(const JournalRecord& record) {
+    auto step = replay_.take(record);
+    if (!step) return pass(step);
+    switch (*step) {
+      case ReplayStep::kApply:
+      case ReplayStep::kNameFile:
+      case ReplayStep::kRemove:
+        applied_ += *step == ReplayStep::kApply ? 1 : 0;
+        return publish(record.position);
+      case ReplayStep::kNeverTookPlace:
+        if (never_put_ == 0) never_put_ = record.position;
+        return {};
+      case ReplayStep::kSkip:
+        note_({false, fmt::format("journal record {} of {} ({} to {}) does not fit and was skipped",
+                                  record.position, to_text(record.zone), record.from.value,
+                                  record.to.value)});
+        return {};
+      default:
+        return {};
+    }
+  }
+
+  Status publish(std::uint64_t position) {
+    crash_point("replay-staged");
+    if (auto published = replay_.publish(position); !published) return published;
+    crash_point("replay-published");
     return {};
   }
 
   shm::Store& store_;
   const NoteSink& note_;
+  StoreReplay replay_;
   std::optional<JournalRecord> gone_;  // a kGone, until the next record is known
   std::uint64_t last_ = 0;             // position of the last record
   std::uint64_t applied_ = 0;

@@ -224,7 +224,7 @@ void Committer::fail_group(Group& group, const Error& error) {
 }
 
 void Committer::secure_journal() {
-  if (journal_.is_secured() || securing_) return;
+  if (journal_.health().has_durable_end() || securing_) return;
   securing_ = true;
   journal_thread_.post([this] {
     const bool secured = journal_.append({}).has_value();

@@ -51,7 +51,7 @@ class Committer {
   [[nodiscard]] ZoneRecords& zone_records() noexcept { return records_; }
   [[nodiscard]] const ZoneRecords& zone_records() const noexcept { return records_; }
   /// Tries again to make the journal's end durable, after a start that failed to
-  /// (Journal::is_secured()). To be called periodically. Each update tries again, too; no-op
+  /// (check_end()). To be called periodically. Each update tries again, too; no-op
   /// updates are refused until then.
   void secure_journal();
   using Finished = std::function<void(const Status&)>;

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "manager/inspect/journal_words.h"
 #include "manager/journal/journal.h"
-#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_format.h"
 #include "manager/journal/segment_reader.h"
 #include "shm/map/locks.h"
 
@@ -46,10 +46,11 @@ class JournalPrinter {
   /// Faults of the whole journal, without a position, belong to the first page.
   void tell_known_faults() {
     if (page_.from > 1) return;
-    for (const std::string* fault : {&journal_.unreadable, &journal_.lack})
-      if (!fault->empty()) tell(*fault);
-    if (!journal_.unread.empty())
-      tell(fmt::format("{} was replaced although it could not be read", journal_.unread));
+    const JournalHealth& health = journal_.health;
+    if (health.is_unreadable()) tell(health.reason());
+    if (health.lacks_records()) tell(health.lack());
+    if (health.replaced().files != 0)
+      tell(fmt::format("{} was replaced although it could not be read", health.replaced().last));
   }
 
   void tell_missing(const std::string& path, std::uint64_t from, std::uint64_t to) {
@@ -121,7 +122,8 @@ class FolderListing {
     const auto names = native_files().list(folder_);
     if (!names) return pass(names);
     for (const std::string& name : *names) take(name);  // sorted, as positions are
-    if (journal_.segments.empty() && journal_.snapshot.empty() && journal_.lack.empty())
+    if (journal_.segments.empty() && journal_.snapshot.empty() &&
+        !journal_.health.lacks_records())
       return fail(Errc::kNotFound, "{} has no files of a journal", folder_);
     return std::move(journal_);
   }
@@ -144,7 +146,9 @@ class FolderListing {
   }
 
   void add_lack(const std::string& text) {
-    journal_.lack += (journal_.lack.empty() ? "" : "; ") + text;
+    const std::string& before = journal_.health.lack();
+    journal_.health.report(JournalHealth::State::kBehind,
+                           before.empty() ? text : before + "; " + text);
   }
 
   std::string folder_;

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "base/crash_point.h"
 #include "base/pause_point.h"
 #include "base/random.h"
-#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_format.h"
 #include "manager/journal/journal_recovery.h"
 #include "manager/journal/journal_tail.h"
 #include "manager/journal/segment_reader.h"
@@ -33,8 +32,14 @@ bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept {
 }
 
 bool ends_in_damage(const JournalFiles& journal) noexcept {
-  return journal.damaged > journal.snapshot_position &&
-         (journal.segments.empty() || journal.segments.back().header.first <= journal.damaged);
+  const std::uint64_t damaged = journal.health.lost().from;
+  return damaged > journal.snapshot_position &&
+         (journal.segments.empty() || journal.segments.back().header.first <= damaged);
+}
+
+void pass_over_damaged_end(Journal& journal) noexcept {
+  const JournalFiles present = journal.files();
+  if (ends_in_damage(present)) journal.skip_to(present.health.lost().from + kPositionsOfAFile);
 }
 
 std::uint64_t synced_end(const JournalFiles& journal, std::size_t index) noexcept {
@@ -54,15 +59,10 @@ struct Journal::Impl {
 
   NoteSink note;
 
-  mutable std::mutex mutex;  // guards the six members that follow
+  mutable std::mutex mutex;  // guards the three members that follow
   JournalFiles listing;
-  std::string problem;  // why groups are refused
-  std::optional<std::uint64_t> in_store;
-  bool lack_is_unread = false;  // listing.lack may be read later
-  std::chrono::steady_clock::time_point unreadable_since{};
+  std::uint64_t store_position = 0;  // see store_is_at()
   std::chrono::steady_clock::time_point next_try{};
-
-  std::uint64_t store_reached = 0;  // see store_has_reached(); only for an unreadable journal
 
   JournalTail tail;
 
@@ -70,19 +70,20 @@ struct Journal::Impl {
   std::uint64_t active_bytes = 0;     // preallocated size of `active`
   std::uint64_t written = 0;          // offset for the next group
   std::uint64_t nonce = 0;
-  std::atomic<bool> whole{true};  // listing.lack is empty
   std::atomic<std::uint64_t> last{0};
   std::atomic<std::uint64_t> total{0};
 
   Impl(JournalOptions o, Files& f, NoteSink n)
-      : options(std::move(o)), disk(f), note(std::move(n)), tail(disk, options.directory) {}
+      : options(std::move(o)), disk(f), note(std::move(n)), tail(disk, options.directory) {
+    listing.health = JournalHealth(kTriesBeforeSnapshot * options.retry);
+  }
 
   std::string path(std::uint64_t number, std::string_view suffix) const {
     return options.directory + "/" + journal_file_name(number, suffix);
   }
   void recount();
   void take(RecoveredJournal&& recovered);
-  void note_missing_end(std::uint64_t end, std::uint64_t position);
+  void note_missing_end(std::uint64_t end);
   Status read_again();
   Status be_ready();
   tl::unexpected<Error> refuse(const Error& why);
@@ -130,61 +131,55 @@ Result<Journal> Journal::open(const JournalOptions& options, Files& files, NoteS
   auto recovered = recover_journal(files, options.directory, impl->tail, impl->note);
   if (!recovered) return pass(recovered);
   const JournalFiles& found = recovered->files;
-  if (found.segments.empty() && found.snapshot.empty() && found.unreadable.empty())
+  if (found.segments.empty() && found.snapshot.empty() && !found.health.is_unreadable())
     sync_parents(files, options.directory, impl->note);
   impl->take(std::move(*recovered));
   return Journal(std::move(impl));
 }
 
 void Journal::Impl::take(RecoveredJournal&& recovered) {
-  const bool was_unreadable = !listing.unreadable.empty();
   {
     const std::lock_guard lock(mutex);
-    if (recovered.files.lack.empty()) recovered.files.lack = listing.lack;
-    recovered.files.reached = listing.reached;
+    recovered.files.health.continue_from(listing.health);
     listing = std::move(recovered.files);
     listing.identity = options.identity;
-    whole = listing.lack.empty();
-    problem = listing.unreadable;
-    const auto now = std::chrono::steady_clock::now();
-    next_try = now + options.retry;
-    if (!was_unreadable) unreadable_since = now;
+    next_try = std::chrono::steady_clock::now() + options.retry;
     last = std::max(last.load(), recovered.last);
+    const JournalHealth& health = listing.health;
     // Never published, hence never acknowledged; the store has gone on without these records.
-    if (listing.unreadable.empty() && in_store && last > *in_store)
-      listing.void_from = *in_store + 1;
+    if (!health.is_unreadable() && health.store_has_all() && last > store_position)
+      listing.void_from = store_position + 1;
   }
-  if (listing.unreadable.empty()) note_missing_end(recovered.last, store_reached);
+  if (!listing.health.is_unreadable()) note_missing_end(recovered.last);
   recount();
 }
 
 /// The journal was restored from a backup, or has lost its end. Nothing in the files tells that
 /// until the next segment begins, and a removed zone that comes back before that may have had
 /// records there.
-void Journal::Impl::note_missing_end(std::uint64_t end, std::uint64_t position) {
-  if (end == 0 || end >= position) return;
-  const std::string why =
-      fmt::format("it ends at position {}, and the store has {}", end, position);
+void Journal::Impl::note_missing_end(std::uint64_t end) {
+  std::string why;
   {
     const std::lock_guard lock(mutex);
-    listing.reached = position;
-    listing.lack = why;
-    whole = false;
+    if (end == 0 || end >= store_position || listing.health.lost().to >= store_position) return;
+    why = fmt::format("it ends at position {}, and the store has {}", end, store_position);
+    listing.health.extend_lost(store_position);
+    listing.health.report(JournalHealth::State::kBehind, why);
   }
-  note({true, why, end + 1, position});
+  note({true, why, end + 1, store_position});
 }
 
 /// For a journal that could not be read: tries again, once in a while.
 Status Journal::Impl::read_again() {
-  if (listing.unreadable.empty()) return {};
+  if (!listing.health.is_unreadable()) return {};
   if (std::chrono::steady_clock::now() < next_try)
-    return fail(Errc::kIo, "{}", listing.unreadable);
+    return fail(Errc::kIo, "{}", listing.health.reason());
   std::vector<JournalNote> notes;
   auto recovered = recover_journal(disk, options.directory, tail,
                                    [&](const JournalNote& one) { notes.push_back(one); });
   if (!recovered) return pass(recovered);
   take(std::move(*recovered));
-  if (!listing.unreadable.empty()) return fail(Errc::kIo, "{}", listing.unreadable);
+  if (listing.health.is_unreadable()) return fail(Errc::kIo, "{}", listing.health.reason());
   for (const JournalNote& one : notes) note(one);
   note({false, "the journal could be read again"});
   return {};
@@ -199,7 +194,7 @@ Status Journal::Impl::be_ready() {
 /// Keeps the reason for people.
 tl::unexpected<Error> Journal::Impl::refuse(const Error& why) {
   const std::lock_guard lock(mutex);
-  problem = why.text;
+  listing.health.refuse(why.text);
   return pass(why);
 }
 
@@ -263,7 +258,7 @@ Status Journal::Impl::open_segment(std::uint64_t room, std::span<const JournalEn
   nonce = header.nonce;
   const std::lock_guard lock(mutex);
   listing.void_from = 0;
-  problem.clear();
+  listing.health.accept();
   if (is_again) listing.segments.pop_back();
   listing.segments.push_back({file, header, written});
   return {};
@@ -295,8 +290,7 @@ Status Journal::Impl::drop(const std::string& file, Replaced old) {
   auto kept = keep_unread(disk, file, note);
   if (!kept) return pass(kept);
   const std::lock_guard lock(mutex);
-  listing.unread = std::move(*kept);
-  ++listing.unread_files;
+  listing.health.add_replaced(std::move(*kept));
   return {};
 }
 
@@ -327,41 +321,19 @@ Result<Bytes> Journal::Impl::encode_group(std::span<const JournalEntry> group,
   return bytes;
 }
 
-bool Journal::is_secured() const noexcept {
-  if (!impl_->tail.is_secured()) return false;
+JournalHealth Journal::health() const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->listing.unreadable.empty();
+  JournalHealth health = impl_->listing.health;
+  health.set_secured(impl_->tail.is_secured());
+  return health;
 }
 
-std::string Journal::problem() const {
+void Journal::report(JournalHealth::State fault, const std::string& why) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->problem;
-}
-
-void Journal::store_has_all_up_to(std::uint64_t position) {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->in_store = position;
-}
-
-void Journal::cannot_be_read(const std::string& reason) {
-  const std::lock_guard lock(impl_->mutex);
-  if (!impl_->listing.unreadable.empty()) return;
-  impl_->listing.unreadable = impl_->problem = reason;
-  impl_->unreadable_since = std::chrono::steady_clock::now();
-  impl_->next_try = impl_->unreadable_since + impl_->options.retry;
-}
-
-bool Journal::has_lasting_gap() const {
-  const std::lock_guard lock(impl_->mutex);
-  return (impl_->lack_is_unread || !impl_->listing.unreadable.empty()) &&
-         std::chrono::steady_clock::now() - impl_->unreadable_since >=
-             kTriesBeforeSnapshot * impl_->options.retry;
-}
-
-bool Journal::has_gap_to_close() const {
-  if (!has_lasting_gap()) return false;
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->lack_is_unread || impl_->in_store;
+  const bool was_unreadable = impl_->listing.health.is_unreadable();
+  impl_->listing.health.report(fault, why);
+  if (!was_unreadable && impl_->listing.health.is_unreadable())
+    impl_->next_try = std::chrono::steady_clock::now() + impl_->options.retry;
 }
 
 Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
@@ -369,7 +341,7 @@ Result<std::uint64_t> Journal::append(std::span<const JournalEntry> group) {
   if (group.empty()) {
     if (auto done = journal.be_ready(); !done) return journal.refuse(done.error());
     const std::lock_guard lock(journal.mutex);
-    journal.problem.clear();
+    journal.listing.health.accept();
     return journal.last.load();
   }
   const std::uint64_t need = room_for(group);
@@ -407,37 +379,20 @@ void Journal::abandon(std::uint64_t from) noexcept {
   impl_->void_now();
 }
 
-bool Journal::is_whole() const noexcept { return impl_->whole; }
-
-void Journal::set_lack(const std::string& why) {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->listing.lack = why;
-  impl_->whole = false;
-}
-
-void Journal::set_unread(const std::string& why) {
-  set_lack(why);
-  const std::lock_guard lock(impl_->mutex);
-  if (std::exchange(impl_->lack_is_unread, true) || !impl_->listing.unreadable.empty()) return;
-  impl_->unreadable_since = std::chrono::steady_clock::now();
-}
-
 void Journal::skip_to(std::uint64_t position) noexcept {
   if (position > impl_->last) impl_->last = position;
 }
 
-void Journal::store_has_reached(std::uint64_t position) {
-  if (impl_->listing.unreadable.empty()) {
-    impl_->note_missing_end(impl_->last, position);
-  } else {
-    impl_->store_reached = position;
+void Journal::store_is_at(std::uint64_t position, bool has_all) {
+  bool is_unreadable = false;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->store_position = position;
+    if (has_all) impl_->listing.health.set_store_has_all();
+    is_unreadable = impl_->listing.health.is_unreadable();
   }
+  if (!is_unreadable) impl_->note_missing_end(impl_->last);
   skip_to(position);
-}
-
-void Journal::pass_over_damaged_end() noexcept {
-  const JournalFiles present = files();
-  if (ends_in_damage(present)) skip_to(present.damaged + kPositionsOfAFile);
 }
 
 void Journal::begin_behind(std::uint64_t position) noexcept {
@@ -486,23 +441,16 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
     const std::lock_guard lock(journal.mutex);
     journal.listing.snapshot = file;
     journal.listing.snapshot_position = position;
-    if (journal.listing.lack == sealed.lack) {
-      journal.listing.lack.clear();
-      journal.listing.damaged = 0;
-      journal.lack_is_unread = false;
-      journal.whole = true;
-    }
+    const bool had_unreadable_part = journal.listing.health.heal(sealed.health);
     std::erase_if(journal.listing.segments, [&](const JournalFiles::Segment& segment) {
       return std::any_of(
           sealed.segments.begin(), sealed.segments.end(), [&](const JournalFiles::Segment& old) {
             return old.path == segment.path && old.header.nonce == segment.header.nonce;
           });
     });
-    if (!journal.listing.unreadable.empty()) {
+    if (had_unreadable_part) {
       // Unread files may have used positions. So these are passed over, as positions that never
       // took place.
-      journal.listing.unreadable.clear();
-      journal.listing.damaged = 0;
       journal.listing.void_from = position + 1;
       journal.last = std::max(journal.last.load(), position) + kPositionsOfAFile;
     }
@@ -527,7 +475,9 @@ Status Journal::replace_by_snapshot(const std::string& partial_path, std::uint64
 
 JournalFiles Journal::files() const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->listing;
+  JournalFiles files = impl_->listing;
+  files.health.set_secured(impl_->tail.is_secured());
+  return files;
 }
 
 JournalFiles Journal::sealed_files() const {
@@ -538,7 +488,7 @@ JournalFiles Journal::sealed_files() const {
   if (empty.void_from < empty.first && (files.void_from == 0 || empty.void_from < files.void_from))
     files.void_from = empty.void_from;
   // Nothing else tells that records before it are missing.
-  files.reached = std::max(files.reached, std::min(empty.void_from, empty.first) - 1);
+  files.health.extend_lost(std::min(empty.void_from, empty.first) - 1);
   return files;
 }
 

@@ -10,6 +10,7 @@
 
 #include "manager/io/store_file.h"
 #include "manager/journal/journal_format.h"
+#include "manager/journal/journal_health.h"
 #include "manager/support/task_thread.h"
 #include "shm/store.h"
 
@@ -55,26 +56,11 @@ struct JournalFiles {
   std::vector<Segment> segments;  ///< ascending
   std::string snapshot;           ///< empty = none
   std::uint64_t snapshot_position = 0;
-  /// First position of the last file that was renamed for its damaged header, or of the damaged
-  /// end of the last segment; 0 = none. Records from there on are missing until a journal snapshot
-  /// holds that position.
-  std::uint64_t damaged = 0;
-  /// Name of a file that a snapshot replaced although it could not be read (*.unread); empty: there
-  /// is none. Zones that are not in the snapshot may have records there.
-  std::string unread{};
-  std::uint64_t unread_files = 0;
   /// Positions from here on never took place; a failed group may have left them in the last
   /// segment. The next segment's header will say so, or does. 0 = none.
   std::uint64_t void_from = 0;
-  /// The last position that is known to have been used, where the files end before it: the store
-  /// had it, or a last segment without records begins behind it. The records between are lost. 0 =
-  /// not known.
-  std::uint64_t reached = 0;
-  /// Why a part of the journal cannot be read now; empty: all could be read. Records may be missing
-  /// from the listing then, and the positions behind it are unknown.
-  std::string unreadable{};
-  /// Why the journal is known to lack records; empty: it is not. A snapshot of all zones has them.
-  std::string lack{};
+  /// While it is unreadable, records may be missing from the listing.
+  JournalHealth health{};
   shm::StoreOwner identity{};  ///< JournalOptions::identity
 };
 
@@ -101,34 +87,13 @@ class Journal {
   Journal& operator=(Journal&&) noexcept;
   ~Journal();
 
-  /// False after a start that found records and could not make them durable again. Meanwhile no
-  /// promise may depend on those records, and no image may have them. Any thread.
-  [[nodiscard]] bool is_secured() const noexcept;
-  /// Why groups are refused at present, for people; empty: they are taken. Any thread.
-  [[nodiscard]] std::string problem() const;
-  /// A live store covers `position`: later records were never published, so an unreadable part has
-  /// nothing that the store lacks.
-  void store_has_all_up_to(std::uint64_t position);
-  /// A part of the journal turned out to be unreadable after open(). No effect on a journal that is
-  /// known as unreadable.
-  void cannot_be_read(const std::string& reason);
-  /// True: a part could not be read for a while. Any thread.
-  [[nodiscard]] bool has_lasting_gap() const;
-  /// The same, and a snapshot of the store may take the place of all files, if the store has each
-  /// zone's data. Any thread.
-  [[nodiscard]] bool has_gap_to_close() const;
-  /// False while the journal is known to lack records that the store has: damage, or a journal that
-  /// was restored from a backup. Until a snapshot has all zones, an update would exist in one copy
-  /// only. Any thread.
-  [[nodiscard]] bool is_whole() const noexcept;
-  /// Tells what the journal lacks.
-  void set_lack(const std::string& why);
-  /// The same for a part that cannot be read, although open() could read all that it needs. Call
-  /// when the store was found to have all zones: see has_gap_to_close().
-  void set_unread(const std::string& why);
+  /// What is known of the journal at this moment. Any thread.
+  [[nodiscard]] JournalHealth health() const;
+  /// A fault was found after open(): see JournalHealth::report(). Any thread.
+  void report(JournalHealth::State fault, const std::string& why);
   /// Appends a group and syncs it once. On success each entry is durable and the last one's
-  /// position is returned. On error no entry counts. An empty group makes is_secured() true, or
-  /// fails.
+  /// position is returned. On error no entry counts. An empty group makes the end durable
+  /// (JournalHealth::has_durable_end()), or fails.
   Result<std::uint64_t> append(std::span<const JournalEntry> group);
   /// Voids the group that began at `from`, which was synced but not published. As after an error of
   /// append(), the next process must not find the group: that is made durable at once if possible.
@@ -139,10 +104,10 @@ class Journal {
   /// The same for the position of a store, live or from the image. A journal that ends before it
   /// lacks the records between, which is reported. While a part cannot be read, that waits for the
   /// part. An empty journal lacks nothing: see begin_behind().
-  void store_has_reached(std::uint64_t position);
-  /// For a start without the live store: the positions that a damaged last file may have used count
-  /// as used, and their records as missing. See ends_in_damage().
-  void pass_over_damaged_end() noexcept;
+  ///
+  /// `has_all`: a live store covers the position with each zone's data. Later records were never
+  /// published, so an unreadable part has nothing that the store lacks.
+  void store_is_at(std::uint64_t position, bool has_all = false);
   /// The same as skip_to() for a journal without records: there never were any up to that position, so none is
   /// missing.
   void begin_behind(std::uint64_t position) noexcept;
@@ -192,6 +157,9 @@ inline constexpr std::uint64_t kPositionsOfAFile = std::uint64_t{1} << 32;
 /// Whether the journal ends in damage, of the last segment's header or of its end, so that nobody
 /// knows how many records are lost. False once a snapshot has the first of their positions.
 [[nodiscard]] bool ends_in_damage(const JournalFiles& journal) noexcept;
+/// For a start without the live store: the positions that a damaged last file may have used count
+/// as used, and their records as missing.
+void pass_over_damaged_end(Journal& journal) noexcept;
 
 /// True when a later segment says that the record at `position` never took place.
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
@@ -207,17 +175,17 @@ using RecordVisit = std::function<Status(JournalRecord&&)>;
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
                        const RecordVisit& visit, const NoteSink& note);
 
-/// kIo while the journal's end is not durable (Journal::is_secured): a host crash could take back
-/// served data. To be checked before any promise that depends on the end. Any thread.
+/// kIo while the journal's end is not durable (JournalHealth::has_durable_end): a host crash could
+/// take back served data. To be checked before any promise that depends on the end. Any thread.
 [[nodiscard]] inline Status check_end(const Journal& journal) {
-  if (journal.is_secured()) return {};
+  if (journal.health().has_durable_end()) return {};
   return fail(Errc::kIo, "the end of the journal could not be made durable again yet");
 }
 
-/// kIo while the journal is known to lack records (Journal::is_whole). To be checked before an
-/// update: it would exist in the live store only, or behind a gap. Any thread.
+/// kIo while the journal is known to lack records (JournalHealth::lacks_records). To be checked
+/// before an update: it would exist in the live store only, or behind a gap. Any thread.
 [[nodiscard]] inline Status check_whole(const Journal& journal) {
-  if (journal.is_whole()) return {};
+  if (!journal.health().lacks_records()) return {};
   return fail(Errc::kIo,
               "the journal lacks records: updates wait until a snapshot of all zones is written");
 }

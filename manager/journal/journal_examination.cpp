@@ -54,9 +54,10 @@ JournalFaults examine_journal(Files& files, const JournalFiles& journal) {
 }
 
 void tell_faults(const JournalFaults& faults, Journal& journal) {
-  if (!faults.unreadable.empty()) return journal.set_unread(faults.unreadable);
+  if (!faults.unreadable.empty())
+    return journal.report(JournalHealth::State::kPartUnread, faults.unreadable);
   if (faults.damage.empty()) return;
-  journal.set_lack(faults.damage);
+  journal.report(JournalHealth::State::kBehind, faults.damage);
   found_damage().add(faults.damage);
 }
 

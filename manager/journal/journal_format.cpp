@@ -1,11 +1,15 @@
 #include "manager/journal/journal_format.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
+
+#include <charconv>
 
 namespace pando::manager {
 
 namespace {
 
+constexpr std::size_t kNameDigits = 16;
 constexpr std::uint64_t kFileMagic = 0x50414E444F4A524EU;  // "PANDOJRN"
 /// "PANDOJ", the first bytes of journal files of all formats.
 constexpr std::uint64_t kFamilyMagic = kFileMagic >> 16;
@@ -124,6 +128,26 @@ Result<JournalRecord> decode_record(ByteView bytes, std::uint64_t nonce) {
   record.to.value = load_be32(body.data() + name + 4);
   record.payload.assign(body.begin() + static_cast<std::ptrdiff_t>(name + 8), body.end());
   return record;
+}
+
+std::string journal_file_name(std::uint64_t number, std::string_view suffix) {
+  return fmt::format("{:016x}{}", number, suffix);
+}
+
+std::optional<std::uint64_t> journal_file_number(std::string_view name, std::string_view suffix) {
+  if (name.size() != kNameDigits + suffix.size() || !name.ends_with(suffix)) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = name.data() + kNameDigits;
+  if (std::from_chars(name.data(), end, number, 16).ptr != end) return std::nullopt;
+  return number;
+}
+
+std::optional<std::uint64_t> damaged_file_number(std::string_view name) {
+  const auto end = name.find(kDamagedSuffix);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view behind = name.substr(end + kDamagedSuffix.size());
+  if (!behind.empty() && behind.front() != '.') return std::nullopt;
+  return journal_file_number(name.substr(0, end), kSegmentSuffix);
 }
 
 }  // namespace pando::manager

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dns/folded_key.h"
+#include "manager/journal/record_replay.h"
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {
@@ -132,12 +133,13 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
 
 void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
                                    const NoteSink& note) {
-  bool left_out = journal.damaged > journal.snapshot_position;
+  const LostRange lost = journal.health.lost();
+  bool left_out = lost.from > journal.snapshot_position;
   const auto take_place_of_damaged = [&](std::uint64_t positions) {
     if (std::exchange(left_out, false))
       damage(
           note,
-          fmt::format("a damaged journal file, from position {} on, was left out", journal.damaged),
+          fmt::format("a damaged journal file, from position {} on, was left out", lost.from),
           positions, positions == 0 ? 0 : UINT64_MAX);
   };
   for (const JournalFiles::Segment& segment : journal.segments) {
@@ -148,7 +150,7 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
              next - last_ - 1, next - 1);
     last_ = std::max(last_, segment.header.first - 1);
     // A segment that begins at that very position may be damaged from its first record to its end.
-    if (segment.header.first > journal.damaged) take_place_of_damaged(0);
+    if (segment.header.first > lost.from) take_place_of_damaged(0);
     if (auto done = read_segment(files, segment, journal, note); !done) {
       take_error(segment.path, done.error(), end_of(segment, journal), note);
       if (&segment != &journal.segments.back())  // what follows there is no gap
@@ -156,17 +158,17 @@ void JournalHistory::read_segments(Files& files, const JournalFiles& journal,
     }
   }
   take_place_of_damaged(kUnknownNumber);
-  if (journal.reached > last_) {
+  if (lost.to > last_) {
     is_end_missing_ = true;
-    damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, journal.reached),
-           journal.reached - last_, journal.reached);
-    last_ = journal.reached;
+    damage(note, fmt::format("journal records {} to {} are missing", last_ + 1, lost.to),
+           lost.to - last_, lost.to);
+    last_ = lost.to;
   }
-  if (journal.unreadable.empty()) return;
+  if (!journal.health.is_unreadable()) return;
   if (unread_is_ == Unreadable::kDamage)
-    return damage(note, journal.unreadable, kUnknownNumber, UINT64_MAX);
+    return damage(note, journal.health.reason(), kUnknownNumber, UINT64_MAX);
   ++unreadable_;
-  if (problem_.empty()) problem_ = journal.unreadable;
+  if (problem_.empty()) problem_ = journal.health.reason();
 }
 
 Status JournalHistory::read_segment(Files& files, const JournalFiles::Segment& segment,
@@ -211,7 +213,7 @@ std::shared_ptr<const JournalHistory> JournalHistory::read(Files& files,
                                                            Unreadable unreadable) {
   auto history = std::make_shared<JournalHistory>();
   history->unread_is_ = unreadable;
-  history->unread_files_ = journal.unread_files;
+  history->unread_files_ = journal.health.replaced().files;
   history->read_snapshot(files, journal, note);
   history->read_segments(files, journal, note);
   return history;
@@ -352,14 +354,11 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
     replay.from_snapshot = true;
     replay.serial = places->whole;
   }
+  const RecordReplay rules(RecordReplay::Data::kFile);
   const auto take = [&](JournalRecord&& record, std::uint32_t) -> Status {
-    if (!changes_zone(record)) return {};
-    const bool fits = replay.serial && record.from == *replay.serial;
-    const bool is_ahead = replay.serial && record.to.ahead_of(*replay.serial);
-    if (!fits && (gaps == Gaps::kUnknown || !is_ahead)) {
-      ++replay.skipped;
-      return {};
-    }
+    const ReplayStep step = rules.step(record, {replay.serial, gaps == Gaps::kPassed});
+    if (step == ReplayStep::kSkip) ++replay.skipped;
+    if (step != ReplayStep::kApply && step != ReplayStep::kApplyBehindGap) return {};
     auto changes = served_changes(record);
     if (!changes) return pass(changes);
     replay.net.updated(record_changes_of(*changes));

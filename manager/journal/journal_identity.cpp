@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/random.h"
-#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_format.h"
 #include "manager/journal/journal_recovery.h"
 #include "manager/journal/segment_reader.h"
 #include "manager/journal/snapshot_file.h"

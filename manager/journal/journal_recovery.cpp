@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
-#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_format.h"
 #include "manager/journal/segment_reader.h"
 #include "manager/journal/snapshot_file.h"
 
@@ -48,9 +48,11 @@ class Recovery {
   void recover_last_segment();
   void end_keeping();
   RecoveredJournal take() {
-    if (files_.lack.empty() && files_.damaged > files_.snapshot_position)
-      files_.lack = fmt::format("a damaged journal file, from position {} on, was left out",
-                                files_.damaged);
+    const std::uint64_t damaged = health().lost().from;
+    if (!health().lacks_records() && damaged > files_.snapshot_position)
+      health().report(
+          JournalHealth::State::kBehind,
+          fmt::format("a damaged journal file, from position {} on, was left out", damaged));
     return {std::move(files_), last_};
   }
 
@@ -63,14 +65,11 @@ class Recovery {
   Status read_last_segment();
   Status recover_tail(const std::string& file, const SegmentReader& reader);
   void remove_replaced(const std::string& file);
-  void take_unread(std::string path) {
-    files_.unread = std::move(path);
-    ++files_.unread_files;
-  }
   void tell_lack(const std::string& why) {
     note_({true, why});
-    files_.lack = why;
+    health().report(JournalHealth::State::kBehind, why);
   }
+  JournalHealth& health() noexcept { return files_.health; }
 
   Files& disk_;
   const std::string& directory_;
@@ -105,7 +104,7 @@ Status Recovery::take_segment(const std::string& name, std::uint64_t first) {
 /// Renames a damaged segment: the next segment may need the name, and an operator may want to
 /// examine the file.
 Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
-  files_.damaged = std::max(files_.damaged, first);
+  health().leave_out(first);
   auto name = keep_file(disk_, file, kDamagedSuffix);
   if (!name && name.error().code == Errc::kExists) return pass(name);
   if (!name) {
@@ -122,7 +121,7 @@ Status Recovery::put_aside(const std::string& file, std::uint64_t first) {
 void Recovery::cannot_read(const std::string& file, const Error& why) {
   const std::string text = fmt::format("journal file {}: {}", file, why.text);
   note_({true, text + "; updates are refused, and the journal is read again"});
-  if (files_.unreadable.empty()) files_.unreadable = text;
+  health().report(JournalHealth::State::kUnreadable, text);
 }
 
 Status Recovery::take_name(const std::string& name) {
@@ -132,11 +131,11 @@ Status Recovery::take_name(const std::string& name) {
       note_({false, removed.error().text});
     return {};
   }
-  if (name.find(kUnreadSuffix) != std::string::npos) take_unread(directory_ + "/" + name);
+  if (name.find(kUnreadSuffix) != std::string::npos) health().add_replaced(directory_ + "/" + name);
   if (const auto first = journal_file_number(name, kSegmentSuffix))
     return take_segment(name, *first);
   if (const auto first = damaged_file_number(name))
-    files_.damaged = std::max(files_.damaged, *first);
+    health().leave_out(*first);
   else if (const auto position = journal_file_number(name, kSnapshotSuffix))
     return take_snapshot(name, *position);
   return {};
@@ -165,7 +164,7 @@ void Recovery::remove_replaced(const std::string& file) {
   if (done && keeps_replaced_) {
     auto kept = keep_unread(disk_, file, note_);
     if (kept)
-      take_unread(std::move(*kept));
+      health().add_replaced(std::move(*kept));
     else
       done = pass(kept);
   } else if (done) {
@@ -177,7 +176,7 @@ void Recovery::remove_replaced(const std::string& file) {
 
 /// The last process may have been killed behind a snapshot that took the place of unread files.
 void Recovery::end_keeping() {
-  if (!keeps_replaced_ || !all_replaced_ || !files_.unreadable.empty()) return;
+  if (!keeps_replaced_ || !all_replaced_ || health().is_unreadable()) return;
   Status done = disk_.sync_directory(directory_);
   if (done) done = disk_.remove(directory_ + "/" + std::string(kKeepName));
   if (!done) note_({false, done.error().text});
@@ -240,7 +239,7 @@ void Recovery::recover_last_segment() {
   last_ = files_.snapshot_position;
   if (files_.segments.empty()) return;
   last_ = std::max(last_, files_.segments.back().header.first - 1);
-  if (!files_.unreadable.empty()) return;  // its end is unknown, or its header
+  if (health().is_unreadable()) return;  // its end is unknown, or its header
   const std::string file = files_.segments.back().path;
   if (auto read = read_last_segment(); !read) cannot_read(file, read.error());
 }
@@ -264,7 +263,7 @@ Status Recovery::read_last_segment() {
     files_.segments.pop_back();
     return {};
   }
-  if (reader->ends_damaged()) files_.damaged = std::max(files_.damaged, last_ + 1);
+  if (reader->ends_damaged()) health().leave_out(last_ + 1);
   if (reader->damaged_places() != 0)
     tell_lack(fmt::format("journal file {}: {} damaged places, records lost", segment.path,
                           reader->damaged_places()));

@@ -11,7 +11,7 @@ namespace pando::manager {
 
 /// The state that earlier processes left in the journal's folder.
 struct RecoveredJournal {
-  JournalFiles files;        ///< with `unreadable`, if not everything could be read
+  JournalFiles files;      ///< whose health is unreadable, if not everything could be read
   std::uint64_t last = 0;  ///< the last used position; 0 = none
 };
 
@@ -29,7 +29,7 @@ Result<std::string> keep_unread(Files& disk, const std::string& file, const Note
 ///
 /// The rest of the last segment is secured in `tail`. A failure of that is reported, too, and
 /// leaves the tail unsecured. A file that cannot be read or renamed for now makes the journal
-/// `unreadable`; then nothing may be appended. Errors: a file is of another format.
+/// unreadable; then nothing may be appended. Errors: a file is of another format.
 Result<RecoveredJournal> recover_journal(Files& disk, const std::string& directory,
                                          JournalTail& tail, const NoteSink& note);
 

@@ -5,7 +5,7 @@
 #include "base/crash_point.h"
 #include "base/unix_time.h"
 #include "manager/io/throttled_file.h"
-#include "manager/journal/journal_names.h"
+#include "manager/journal/journal_format.h"
 #include "manager/journal/snapshot_file.h"
 #include "zone/dump/dump_writer.h"
 
@@ -116,7 +116,7 @@ Result<std::string> write_snapshot(Files& files, const std::string& directory,
       {sealed.identity, unix_seconds(), version.version(), position, 0, 0},
       zone::DumpWriter::Contents::kZones);
   Status done;
-  const bool lacks = !sealed.lack.empty();
+  const bool lacks = sealed.health.lacks_records();
   for (const dns::Name& name : names_of(*history, version, lacks)) {
     const zone::ZoneView zone = version.zone_at(name);
     done = zone && zone.loaded() ? put_zone(*history, zone, position, lacks, writer)

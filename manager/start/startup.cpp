@@ -130,7 +130,7 @@ Result<std::unique_ptr<OpenedData>> Startup::open() {
   if (!data_->serves_first)
     if (auto read = read_lists_first(); !read) return pass(read);
   end_dump(store->from);
-  data_->journal->store_has_reached(data_->store->current().journal_position);
+  data_->journal->store_is_at(data_->store->current().journal_position);
   if (auto opened = open_slots(settings, options); !opened) return pass(opened);
   if (auto taken = take_store(*store); !taken) return pass(taken);
   // Serving does not depend on the journal's beginning; a full disk is reported by other means.
@@ -172,7 +172,7 @@ Result<OpenedStore> Startup::open_store_from_seeds(const config::Settings& setti
   seeds.bring_up = [this](shm::Store& restored) { return bring_up(restored); };
   seeds.copy_first = settings.store.verify == config::Verify::kAlways;
   seeds.not_live = [this] {
-    data_->journal->pass_over_damaged_end();
+    pass_over_damaged_end(*data_->journal);
     data_->serves_first = image_is_in_line() && !dump_;
     return data_->serves_first ? Status() : read_lists_first();
   };
@@ -228,7 +228,8 @@ Status Startup::read_lists_first() {
 NoteSink Startup::gap_sink() {
   return [this](const JournalNote& note) {
     log_note(note);
-    if (note.missing_to != 0) data_->journal->set_lack(note.text);
+    if (note.missing_to != 0)
+      data_->journal->report(JournalHealth::State::kBehind, note.text);
   };
 }
 
@@ -314,7 +315,7 @@ Status Startup::take_store(OpenedStore& opened) {
 /// A live store is served even if the journal cannot be read.
 Status Startup::replay_onto_live_store() {
   Journal& journal = *data_->journal;
-  if (!journal.files().unreadable.empty()) {
+  if (journal.health().is_unreadable()) {
     tell_what_store_has();
     return {};
   }
@@ -325,7 +326,7 @@ Status Startup::replay_onto_live_store() {
   if (!is_fault) return replayed;
   log::error("journal", "text", replayed.error().text);
   tell_what_store_has();
-  journal.cannot_be_read(replayed.error().text);
+  journal.report(JournalHealth::State::kUnreadable, replayed.error().text);
   return {};
 }
 
@@ -334,7 +335,7 @@ Status Startup::replay_onto_live_store() {
 /// that part be voided then, nor may a snapshot of the store take its place.
 void Startup::tell_what_store_has() {
   if (!zone_without_data(version_of(*data_->store)))
-    data_->journal->store_has_all_up_to(data_->store->current().journal_position);
+    data_->journal->store_is_at(data_->store->current().journal_position, true);
 }
 
 /// A live store needs the image only for the chunks that the image's version holds.

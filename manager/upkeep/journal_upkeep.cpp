@@ -47,7 +47,7 @@ void JournalUpkeep::check(bool blocked) {
   const std::uint64_t bytes = journal_.total_bytes();
   const bool closes_gap = can_close_gap(committer_.current());
   if (closes_gap) log::warning("journal_gap", "reason", problem());
-  const bool heals = closes_gap || !journal_.is_whole();
+  const bool heals = closes_gap || journal_.health().lacks_records();
   const bool examines = !heals || (examines_first_ && !closes_gap);
   if (examines && std::exchange(is_examination_due_, false)) {
     examines_first_ = false;
@@ -63,9 +63,10 @@ void JournalUpkeep::check(bool blocked) {
 /// through once in a while, as there may be many.
 bool JournalUpkeep::can_close_gap(const zone::StoreView& version) {
   waiting_.clear();
-  if (!journal_.has_lasting_gap()) return false;
+  const JournalHealth health = journal_.health();
+  if (!health.has_lasting_gap()) return false;
   const auto zone = zone_without_data(version);
-  if (!zone) return journal_.has_gap_to_close();
+  if (!zone) return health.has_gap_to_close();
   waiting_ = to_text(*zone);
   pause_until_ = std::chrono::steady_clock::now() + pause_before_healing_;
   return false;
@@ -85,10 +86,11 @@ void JournalUpkeep::begin_examination() {
 }
 
 std::string JournalUpkeep::problem() const {
-  std::string text = journal_.problem();
-  const std::string lack = journal_.files().lack;
-  if (text.empty() && !lack.empty())
-    text = fmt::format("the journal lacks records, updates wait for its snapshot: {}", lack);
+  const JournalHealth health = journal_.health();
+  std::string text = health.refusal();
+  if (text.empty() && health.lacks_records())
+    text = fmt::format("the journal lacks records, updates wait for its snapshot: {}",
+                       health.lack());
   if (!text.empty() && !waiting_.empty())
     text += fmt::format("; the store's zones cannot take its place, as zone {} has no data",
                         waiting_);
@@ -150,7 +152,7 @@ void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& statu
               milliseconds_since(round->start));
     return;
   }
-  const bool is_whole = journal_.is_whole();
+  const bool is_whole = !journal_.health().lacks_records();
   pause_until_ = std::chrono::steady_clock::now() +
                  (is_whole ? kPauseAfterFailure : pause_before_healing_);
   log::warning("journal_snapshot_failed", "reason", status.error().text, "bytes", last_size_);

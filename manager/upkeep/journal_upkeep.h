@@ -25,7 +25,7 @@ class JournalUpkeep {
 
   void set_limit(std::uint64_t bytes) noexcept { limit_ = bytes; }
   /// Begins a snapshot if the journal is too large. A part unreadable for a while is a reason, too,
-  /// if the live store has its records (Journal::has_gap_to_close). Call after commits.
+  /// if the live store has its records (JournalHealth::has_gap_to_close). Call after commits.
   /// `blocked`: the old files are still being read.
   void check(bool blocked);
   /// `hook` is called on the commit thread after a snapshot is written. The journal's old files are

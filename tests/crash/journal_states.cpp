@@ -252,7 +252,7 @@ class Host {
           << note.text;
       undurable_ = true;
     });
-    if (opened && opened->files().unreadable.empty())
+    if (opened && !opened->health().is_unreadable())
       journal_.emplace(std::move(*opened));
     else
       crashed_ = true;  // a disk that cannot be read comes back with the host alone
@@ -427,7 +427,7 @@ class Host {
   /// Compares the records, and brings the store up to them, as a manager does that finds it.
   void catch_up() {
     const JournalFiles files = journal_->files();
-    EXPECT_EQ(files.damaged, 0U);
+    EXPECT_EQ(files.health.lost().from, 0U);
     KeptGroup found;
     const auto read = for_each_record(
         disk_, files, files.snapshot_position,

@@ -171,7 +171,7 @@ class MediaHost {
 
   /// As Committer::secure_journal().
   void secure() {
-    if (journal().is_secured() || !journal().append({})) return;
+    if (journal().health().has_durable_end() || !journal().append({})) return;
     if (journal().last_position() > store().current().journal_position)
       must(recover_position(store(), journal().last_position()));
   }
@@ -180,9 +180,10 @@ class MediaHost {
   void check_journal() {
     for (const std::string& zone : kZones)
       if (zone != removed_ && !is_served(zone)) return;
-    const bool heals = journal().has_gap_to_close() || !journal().is_whole();
+    const bool heals = journal().health().has_gap_to_close() || journal().health().lacks_records();
     if (heals && !examines_first_) {
-      counts[journal().is_whole() ? "gaps to be closed" : "journals to be healed"] += 1;
+      counts[journal().health().lacks_records() ? "journals to be healed" : "gaps to be closed"] +=
+          1;
       return compact();
     }
     examines_first_ = false;
@@ -198,12 +199,12 @@ class MediaHost {
     const shm::VersionInfo now = store().current();
     journal().seal();
     const JournalFiles sealed = journal().sealed_files();
-    const bool closes_gap = journal().has_gap_to_close() && !zone_without_data(version());
+    const bool closes_gap = journal().health().has_gap_to_close() && !zone_without_data(version());
     const auto unreadable = closes_gap ? Unreadable::kDamage : Unreadable::kProblem;
     const auto path =
         write_snapshot(disk_, kJournal, sealed, version(), now.journal_position, unreadable);
     if (!path) {
-      examines_first_ = is_examination_due_ = !journal().is_whole();
+      examines_first_ = is_examination_due_ = journal().health().lacks_records();
       return;
     }
     forget_destroyed();
@@ -221,7 +222,7 @@ class MediaHost {
 
   /// As Checkpointer, which waits for a durable journal.
   void checkpoint() {
-    if (!data_->image || !journal().is_secured()) return;
+    if (!data_->image || !journal().health().has_durable_end()) return;
     auto pin = data_->slots->pin_own(store().current().number);
     auto written = data_->image->write(store().capture(), store().window(),
                                        [](std::uint64_t) { return true; });
@@ -480,8 +481,9 @@ class MediaHost {
   void check_complete() {
     for (const std::string& zone : kZones)
       EXPECT_TRUE(zone == removed_ || is_served(zone)) << zone << " waits for ever" << said();
-    EXPECT_TRUE(journal().append({})) << "updates are refused: " << journal().problem() << said();
-    EXPECT_TRUE(journal().is_whole()) << journal().files().lack << said();
+    EXPECT_TRUE(journal().append({}))
+        << "updates are refused: " << journal().health().refusal() << said();
+    EXPECT_FALSE(journal().health().lacks_records()) << journal().health().lack() << said();
     compact();
     faults_.healed();
   }

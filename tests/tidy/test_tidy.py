@@ -153,7 +153,7 @@ A_ZONE_CHANGE = re.compile(r"\bdraft_?(?:\(\))?\.(apply|put_zone)\(")
 
 STAGING = "manager/change/change_staging.cpp"
 CHANGERS = {
-    "apply": {STAGING, "manager/checkpoint/image_replay.cpp", "manager/checkpoint/store_opening.cpp", "manager/dnssec/signature_watch.cpp"},  # the last one in a draft that nobody publishes
+    "apply": {STAGING, "manager/checkpoint/store_replay.cpp", "manager/dnssec/signature_watch.cpp"},  # the last one in a draft that nobody publishes
     "put_zone": {STAGING, "manager/checkpoint/dump_loading.cpp", "manager/commit/zone_diff.cpp"},  # the last one likewise
 }
 
@@ -170,6 +170,15 @@ def test_changes_pass_their_road():
     """Sources hand a ZoneChange in; the staging functions belong to the road."""
     users = {relative(path) for path in SOURCES if re.search(r"\bstage_(changesets|new_data|new_zones)\(", path.read_text())}
     assert users == {"manager/change/change_staging.h", STAGING, "manager/change/change_road.cpp", "manager/change/new_zone_batches.cpp"}
+
+
+def test_one_replay_applies_records_of_the_journal():
+    """StoreReplay makes the versions of a replay, and applies their changesets."""
+    replays = {relative(path) for path in SOURCES if "Step::kRecovery" in path.read_text()}
+    assert replays == {"manager/checkpoint/store_replay.cpp", "manager/commit/next_version.cpp"}
+    changes = {relative(path) for path in SOURCES if relative(path).startswith("manager/checkpoint/")
+               and re.search(r"\bdraft\w*(\(\))?(\.|->)apply\(", path.read_text())}
+    assert changes == {"manager/checkpoint/store_replay.cpp"}
 
 
 @pytest.mark.parametrize("call, publishes", [

@@ -221,7 +221,7 @@ TEST_F(ReplayOntoImage, ALastSegmentWithADamagedHeaderTakesRecordsBehindTheImage
     testing::open_journal_again(parts_);
     // The first start writes the raised serial behind the gap.
     ASSERT_EQ(ends_in_damage(parts_.journal.files()), start == 0);
-    parts_.journal.pass_over_damaged_end();
+    pass_over_damaged_end(parts_.journal);
     EXPECT_THAT(replay_with_gap(), IsEmpty());
     EXPECT_TRUE(parts_.zone.zone().serial().ahead_of({13}));
     EXPECT_THAT(parts_.zone.at("t11"), SizeIs(1));

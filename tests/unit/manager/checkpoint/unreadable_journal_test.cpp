@@ -41,7 +41,7 @@ class UnreadableJournal : public ::testing::Test {
   void start(bool live, std::chrono::milliseconds retry = std::chrono::milliseconds(0)) {
     const JournalOptions options{parts_.journal.directory(), 64 << 10, retry};
     parts_.journal = must(Journal::open(options, disk_, [](const JournalNote&) {}));
-    if (live) parts_.journal.store_has_all_up_to(parts_.zone.store().current().journal_position);
+    if (live) parts_.journal.store_is_at(parts_.zone.store().current().journal_position, true);
     parts_.journal.skip_to(parts_.zone.store().current().journal_position);
   }
   Status update(const std::string& record) {
@@ -52,8 +52,8 @@ class UnreadableJournal : public ::testing::Test {
     const Status refused = update("no 60 A 192.0.2.3");
     ASSERT_FALSE(refused.has_value());
     EXPECT_THAT(refused.error().text, HasSubstr("unreadable"));
-    EXPECT_THAT(parts_.journal.problem(), HasSubstr("unreadable"));
-    EXPECT_FALSE(parts_.journal.is_secured());
+    EXPECT_THAT(parts_.journal.health().refusal(), HasSubstr("unreadable"));
+    EXPECT_FALSE(parts_.journal.health().has_durable_end());
   }
   std::shared_ptr<const JournalHistory> history() {
     return JournalHistory::read(disk_, parts_.journal.files(), [](const JournalNote&) {});
@@ -75,8 +75,8 @@ TEST_F(UnreadableJournal, RefusesUpdatesAndGoesOnWhenTheDiskDoes) {
     EXPECT_FALSE(history()->problem().empty());
     mend();
     ASSERT_TRUE(update(fmt::format("at{} 60 A 192.0.2.4", at)).has_value());
-    EXPECT_EQ(parts_.journal.problem(), "");
-    EXPECT_TRUE(parts_.journal.is_secured());
+    EXPECT_EQ(parts_.journal.health().refusal(), "");
+    EXPECT_TRUE(parts_.journal.health().has_durable_end());
     start(true);
   }
   EXPECT_EQ(parts_.committer.position(), position + 2);
@@ -143,13 +143,13 @@ TEST_F(UnreadableJournal, ASnapshotOfTheLiveStoreTakesItsPlaceInTheEnd) {
   break_sector(100);
   start(true);
   expect_refused();
-  ASSERT_TRUE(parts_.journal.has_gap_to_close());
+  ASSERT_TRUE(parts_.journal.health().has_gap_to_close());
   JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, disk_, parts_.journal,
                        parts_.committer, parts_.slots, UINT64_MAX);
   upkeep.check(false);
   ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
   ASSERT_EQ(upkeep.snapshots(), 1U);
-  EXPECT_FALSE(parts_.journal.has_gap_to_close());
+  EXPECT_FALSE(parts_.journal.health().has_gap_to_close());
   const std::uint64_t position = parts_.committer.position();
   ASSERT_TRUE(update("three 60 A 192.0.2.3").has_value());
   EXPECT_GT(parts_.committer.position(), position + 1'000'000) << "unread records had positions";
@@ -170,7 +170,7 @@ class UnreadOlderSegment : public UnreadableJournal {
     must(testing::update(parts_, {}, {"three 60 A 192.0.2.3"}));
     break_older_segment();
     start(true, std::chrono::milliseconds(20));
-    EXPECT_TRUE(parts_.journal.is_secured()) << "the last segment is sound";
+    EXPECT_TRUE(parts_.journal.health().has_durable_end()) << "the last segment is sound";
     upkeep_.examine();
     check();
   }
@@ -207,7 +207,7 @@ TEST_F(UnreadOlderSegment, IsReplacedByTheLiveStoreAndKept) {
   EXPECT_TRUE(has_unread_file());
   start(true);
   EXPECT_TRUE(has_unread_file());
-  EXPECT_FALSE(parts_.journal.files().unread.empty());
+  EXPECT_FALSE(parts_.journal.files().health.replaced().last.empty());
   EXPECT_EQ(history()->problem(), "");
   EXPECT_FALSE(history()->damaged());
   EXPECT_FALSE(history()->may_have_lost(name("@")));
@@ -241,7 +241,7 @@ TEST_F(UnreadOlderSegment, StaysWhileAZoneHasNoDataAndTheOperatorIsTold) {
 /// Damage that was known before must not hide it.
 TEST_F(UnreadOlderSegment, IsFoundBesideDamage) {
   start(true, std::chrono::milliseconds(20));
-  parts_.journal.set_lack("damage of another place");
+  parts_.journal.report(JournalHealth::State::kBehind, "damage of another place");
   check();  // the snapshot fails
   check();  // the examination
   std::this_thread::sleep_for(std::chrono::milliseconds(80));
@@ -265,9 +265,9 @@ TEST_F(UnreadOlderSegment, IsKeptByTheNextProcessToo) {
     check();
     disk_.fail = [](Call, const std::string&) { return Status(); };
     start(true, std::chrono::milliseconds(0));
-    if (!parts_.journal.files().unread.empty() || upkeep_.snapshots() != 0) break;
+    if (!parts_.journal.files().health.replaced().last.empty() || upkeep_.snapshots() != 0) break;
     ASSERT_TRUE(disk_.has(path)) << calls;
-    parts_.journal.set_unread("again");
+    parts_.journal.report(JournalHealth::State::kPartUnread, "again");
   }
   start(true);
   const std::vector<std::string> paths = disk_.paths();
@@ -279,13 +279,13 @@ TEST_F(UnreadOlderSegment, IsKeptByTheNextProcessToo) {
 TEST_F(UnreadableJournal, WithoutALiveStoreNothingTakesItsPlace) {
   break_sector(100);
   start(false);
-  EXPECT_FALSE(parts_.journal.has_gap_to_close());
+  EXPECT_FALSE(parts_.journal.health().has_gap_to_close());
 }
 
 TEST_F(UnreadableJournal, APassingErrorIsGivenTime) {
   break_sector(100);
   start(true, std::chrono::hours(1));
-  EXPECT_FALSE(parts_.journal.has_gap_to_close());
+  EXPECT_FALSE(parts_.journal.health().has_gap_to_close());
 }
 
 }  // namespace unreadable_journal_test

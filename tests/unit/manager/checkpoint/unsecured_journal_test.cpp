@@ -37,7 +37,7 @@ class UnsecuredJournal : public ::testing::Test {
       return call == Call::kSync ? fail(Errc::kIo, "EIO") : Status();
     };
     testing::open_journal_again(parts_);
-    EXPECT_FALSE(parts_.journal.is_secured());
+    EXPECT_FALSE(parts_.journal.health().has_durable_end());
   }
   void mend_disk() {
     disk_.fail = [](Call, const std::string&) { return Status(); };
@@ -47,7 +47,7 @@ class UnsecuredJournal : public ::testing::Test {
     mend_disk();
     EXPECT_TRUE(parts_.run_until([this] {
       parts_.committer.secure_journal();
-      return parts_.journal.is_secured() && parts_.journal_thread.idle();
+      return parts_.journal.health().has_durable_end() && parts_.journal_thread.idle();
     }));
   }
   void wait_for_journal_thread() {
@@ -83,7 +83,7 @@ TEST_F(UnsecuredJournal, AnUpdateWithAnEffectIsNotDoneAndSecuresItOnceThatIsPoss
   EXPECT_THAT(parts_.zone.at("new"), IsEmpty());
   mend_disk();
   must(parts_.apply({}, {"new 60 A 192.0.2.9"}));
-  EXPECT_TRUE(parts_.journal.is_secured());
+  EXPECT_TRUE(parts_.journal.health().has_durable_end());
   EXPECT_THAT(parts_.journalled(), SizeIs(2));
   must(parts_.apply({}, {"found 60 A 192.0.2.9"}));
 }
@@ -110,7 +110,7 @@ TEST_F(UnsecuredJournal, ItIsTriedAgainUntilItIsDurable) {
     parts_.committer.secure_journal();
     wait_for_journal_thread();
     EXPECT_EQ(disk_.calls[Call::kSync], before + tick);
-    EXPECT_FALSE(parts_.journal.is_secured());
+    EXPECT_FALSE(parts_.journal.health().has_durable_end());
     parts_.io.restart();
     parts_.io.poll();
   }

@@ -166,11 +166,11 @@ TEST_F(History, AMissingSegmentIsDamageAndAVoidStretchIsNot) {
 TEST_F(History, FaultsAddUpToTheStepOfASerial) {
   constexpr std::uint32_t kUnknown = 1 << 20;
   segment(1, {delta("a", 1, 2)});
-  files_.reached = 5;
+  files_.health.extend_lost(5);
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + 4 + 1});
-  files_.reached = std::uint64_t{1} << 40;
+  files_.health.extend_lost(std::uint64_t{1} << 40);
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + kUnknown + 1});
-  files_.damaged = 2;
+  files_.health.leave_out(2);
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + 2 * kUnknown + 1});
 }
 
@@ -184,7 +184,7 @@ TEST_F(History, ALastSegmentThatIsDamagedFromItsFirstRecordOnMayHaveLostAnyNumbe
   damage_record(2);
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + kUnknown + 1})
       << "bytes that change behind the start";
-  files_.damaged = 2;  // as Journal::open() finds it
+  files_.health.leave_out(2);  // as Journal::open() finds it
   ASSERT_TRUE(ends_in_damage(files_));
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{2 + kUnknown + 1});
   // A later segment tells the number.
@@ -196,10 +196,10 @@ TEST_F(History, ALastSegmentThatIsDamagedFromItsFirstRecordOnMayHaveLostAnyNumbe
 TEST_F(History, AZoneOfWhichAnUnreadFileHasAllTakesASerialAboveEarlierSteps) {
   constexpr std::uint32_t kUnknown = 1 << 20;
   segment(1, {delta("a", 1, 2)});
-  files_.unread_files = 1;
+  files_.health.add_replaced("1.journal.unread");
   const dns::Serial one = read()->unused_serial(name("gone"), dns::Serial{10});
   EXPECT_GT(one.value, 10 + 32 * kUnknown);
-  files_.unread_files = 2;
+  files_.health.add_replaced("2.journal.unread");
   const dns::Serial two = read()->unused_serial(name("gone"), dns::Serial{10});
   EXPECT_GT(two.value, one.value + 32 * kUnknown);
   EXPECT_EQ(read()->unused_serial(name("a"), dns::Serial{2}), dns::Serial{3}) << "it is known";

@@ -86,12 +86,12 @@ TEST_F(UndurableTail, IsTriedAgainWithoutARecord) {
   live_and_be_killed();
   {
     Journal journal = open_with_failing(Call::kPreallocate);
-    EXPECT_FALSE(journal.is_secured());
+    EXPECT_FALSE(journal.health().has_durable_end());
     EXPECT_FALSE(journal.append({}));
-    EXPECT_FALSE(journal.is_secured());
+    EXPECT_FALSE(journal.health().has_durable_end());
     fail_on({});
     EXPECT_TRUE(journal.append({}));
-    EXPECT_TRUE(journal.is_secured());
+    EXPECT_TRUE(journal.health().has_durable_end());
   }
   std::mt19937_64 random(1);
   disk.power_cut(random);
@@ -109,7 +109,7 @@ TEST_F(UndurableTail, OneThatCannotEvenBeReadIsLeftToALaterStart) {
   {
     auto journal = Journal::open({kFolder, 4096}, disk, sink());
     ASSERT_TRUE(journal.has_value());
-    EXPECT_THAT(journal->problem(), HasSubstr("EIO"));
+    EXPECT_THAT(journal->health().refusal(), HasSubstr("EIO"));
     EXPECT_FALSE(try_append(*journal, "refused").has_value());
   }
   fail_on({});
@@ -222,7 +222,7 @@ TEST_F(JournalFolder, ASegmentThatCannotBeReadForNowIsNotLeftOut) {
   {
     auto beside = Journal::open({kFolder, 1024}, disk, sink());
     ASSERT_TRUE(beside.has_value());
-    EXPECT_THAT(beside->files().unreadable, HasSubstr(last));
+    EXPECT_THAT(beside->files().health.reason(), HasSubstr(last));
     EXPECT_FALSE(try_append(*beside, "refused").has_value());
   }
   disk.fail = [](FakeDisk::Call, const std::string&) { return Status(); };
@@ -242,8 +242,8 @@ TEST_F(JournalFolder, ASegmentWithADamagedHeaderIsKeptAside) {
   EXPECT_EQ(disk.contents(last + ".damaged"), damaged);
   // The records of the damaged segment are missing from then on, also for new readers of the files.
   const std::uint64_t first = again.files().segments.back().header.first;
-  EXPECT_EQ(again.files().damaged, first);
-  EXPECT_EQ(open(1024).files().damaged, first);
+  EXPECT_EQ(again.files().health.lost().from, first);
+  EXPECT_EQ(open(1024).files().health.lost().from, first);
   severe.clear();
   const auto history = JournalHistory::read(disk, again.files(), sink());
   EXPECT_TRUE(history->damaged());
@@ -273,7 +273,7 @@ TEST_F(JournalFolder, ASecondDamagedSegmentOfANameLeavesTheFirst) {
   // One with a number counts like the first.
   ASSERT_TRUE(disk.remove(last + ".damaged").has_value());
   ASSERT_TRUE(disk.remove(last + ".damaged.1").has_value());
-  EXPECT_EQ(open(1024).files().damaged, 1U);
+  EXPECT_EQ(open(1024).files().health.lost().from, 1U);
 }
 
 /// The host crashes between the segment's new name and the folder's sync, or at another call of the
@@ -310,7 +310,7 @@ TEST_F(JournalFolder, ACrashWhileASegmentIsPutAsideKeepsIt) {
                        }) > 1;
     append(again, "newer");
     ASSERT_EQ(disk.contents(last + ".damaged"), damaged) << "seed " << seed;
-    ASSERT_NE(again.files().damaged, 0U);
+    ASSERT_NE(again.files().health.lost().from, 0U);
     ASSERT_EQ(payloads(again).back(), "newer");
   }
   EXPECT_GT(put_aside_twice, 0) << "no crash took the new name back";

@@ -125,14 +125,14 @@ TEST_F(SegmentReading, DamageInTheVeryLastGroupIsToldFromATornTail) {
     for (int start = 0; start < 2; ++start) {
       const Journal again = open();
       EXPECT_EQ(payloads(again), left) << hit;
-      EXPECT_FALSE(again.is_whole()) << hit;
+      EXPECT_TRUE(again.health().lacks_records()) << hit;
       EXPECT_EQ(ends_in_damage(again.files()), is_end) << hit;
-      EXPECT_EQ(again.files().damaged, is_end ? 4U : 0U) << hit;
+      EXPECT_EQ(again.files().health.lost().from, is_end ? 4U : 0U) << hit;
     }
     EXPECT_FALSE(severe.empty());
     // A start without a live store goes on far behind it, and each later start sees the gap.
     Journal next = open();
-    next.pass_over_damaged_end();
+    pass_over_damaged_end(next);
     append(next, "next");
     left.emplace_back("next");
     const Journal later = open();
@@ -157,7 +157,7 @@ TEST_F(SegmentReading, DamageBeforeATornGroupIsTheEndOfTheJournal) {
   tear(journal, static_cast<std::uint64_t>(find("torn-b") - bytes.begin()));
   const Journal again = open();
   EXPECT_THAT(payloads(again), ElementsAre("alone"));
-  EXPECT_FALSE(again.is_whole());
+  EXPECT_TRUE(again.health().lacks_records());
   EXPECT_TRUE(ends_in_damage(again.files()));
   const auto history = JournalHistory::read(disk, again.files(), sink());
   const dns::Serial unused = history->unused_serial(name("example.com."), dns::Serial{2});
@@ -211,8 +211,8 @@ TEST_F(SegmentReading, DamageIsToldWithThePositionsThatAreMissing) {
         missing.emplace_back(note.missing_from, note.missing_to);
       }));
   EXPECT_THAT(missing, ElementsAre(std::pair(2U, 2U)));
-  EXPECT_TRUE(journal.is_whole());
-  EXPECT_FALSE(open().is_whole()) << "a start has read the last segment";
+  EXPECT_FALSE(journal.health().lacks_records());
+  EXPECT_TRUE(open().health().lacks_records()) << "a start has read the last segment";
 }
 
 /// A segment with a sector that cannot be read, as a start without a live store meets it.
@@ -235,9 +235,9 @@ class UnreadableSector : public SegmentReading {
   void expect_all_is_read(const std::vector<std::string>& all) {
     severe.clear();
     Journal again = open(kSegment);
-    EXPECT_EQ(again.problem(), "");
-    EXPECT_TRUE(again.is_secured());
-    EXPECT_TRUE(again.is_whole());
+    EXPECT_EQ(again.health().refusal(), "");
+    EXPECT_TRUE(again.health().has_durable_end());
+    EXPECT_FALSE(again.health().lacks_records());
     EXPECT_EQ(payloads(again), all);
     EXPECT_THAT(severe, IsEmpty());
     EXPECT_EQ(again.last_position(), all.size());
@@ -248,8 +248,8 @@ class UnreadableSector : public SegmentReading {
   }
   void expect_doubt() {
     const Journal again = open(kSegment);
-    EXPECT_THAT(again.problem(), HasSubstr("unreadable"));
-    EXPECT_FALSE(again.is_secured());
+    EXPECT_THAT(again.health().refusal(), HasSubstr("unreadable"));
+    EXPECT_FALSE(again.health().has_durable_end());
   }
 };
 

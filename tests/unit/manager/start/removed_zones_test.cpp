@@ -115,7 +115,7 @@ TEST_F(Removed, AZoneWhoseFileHasAllOfItIsKeptIfTheJournalHasLostItsEnd) {
   std::filesystem::resize_file(end.path, end.bytes);
   parts_.journal = shm::test::must(
       Journal::open({parts_.journal.directory()}, parts_.files, [](const JournalNote&) {}));
-  parts_.journal.store_has_reached(parts_.committer.position());
+  parts_.journal.store_is_at(parts_.committer.position());
   EXPECT_EQ(look(), 1U);
   EXPECT_EQ(removed_.zones().at(name("@")).updates, std::nullopt) << "nobody knows";
 }

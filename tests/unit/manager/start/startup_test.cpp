@@ -161,8 +161,8 @@ TEST_F(StartupOnADisk, ALiveStoreWithAllZonesHasWhatCannotBeRead) {
   update();
   break_segments();
   start();
-  EXPECT_FALSE(journal().is_secured());
-  EXPECT_TRUE(journal().has_gap_to_close());
+  EXPECT_FALSE(journal().health().has_durable_end());
+  EXPECT_TRUE(journal().health().has_gap_to_close());
 }
 
 /// The store was made while the journal could not be read, so the zone's updates are there alone.
@@ -172,10 +172,11 @@ TEST_F(StartupOnADisk, ALiveStoreWhoseZoneWaitsDoesNotHaveWhatCannotBeRead) {
   break_segments();
   lose_memory();
   start();
-  EXPECT_FALSE(journal().is_secured());
+  EXPECT_FALSE(journal().health().has_durable_end());
   start();
   EXPECT_FALSE(data_->zones_missing);
-  EXPECT_FALSE(journal().has_gap_to_close()) << "a snapshot would take the place of the updates";
+  EXPECT_FALSE(journal().health().has_gap_to_close())
+      << "a snapshot would take the place of the updates";
   disk_.unreadable = {};
   ASSERT_TRUE(journal().append({}));
   EXPECT_EQ(journal().last_position(), position);
@@ -186,11 +187,11 @@ TEST_F(StartupOnADisk, ALiveStoreWhoseZoneWaitsDoesNotHaveWhatCannotBeRead) {
 TEST_F(StartupOnADisk, ARemovedZoneMayHaveHadRecordsInTheJournalsLostEnd) {
   leave_behind_the_lost_end();
   start();
-  EXPECT_FALSE(journal().is_whole());
+  EXPECT_TRUE(journal().health().lacks_records());
   expect_doubt(journal().files());
   expect_doubt(journal().sealed_files());
   compact();
-  EXPECT_TRUE(journal().is_whole());
+  EXPECT_FALSE(journal().health().lacks_records());
   expect_doubt(journal().files());
 }
 
@@ -211,10 +212,10 @@ TEST_F(StartupOnADisk, ALostEndIsFoundWhenAnUnreadableJournalCanBeRead) {
   leave_behind_the_lost_end();
   break_segments();
   start();
-  EXPECT_TRUE(journal().is_whole()) << "nobody knows where it ends";
+  EXPECT_FALSE(journal().health().lacks_records()) << "nobody knows where it ends";
   disk_.unreadable = {};
   must(journal().append({}));
-  EXPECT_FALSE(journal().is_whole());
+  EXPECT_TRUE(journal().health().lacks_records());
   expect_doubt(journal().files());
 }
 
@@ -278,7 +279,7 @@ TEST_F(StartupOnADisk, AnUnreadSnapshotIsKeptBesideANewOneOfItsPosition) {
                                                JournalHistory::Unreadable::kDamage));
   must(journal().replace_by_snapshot(path, position, sealed, Journal::Replaced::kKept));
   EXPECT_TRUE(disk_.has(sealed.snapshot + ".unread"));
-  EXPECT_EQ(journal().files().unread_files, 1U);
+  EXPECT_EQ(journal().files().health.replaced().files, 1U);
   update();
   lose_memory();
   start();

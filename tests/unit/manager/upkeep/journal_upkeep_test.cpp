@@ -108,7 +108,7 @@ TEST_F(Upkeep, AJournalThatLacksRecordsGetsASnapshotAtOnceAndUpdatesWaitForIt) {
                        parts_.journal, parts_.committer, parts_.slots, 1 << 30);
   upkeep.check(false);
   EXPECT_FALSE(upkeep.running()) << "nothing is to be done";
-  parts_.journal.set_lack("restored from a backup");
+  parts_.journal.report(JournalHealth::State::kBehind, "restored from a backup");
   EXPECT_THAT(upkeep.problem(), ::testing::HasSubstr("restored from a backup"));
   const auto refused = parts_.apply({moved(11)}, {moved(12), "two 60 A 192.0.2.9"});
   ASSERT_FALSE(refused.has_value());
@@ -131,7 +131,7 @@ TEST_F(Upkeep, AZoneWithoutDataKeepsAGapOpenAndIsNamed) {
                     native_files(), [](const JournalNote&) {}));
   JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
                        parts_.journal, parts_.committer, parts_.slots, 1 << 30);
-  parts_.journal.cannot_be_read("a bad sector");
+  parts_.journal.report(JournalHealth::State::kUnreadable, "a bad sector");
   upkeep.check(false);
   EXPECT_FALSE(upkeep.running());
   EXPECT_THAT(upkeep.problem(), ::testing::HasSubstr("a bad sector"));
@@ -153,14 +153,14 @@ TEST_F(Upkeep, DamageOfAnOlderSegmentIsFoundAndHealed) {
       .put('!');
   JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, native_files(),
                        parts_.journal, parts_.committer, parts_.slots, 1 << 30);
-  EXPECT_TRUE(parts_.journal.is_whole()) << "nobody has looked";
+  EXPECT_FALSE(parts_.journal.health().lacks_records()) << "nobody has looked";
   upkeep.examine();
   upkeep.check(false);
   ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
-  ASSERT_FALSE(parts_.journal.is_whole());
+  ASSERT_TRUE(parts_.journal.health().lacks_records());
   upkeep.check(false);
   ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
-  EXPECT_TRUE(parts_.journal.is_whole());
+  EXPECT_FALSE(parts_.journal.health().lacks_records());
   const auto history = JournalHistory::read(native_files(), parts_.journal.files(),
                                             [](const JournalNote& note) { FAIL() << note.text; });
   EXPECT_FALSE(history->damaged());
