@@ -33,7 +33,7 @@ namespace {
 using namespace pando;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostPerBurst = 64;
+constexpr std::size_t kMaxPerBurst = 64;
 constexpr std::size_t kPortsByDefault = 8;
 /// A query without an answer after this time counts as lost.
 constexpr std::chrono::milliseconds kAnswerTimeout{300};
@@ -136,9 +136,9 @@ class Run {
 
   void send_burst(Clock::time_point due) {
     Port& port = ports_[turn_++ % ports_.size()];
-    mmsghdr messages[kMostPerBurst] = {};
-    iovec parts[kMostPerBurst][2];
-    std::uint16_t ids[kMostPerBurst];
+    mmsghdr messages[kMaxPerBurst] = {};
+    iovec parts[kMaxPerBurst][2];
+    std::uint16_t ids[kMaxPerBurst];
     for (std::size_t i = 0; i < burst_; ++i) {
       const std::size_t question = asked_++ % questions_.count();
       const std::size_t begin = questions_.begins[question];
@@ -167,15 +167,15 @@ class Run {
   }
 
   void receive(Port& port) {
-    std::uint8_t answers[kMostPerBurst][16];
-    iovec parts[kMostPerBurst];
-    mmsghdr messages[kMostPerBurst] = {};
-    for (std::size_t i = 0; i < kMostPerBurst; ++i) {
+    std::uint8_t answers[kMaxPerBurst][16];
+    iovec parts[kMaxPerBurst];
+    mmsghdr messages[kMaxPerBurst] = {};
+    for (std::size_t i = 0; i < kMaxPerBurst; ++i) {
       parts[i] = {answers[i], sizeof answers[i]};
       messages[i].msg_hdr.msg_iov = &parts[i];
       messages[i].msg_hdr.msg_iovlen = 1;
     }
-    const int count = ::recvmmsg(port.socket.get(), messages, kMostPerBurst, MSG_DONTWAIT, nullptr);
+    const int count = ::recvmmsg(port.socket.get(), messages, kMaxPerBurst, MSG_DONTWAIT, nullptr);
     const auto now = Clock::now();
     for (int i = 0; i < count; ++i) {
       const std::uint8_t* answer = answers[i];
@@ -214,9 +214,9 @@ int main(int argc, char** argv) {
   Questions questions = read_questions(argv[2]);
   const double rate = std::atof(argv[3]);
   const auto burst = static_cast<std::size_t>(std::atol(argv[4]));
-  if (questions.count() == 0 || rate <= 0 || burst < 1 || burst > kMostPerBurst) {
+  if (questions.count() == 0 || rate <= 0 || burst < 1 || burst > kMaxPerBurst) {
     std::fprintf(stderr, "no questions, no rate, or a burst of none or more than %zu\n",
-                 kMostPerBurst);
+                 kMaxPerBurst);
     return 2;
   }
   std::signal(SIGTERM, end_soon);

@@ -17,7 +17,7 @@ namespace {
 /// Adjacent chunks go to the disk in writes of up to this many bytes.
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 /// After this many failed reads, a minute apart, an image counts as unreadable.
-constexpr int kMostProofs = 3;
+constexpr int kMaxProofs = 3;
 
 /// Whether `bytes` may have come to `path`, as far as can be found out.
 bool may_hold(Files& files, const std::string& path, const Bytes& bytes) {
@@ -207,7 +207,7 @@ Status Image::prove() {
   auto read = open();
   const bool may_pass =
       !read && (read.error().code == Errc::kIo || read.error().code == Errc::kFull);
-  if (may_pass && ++proofs_failed_ < kMostProofs) {
+  if (may_pass && ++proofs_failed_ < kMaxProofs) {
     log::warning("image_not_read", "path", options_.path, "reason", read.error().text);
     return read;
   }

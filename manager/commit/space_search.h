@@ -16,7 +16,7 @@ class SpaceSearch {
     if (refused_ == kNone) return kNone;
     return gives_up() ? 0 : refused_ / 2;
   }
-  [[nodiscard]] bool gives_up() const noexcept { return in_vain_ > kMostInVain; }
+  [[nodiscard]] bool gives_up() const noexcept { return in_vain_ > kMaxInVain; }
 
   /// The next `zones` (at least one) together lacked space.
   void refused(std::size_t zones) noexcept {
@@ -34,7 +34,7 @@ class SpaceSearch {
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
   /// Enough to find three or four zones without space in a slice whose other zones fit.
-  static constexpr unsigned kMostInVain = 32;
+  static constexpr unsigned kMaxInVain = 32;
 
   std::size_t refused_ = kNone;  // zones of the last refused try that are left
   unsigned in_vain_ = 0;         // refused steps since a zone was taken

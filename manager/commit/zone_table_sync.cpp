@@ -19,12 +19,12 @@ void set_all(std::vector<bool>& bits, const std::vector<std::uint32_t>& indexes)
 }
 
 /// Limit of walks over all zones, when some removals lack space.
-constexpr unsigned kMostWalks = 8;
+constexpr unsigned kMaxWalks = 8;
 /// Limit of settings that are kept encoded. Templates are few, and settings of one zone alone are
 /// not needed again.
-constexpr std::size_t kMostKept = 1024;
+constexpr std::size_t kMaxKept = 1024;
 /// Limit of zones whose settings are found not to fit, one by one.
-constexpr std::uint64_t kMostUnfit = 32;
+constexpr std::uint64_t kMaxUnfit = 32;
 }  // namespace
 
 // The results of a slice count only after its version was published.
@@ -185,7 +185,7 @@ void ZoneTableSync::removed(const Removal& slice) {
 bool ZoneTableSync::walks_again() {
   room_ = {};
   const bool gained = std::exchange(removed_, counts_.removed) < counts_.removed;
-  if (refused_.not_removed.zones() == 0 || !gained || ++walks_ == kMostWalks) return false;
+  if (refused_.not_removed.zones() == 0 || !gained || ++walks_ == kMaxWalks) return false;
   refused_.not_removed = {};
   if (!only_) counts_.sides = {};
   counts_.loaded = 0;
@@ -317,7 +317,7 @@ void ZoneTableSync::not_put(const Putting& slice, const Error& error) {
   }
   if (try_alone(error)) return put_next();
   const std::size_t zones = slice_end_ - next_zone_;
-  if (!full || zones == 0 || refused_.unfit.zones() == kMostUnfit)
+  if (!full || zones == 0 || refused_.unfit.zones() == kMaxUnfit)
     return put_server_settings_and_finish(error);
   put_fewer(zones, error);
 }
@@ -350,7 +350,7 @@ Status ZoneTableSync::put_server_settings(zone::Draft& draft) const {
 const zone::EncodedSettings& ZoneTableSync::settings_of(const config::ZoneOptions* options) {
   const auto found = compiled_.find(options);
   if (found != compiled_.end()) return found->second;
-  if (compiled_.size() >= kMostKept) compiled_.clear();
+  if (compiled_.size() >= kMaxKept) compiled_.clear();
   return compiled_.try_emplace(options, config::compile(*options, runtime_->settings))
       .first->second;
 }
@@ -408,7 +408,7 @@ Status ZoneTableSync::put_new(zone::Draft& draft, Putting& slice, const config::
 }
 
 bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
-  if (secondary_.size() >= kMostKept) secondary_.clear();
+  if (secondary_.size() >= kMaxKept) secondary_.clear();
   const auto [known, fresh] = secondary_.try_emplace(zone.settings_tag());
   if (fresh) known->second = is_secondary(zone);
   return known->second;

@@ -56,7 +56,7 @@ struct ControlServer::Connection {
   /// The requests under way, and replies that wait for an earlier one, take little more memory than
   /// the longest request.
   void read_if_it_may() {
-    const bool may = !is_decoding && unanswered.size() < kMostUnanswered &&
+    const bool may = !is_decoding && unanswered.size() < kMaxUnanswered &&
                      unanswered_bytes < ipc::kMaxRequestBytes;
     may ? channel->resume() : channel->pause();
   }

@@ -39,7 +39,7 @@ class ControlServer {
   };
 
   /// Requests of one connection that may be under way: no more are read until replies have left.
-  static constexpr std::size_t kMostUnanswered = 64;
+  static constexpr std::size_t kMaxUnanswered = 64;
 
   /// `pool` reads long requests. `group`: of pandoctl's users (ipc::listen_packets).
   static Result<std::unique_ptr<ControlServer>> open(asio::io_context& io, asio::thread_pool& pool,

@@ -17,7 +17,7 @@ namespace {
 
 /// A list's row has only the beginning of a problem, as each of a page's thousand zones may have
 /// one.
-constexpr std::size_t kMostProblemBytes = 200;
+constexpr std::size_t kMaxProblemBytes = 200;
 
 /// Expiry of a secondary, in seconds since 1970; 0: the zone has none.
 std::uint64_t expiry(const shm::Store::SideEntry* side) {
@@ -88,8 +88,8 @@ ipc::ZoneRow ZoneReport::row(const zone::ZoneView& zone) const {
 ipc::ZoneRow ZoneReport::short_row(const zone::ZoneView& zone) const {
   ipc::ZoneRow result = row(zone);
   add_origin(zone, result);
-  if (result.problem.size() > kMostProblemBytes)
-    result.problem.replace(kMostProblemBytes, std::string::npos, "...");
+  if (result.problem.size() > kMaxProblemBytes)
+    result.problem.replace(kMaxProblemBytes, std::string::npos, "...");
   return result;
 }
 

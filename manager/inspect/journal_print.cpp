@@ -18,7 +18,7 @@ namespace pando::manager {
 
 namespace {
 
-constexpr std::size_t kMostDamageLines = 100;
+constexpr std::size_t kMaxDamageLines = 100;
 
 class JournalPrinter {
  public:
@@ -40,7 +40,7 @@ class JournalPrinter {
 
  private:
   void tell(std::string text) {
-    if (result_.damage.size() < kMostDamageLines) result_.damage.push_back(std::move(text));
+    if (result_.damage.size() < kMaxDamageLines) result_.damage.push_back(std::move(text));
   }
 
   /// Faults of the whole journal, without a position, belong to the first page.

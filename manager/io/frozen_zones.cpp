@@ -16,7 +16,7 @@ constexpr std::string_view kFrozenHead =
     "# Zones that pandoctl zone freeze froze, one a line. The manager writes this file.\n";
 
 /// Room for the longest names, escaped.
-constexpr std::uint64_t kMostFrozenBytes = FrozenZones::kMost * 1024;
+constexpr std::uint64_t kMaxFrozenBytes = FrozenZones::kMost * 1024;
 
 std::string frozen_text(const std::set<std::string>& zones) {
   std::string text(kFrozenHead);
@@ -38,7 +38,7 @@ Result<std::string> read_frozen(Files& files, const std::string& path) {
   if (!file) return pass(file);
   auto size = (*file)->size();
   if (!size) return pass(size);
-  if (*size > kMostFrozenBytes) return fail(Errc::kCorrupt, "{} has {} bytes", path, *size);
+  if (*size > kMaxFrozenBytes) return fail(Errc::kCorrupt, "{} has {} bytes", path, *size);
   Bytes bytes(*size);
   auto read = (*file)->read_at(0, bytes);
   if (!read) return pass(read);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kLeastSecretBytes = 16;
-constexpr std::size_t kMostFileBytes = 4096;
+constexpr std::size_t kMaxFileBytes = 4096;
 
 /// The octets of `secret "BASE64"`; empty where the text has none.
 Bytes secret_in(std::string_view text) {
@@ -41,7 +41,7 @@ std::string file_text(const config::Key& key, ByteView secret) {
 }
 
 std::string read_small(const Fd& file) {
-  std::string text(kMostFileBytes, '\0');
+  std::string text(kMaxFileBytes, '\0');
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return text;

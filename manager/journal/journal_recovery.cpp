@@ -15,16 +15,16 @@ namespace {
 /// Records begin at multiples of this.
 constexpr std::size_t kRecordPadding = 8;
 /// Files kept under one name, before an operator has to remove some.
-constexpr unsigned kMostKept = 1000;
+constexpr unsigned kMaxKept = 1000;
 
 Result<std::string> name_to_keep(Files& disk, const std::string& first) {
   std::string name = first;
-  for (unsigned i = 1; i < kMostKept; name = fmt::format("{}.{}", first, i++)) {
+  for (unsigned i = 1; i < kMaxKept; name = fmt::format("{}.{}", first, i++)) {
     const auto there = disk.open(name, OpenMode::kRead);
     if (!there && there.error().code == Errc::kNotFound) return name;
   }
   return fail(Errc::kExists, "{} files of the name {} are kept: look into them, and remove them",
-              kMostKept, first);
+              kMaxKept, first);
 }
 
 /// For an intact file of another format. The file has data that another build can read, so nothing

@@ -141,11 +141,11 @@ std::vector<JournalEntry> records_of_merge(const MergePlan& plan, bool equals_zo
 }  // namespace
 
 std::string overridden_text(const RecordChanges& overridden) {
-  constexpr std::size_t kMostNamed = 10;
+  constexpr std::size_t kMaxNamed = 10;
   if (overridden.empty()) return {};
   std::string named;
   std::size_t count = 0;
-  for (auto at = overridden.begin(); at != overridden.end() && count < kMostNamed; ++at, ++count)
+  for (auto at = overridden.begin(); at != overridden.end() && count < kMaxNamed; ++at, ++count)
     named += fmt::format("{}{} {}{}", count == 0 ? "" : ", ", to_text(at->first.owner()),
                          dns::to_text(at->first.type()), at->second.after ? "" : " (removed)");
   return fmt::format(

@@ -19,11 +19,11 @@ bool due_before(const Due& a, const Due& b) {
 }
 
 /// Limits of an IXFR, whose changesets stay in memory until complete. An IXFR may have kFewRecords
-/// records or twice the zone's, but at most kMostRecords records and kMostChangesetBytes bytes.
+/// records or twice the zone's, but at most kMostRecords records and kMaxChangesetBytes bytes.
 /// Above a limit, the whole zone is requested instead.
 constexpr std::uint64_t kFewRecords = 100'000;
 constexpr std::uint64_t kMostRecords = 1'000'000;
-constexpr std::uint64_t kMostChangesetBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxChangesetBytes = std::uint64_t{256} << 20;
 
 /// Zones handled per turn of the event loop: after a start all zones may be due.
 constexpr std::size_t kDueSlice = 1000;
@@ -74,7 +74,7 @@ TransferJob make_job(const dns::Name& zone, const Primary& primary, const Runtim
   job.whole_zone = request.whole_zone;
   job.limits.data = runtime.limits;
   job.limits.octets = settings.limits.transfer_size.of(settings.store.size_limit);
-  job.limits.changesets.bytes = kMostChangesetBytes;
+  job.limits.changesets.bytes = kMaxChangesetBytes;
   job.longest = settings.limits.transfer_time;
   return job;
 }
@@ -94,7 +94,7 @@ void compare_with_served(TransferJob& job, const Committer& committer,
 /// All programs share one limit.
 constexpr Endpoint kPrograms{};
 /// Leaves threads to files, however many programs of transfers hang.
-constexpr std::uint32_t kMostPrograms = ProgramPlaces::kThreads / 2;
+constexpr std::uint32_t kMaxPrograms = ProgramPlaces::kThreads / 2;
 
 /// Null: no program.
 bool are_alike(const ZoneVerifierPtr& a, const ZoneVerifierPtr& b) {
@@ -152,7 +152,7 @@ void Refresher::configure(const RuntimePtr& runtime) {
   runtime_ = runtime;
   const config::Limits& limits = runtime->settings.limits;
   places_.primaries.set_limits({limits.transfers_in, limits.transfers_in_per_primary});
-  const std::uint32_t programs = std::min(limits.transfers_in, kMostPrograms);
+  const std::uint32_t programs = std::min(limits.transfers_in, kMaxPrograms);
   places_.programs.set_limits({programs, programs});
   timers_.set_range(limits.refresh);
   for (const auto& attempt : places_.judged) {

@@ -13,7 +13,7 @@ constexpr std::size_t kSlice = 100;
 
 /// Limit of zones remembered for a NOTIFY during the takeover of a configuration. Zones beyond the
 /// limit depend on their timers.
-constexpr std::size_t kMostEarly = 10'000;
+constexpr std::size_t kMaxEarly = 10'000;
 
 Primaries primaries_of(const config::Settings& settings, const std::vector<std::string>& remotes) {
   Primaries primaries;
@@ -153,7 +153,7 @@ void SecondaryZones::tell_network() const {
 
 void SecondaryZones::notified(const NotifyRequest& request) {
   const bool known = refresher_.notified(request);
-  if (known || early_.size() >= kMostEarly) return;
+  if (known || early_.size() >= kMaxEarly) return;
   if (taking_over_ || secondary(request.zone)) early_.insert(request.zone);
 }
 

@@ -106,15 +106,15 @@ Result<SoaAnswer> read_soa_answer(const TransferJob& job, const Query& query, By
 }
 
 /// Limit of records of a changeset kept in memory for a zone sent whole.
-constexpr std::uint64_t kMostReplacedRecords = 100'000;
+constexpr std::uint64_t kMaxReplacedRecords = 100'000;
 
 /// The changeset from `live` to the received zone, SOA records included. Nullopt if the changeset
-/// has more than half of the zone's records, or more than kMostReplacedRecords.
+/// has more than half of the zone's records, or more than kMaxReplacedRecords.
 Result<std::optional<zone::Changeset>> changeset_to(const zone::ZoneView& live,
                                                     zone::Comparison& fresh) {
   auto soa = fresh.finish();
   if (!soa) return pass(soa);
-  const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMostReplacedRecords);
+  const std::uint64_t most = std::min(live.record_count() / 2 + 10, kMaxReplacedRecords);
   auto changeset = fresh.changeset([most](std::uint64_t) { return most; });
   if (!changeset || !*changeset) return changeset;
   const auto before = soa_record(live);
@@ -333,7 +333,7 @@ asio::awaitable<Status> RefreshAttempt::resume(ReceivedZone& zone, bool is_last)
   }
   const bool builds = zone.comparison() == nullptr;
   const bool goes_on = !builds && !zone.comparison()->is_too_much() &&
-                       zone.comparison()->kept_count() <= kMostReplacedRecords &&
+                       zone.comparison()->kept_count() <= kMaxReplacedRecords &&
                        Clock::now() < pinned_until_;
   if (is_last || builds || goes_on) co_return Status{};
   const Status built =

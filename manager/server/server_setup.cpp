@@ -125,7 +125,7 @@ void Server::make_zone_services() {
   zones_.copies = std::make_unique<ZoneCopies>(
       io_, background_.pool(), native_files(), *services_.committer, *data_->slots,
       configuration_.runtime->settings.store.journal + "/secondary",
-      std::clamp<std::size_t>(usable_processors() / 2, 1, ZoneCopies::kMostBatches));
+      std::clamp<std::size_t>(usable_processors() / 2, 1, ZoneCopies::kMaxBatches));
   zones_.loads = std::make_unique<ZoneFileLoads>(
       *zones_.loader, *zones_.copies, *services_.committer,
       [this](const dns::Name& secondary) { zones_.secondaries->looked_at(secondary); });

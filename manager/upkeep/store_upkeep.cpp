@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLeastPerStep = 32;
-constexpr std::size_t kMostPerStep = 16384;
+constexpr std::size_t kMaxPerStep = 16384;
 /// With low space chunks up to this live share are emptied, too. Scattered deletes leave small
 /// holes everywhere, which together exceed the reserve.
 constexpr unsigned kLowSpaceVictimPercent = 98;
@@ -124,7 +124,7 @@ void StoreUpkeep::adapt(std::size_t& amount, std::chrono::nanoseconds spent) {
   if (spent > slice)
     amount = std::max(amount / 2, std::min(amount, kLeastPerStep));
   else if (spent * 2 < slice)
-    amount = std::min(amount * 2, kMostPerStep);
+    amount = std::min(amount * 2, kMaxPerStep);
 }
 
 CommitRequest StoreUpkeep::dismantle_step() {

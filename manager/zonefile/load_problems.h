@@ -16,7 +16,7 @@ namespace pando::manager {
 /// commit thread.
 class LoadProblems {
  public:
-  explicit LoadProblems(std::size_t most_texts = kMostTexts) : most_texts_(most_texts) {}
+  explicit LoadProblems(std::size_t most_texts = kMaxTexts) : most_texts_(most_texts) {}
 
   void put(dns::NameView zone, std::uint32_t place, const std::string& text);
   void remove(dns::NameView zone, std::uint32_t place);
@@ -28,7 +28,7 @@ class LoadProblems {
   [[nodiscard]] std::string text(dns::NameView zone, std::uint32_t place) const;
 
  private:
-  static constexpr std::size_t kMostTexts = 10'000;  // a few MB
+  static constexpr std::size_t kMaxTexts = 10'000;  // a few MB
 
   std::size_t most_texts_;
   std::size_t count_ = 0;

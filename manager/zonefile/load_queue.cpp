@@ -22,7 +22,7 @@ void LoadBatch::pin(const Committer& committer, shm::SlotTable& slots) {
 }
 
 void LoadBatch::check(shm::Store& store) {
-  const auto end = std::chrono::steady_clock::now() + kMostTime;
+  const auto end = std::chrono::steady_clock::now() + kMaxTime;
   transaction_.emplace(store.begin_private());
   const Progress::Scope scope(&progress_);
   for (const auto& task : tasks_) {
@@ -76,7 +76,7 @@ bool LoadQueue::has_free_thread(LoadKind kind) {
       return task->job.verifier && task->job.verifier->is_slow(task->job.apex);
     });
     const std::size_t busy = running_.size();
-    return busy < kMostJudged && busy - static_cast<std::size_t>(slow) < ProgramPlaces::kAtOnce;
+    return busy < kMaxJudged && busy - static_cast<std::size_t>(slow) < ProgramPlaces::kAtOnce;
   }
   return kinds_[0].busy + kinds_[1].busy < threads_ || of(kind).busy == 0;
 }

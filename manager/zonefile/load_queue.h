@@ -90,7 +90,7 @@ class LoadBatch {
  public:
   /// Limit of the time of a batch's check: some 100 small new zones, which become one version.
   /// Tasks left over are queued again.
-  static constexpr std::chrono::milliseconds kMostTime{4};
+  static constexpr std::chrono::milliseconds kMaxTime{4};
 
   explicit LoadBatch(LoadTasks tasks) : tasks_(std::move(tasks)) {}
 
@@ -127,12 +127,12 @@ class LoadQueue {
   /// so many unchanged zones, so it turns to updates in time.
   static constexpr std::size_t kBatchTasks = 512;
   /// Leaves threads to transfers, however many programs of files hang.
-  static constexpr std::size_t kMostJudged = ProgramPlaces::kThreads / 2;
+  static constexpr std::size_t kMaxJudged = ProgramPlaces::kThreads / 2;
   using IsLoading = std::function<bool(dns::NameView zone)>;
 
   /// At most `threads` threads are busy at once, and one more if its kind has none busy. Tasks of
   /// kJudged have limits of their own: ProgramPlaces::kAtOnce without slow programs, and
-  /// kMostJudged in all. `is_loading`: whether a task that was taken from the queue loads the zone
+  /// kMaxJudged in all. `is_loading`: whether a task that was taken from the queue loads the zone
   /// alone.
   LoadQueue(std::size_t threads, IsLoading is_loading)
       : threads_(std::max<std::size_t>(threads, 1)), is_loading_(std::move(is_loading)) {}

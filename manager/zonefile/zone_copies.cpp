@@ -22,7 +22,7 @@ bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_
 
 /// Limits of a batch. It keeps a version pinned, and its zones are not recorded before its end.
 constexpr std::size_t kMostZones = 256;
-constexpr std::uint64_t kMostRecordsTogether = 50'000;
+constexpr std::uint64_t kMaxRecordsTogether = 50'000;
 
 /// The state of the written file; nullopt if the file was removed at once by somebody else.
 std::optional<zone::ZoneFileInfo> state_of(const std::string& path, std::uint64_t hash) {
@@ -206,7 +206,7 @@ std::shared_ptr<ZoneCopies::Batch> ZoneCopies::next_batch() {
     }
     records += view.loaded() ? view.record_count() : 0;
     if (!batch->zones.empty() &&
-        (records > kMostRecordsTogether ||
+        (records > kMaxRecordsTogether ||
          folder_before(at->second.path) != folder_before(batch->zones.front().path)))
       break;
     at->second.waits = false;

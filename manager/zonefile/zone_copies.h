@@ -30,11 +30,11 @@ class ZoneCopies {
  public:
   /// Batches of copies that are written at a time, at most: a few large zones must not keep all
   /// others waiting.
-  static constexpr std::size_t kMostBatches = 4;
+  static constexpr std::size_t kMaxBatches = 4;
   /// `folder` holds the copies of zones without a `file`. `most_batches`: fewer than the pool has
   /// threads, for which other work waits.
   ZoneCopies(asio::io_context& io, asio::thread_pool& pool, Files& files, Committer& committer,
-             shm::SlotTable& slots, std::string folder, std::size_t most_batches = kMostBatches);
+             shm::SlotTable& slots, std::string folder, std::size_t most_batches = kMaxBatches);
 
   /// Path of the copy of the secondary zone at `index`.
   [[nodiscard]] std::string path_of(const config::ZoneTable& zones, std::size_t index) const;

@@ -243,7 +243,7 @@ TEST_F(Control, ALongRequestThatIsNoJsonEndsTheConnection) {
 TEST_F(Control, AConnectionHasSoManyRequestsUnderWay) {
   serve(Rights::kAll);
   const Fd client = connect();
-  constexpr std::size_t kMost = ControlServer::kMostUnanswered;
+  constexpr std::size_t kMost = ControlServer::kMaxUnanswered;
   for (std::size_t i = 0; i < kMost + 10; ++i) send(client, ipc::verb::kReload);
   while (held() < kMost) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "0") << "others are served meanwhile";
