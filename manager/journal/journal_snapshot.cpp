@@ -97,9 +97,10 @@ MergeBase served_merge_base(const JournalHistory& history, const zone::ZoneView&
 Result<std::string> write_snapshot(Files& files, const std::string& directory,
                                    const JournalFiles& sealed, const zone::StoreView& version,
                                    std::uint64_t position,
-                                   JournalHistory::Unreadable unreadable) {
+                                   JournalHistory::Unreadable unreadable, std::string* unread) {
   const auto history =
       JournalHistory::read(files, sealed, [](const JournalNote&) {}, unreadable);
+  if (unread != nullptr) *unread = history->problem();
   if (!history->problem().empty()) return fail(Errc::kIo, "{}", history->problem());
   const std::string path = fmt::format(
       "{}/{}{}", directory, journal_file_name(position, kSnapshotSuffix), kPartialSuffix);

@@ -19,11 +19,13 @@ namespace pando::manager {
 /// pinned. For a pool thread.
 ///
 /// `unreadable`: with kDamage, a part of the journal that cannot be read is taken for lost, since
-/// `version` is a live store's and lacks nothing.
+/// `version` is a live store's and lacks nothing. Else such a part is an error, and `unread` gets
+/// the reason.
 Result<std::string> write_snapshot(
     Files& files, const std::string& directory, const JournalFiles& sealed,
     const zone::StoreView& version, std::uint64_t position,
-    JournalHistory::Unreadable unreadable = JournalHistory::Unreadable::kProblem);
+    JournalHistory::Unreadable unreadable = JournalHistory::Unreadable::kProblem,
+    std::string* unread = nullptr);
 
 /// The first zone without data that is no secondary; nullopt: each has data, so that a snapshot of
 /// `version` may take the place of a part that cannot be read.

@@ -23,6 +23,7 @@ struct JournalUpkeep::Round {
   shm::SlotTable::OwnPin pin;
   std::uint64_t position = 0;
   JournalFiles sealed;
+  std::string unread;  // why a part of the journal could not be read for the snapshot
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
@@ -48,9 +49,7 @@ void JournalUpkeep::check(bool blocked) {
   const bool closes_gap = can_close_gap(committer_.current());
   if (closes_gap) log::warning("journal_gap", "reason", problem());
   const bool heals = closes_gap || journal_.health().lacks_records();
-  const bool examines = !heals || (examines_first_ && !closes_gap);
-  if (examines && std::exchange(is_examination_due_, false)) {
-    examines_first_ = false;
+  if (!heals && std::exchange(is_examination_due_, false)) {
     running_ = true;
     return begin_examination();
   }
@@ -122,7 +121,7 @@ void JournalUpkeep::write(const std::shared_ptr<Round>& round) {
   using Unreadable = JournalHistory::Unreadable;
   const auto unreadable = round->closes_gap ? Unreadable::kDamage : Unreadable::kProblem;
   auto path = write_snapshot(files_, journal_.directory(), round->sealed, round->version,
-                             round->position, unreadable);
+                             round->position, unreadable, &round->unread);
   if (!path) {
     asio::post(io_, [this, round, status = Status(pass(path))] { end(round, status); });
     return;
@@ -152,13 +151,13 @@ void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& statu
               milliseconds_since(round->start));
     return;
   }
-  const bool is_whole = !journal_.health().lacks_records();
+  const JournalHealth health = journal_.health();
   pause_until_ = std::chrono::steady_clock::now() +
-                 (is_whole ? kPauseAfterFailure : pause_before_healing_);
+                 (health.lacks_records() ? pause_before_healing_ : kPauseAfterFailure);
   log::warning("journal_snapshot_failed", "reason", status.error().text, "bytes", last_size_);
-  // A part that cannot be read may be the reason, beside damage that was known before.
-  is_examination_due_ = is_examination_due_ || !is_whole;
-  examines_first_ = !is_whole;
+  // Damage that was known before must not hide a part that cannot be read.
+  if (!round->unread.empty() && health.state() == JournalHealth::State::kBehind)
+    journal_.report(JournalHealth::State::kPartUnread, round->unread);
 }
 
 }  // namespace pando::manager

@@ -63,7 +63,6 @@ class JournalUpkeep {
   std::function<void(std::function<void()>)> before_dropping_;
   std::string waiting_;  // the zone without data that keeps a gap open
   bool is_examination_due_ = false;
-  bool examines_first_ = false;  // even if the journal is known to lack records
   bool running_ = false;
   std::uint64_t last_size_ = 0;  ///< after the last snapshot: the journal cannot be smaller
   std::uint64_t snapshots_ = 0;

@@ -181,12 +181,11 @@ class MediaHost {
     for (const std::string& zone : kZones)
       if (zone != removed_ && !is_served(zone)) return;
     const bool heals = journal().health().has_gap_to_close() || journal().health().lacks_records();
-    if (heals && !examines_first_) {
+    if (heals) {
       counts[journal().health().lacks_records() ? "journals to be healed" : "gaps to be closed"] +=
           1;
       return compact();
     }
-    examines_first_ = false;
     if (!std::exchange(is_examination_due_, false)) return;
     const JournalFaults faults = examine_journal(disk_, journal().files());
     counts["unreadable places found beside a live store"] += faults.unreadable.empty() ? 0 : 1;
@@ -201,10 +200,12 @@ class MediaHost {
     const JournalFiles sealed = journal().sealed_files();
     const bool closes_gap = journal().health().has_gap_to_close() && !zone_without_data(version());
     const auto unreadable = closes_gap ? Unreadable::kDamage : Unreadable::kProblem;
-    const auto path =
-        write_snapshot(disk_, kJournal, sealed, version(), now.journal_position, unreadable);
+    std::string unread;
+    const auto path = write_snapshot(disk_, kJournal, sealed, version(), now.journal_position,
+                                     unreadable, &unread);
     if (!path) {
-      examines_first_ = is_examination_due_ = journal().health().lacks_records();
+      if (!unread.empty() && journal().health().state() == JournalHealth::State::kBehind)
+        journal().report(JournalHealth::State::kPartUnread, unread);
       return;
     }
     forget_destroyed();
@@ -321,7 +322,6 @@ class MediaHost {
     note_start(live);
     make_zones();
     is_examination_due_ = true;
-    examines_first_ = false;
   }
 
   bool open(bool live) {
@@ -541,8 +541,7 @@ class MediaHost {
   MediaFaults faults_{disk_, random_, counts, kImage};
   std::unique_ptr<OpenedData> data_;
   bool serves_all_ = false;  // nothing has a fault that records may have
-  bool is_examination_due_ = false;
-  bool examines_first_ = false;  // as JournalUpkeep
+  bool is_examination_due_ = false;  // as JournalUpkeep
   std::map<std::string, std::vector<JournalEntry>> pending_;  // of zones
   WrittenImage image_;
   WrittenImage image_at_start_;
