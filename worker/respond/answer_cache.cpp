@@ -43,7 +43,8 @@ WholeAnswers::Key whole_key(const RequestContext& context) noexcept {
 /// Whether the answer is of a kind that is cached whole, as it is now.
 bool is_whole_kind(const Answer& answer) noexcept {
   const bool is_answer = answer.rcode == Rcode::kNoError || answer.rcode == Rcode::kNXDomain;
-  return is_answer && !answer.ede && answer.postponed.kind != Part::kReferral;
+  return is_answer && !answer.ede && !answer.depends_on_client &&
+         answer.postponed.kind != Part::kReferral;
 }
 
 /// Names the part of an answer that may be cached as a template: a referral, or what name errors
@@ -175,7 +176,8 @@ bool AnswerCache::write(Inquiry& inquiry, dns::MessageWriter& writer) {
   const bool truncated =
       inserts ? write_and_insert(inquiry, writer) : write_sections(inquiry, writer);
   const Foreseen* const foreseen = inquiry.foreseen;
-  if (recalls_ && foreseen != nullptr && foreseen->has_part && !foreseen->is_recalled)
+  if (recalls_ && foreseen != nullptr && foreseen->has_part && !foreseen->is_recalled &&
+      !answer.depends_on_client)
     insert_lookup(inquiry);
   return truncated;
 }
@@ -185,10 +187,12 @@ AnswerCache::Use AnswerCache::use() const noexcept {
           server_sets_.bytes()};
 }
 
-/// Makes a part that is written or cached beside the answer in hand, in part_.
+/// Makes a part that is written or cached beside the answer in hand, in part_. False when it is of
+/// no use for that.
 bool AnswerCache::make_part(const Inquiry& inquiry, const dns::Question& question,
                             const AnswerPart& part) {
-  return resolve_part(inquiry.zone, question, part, inquiry.options, hasher_, part_);
+  return resolve_part(inquiry.zone, question, part, inquiry.options, hasher_, part_) &&
+         !part_.depends_on_client;
 }
 
 /// Completes the answer itself. AA stays cleared where it was (class ANY).

@@ -16,18 +16,17 @@
 namespace pando::worker {
 
 /// The answer cache of a worker: one front for four tables. A handler asks it once, with find(),
-/// and gives it what it has not found, with complete() before the response is begun and write()
-/// after.
+/// and gives it the answer that it did not find: with complete() before the response is begun, with
+/// write() after.
 ///
-/// | table | entry | found by |
-/// |---|---|---|
-/// | WholeAnswers | all sections of an answer | the question |
-/// | SharedLookups | a delegation or an absent name, without a lookup | a child of a zone's apex |
-/// | AnswerTemplates | a referral, or what name errors have in common | the cut or closest encloser
-/// | | ServerSets | a referral's servers and their addresses | the set that delegations share |
+/// - WholeAnswers: all sections of an answer, by the question;
+/// - SharedLookups: that a child of a zone's apex is a delegation or does not exist, by its name;
+/// - AnswerTemplates: a referral, or what name errors have in common, by cut or closest encloser;
+/// - ServerSets: NS records and addresses of a set of servers that delegations share.
 ///
 /// Entries belong to one state of a zone's data or to one version, so nothing invalidates them. An
-/// answer that depends on the client reaches no table.
+/// answer that depends on the client reaches no table. docs/explanation/architecture.md draws the
+/// flow.
 class AnswerCache {
  public:
   /// One question from its request to its answer: what the cache has for it, and where its answer
