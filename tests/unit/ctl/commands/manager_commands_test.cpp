@@ -569,12 +569,16 @@ TEST_F(GivenFile, ReplacesNothingButItsOwnKind) {
   EXPECT_EQ(text_of("a.zone"), "new");
 }
 
-TEST_F(GivenFile, RootFollowsNoLinkAmongTheFolders) {
+TEST_F(GivenFile, RootFollowsNoLinkOfOthersAmongTheFolders) {
   std::filesystem::create_directory(folder_ / "real");
-  std::filesystem::create_directory_symlink("real", folder_ / "link");
-  const Outcome outcome =
-      run(writes("text", exported_), exports_to((folder_ / "link/a.zone").string()));
-  EXPECT_EQ(outcome.code, ::geteuid() == 0 ? kFailed : kDone);
+  const std::string link = (folder_ / "link").string();
+  std::filesystem::create_directory_symlink("real", link);
+  const auto write = [&] { return run(writes("text", exported_), exports_to(link + "/a.zone")); };
+  EXPECT_EQ(write().code, kDone) << "a link of one's own";
+  if (::geteuid() != 0) return;
+  constexpr uid_t kAnother = 65534;
+  ASSERT_EQ(::lchown(link.c_str(), kAnother, kAnother), 0);
+  EXPECT_EQ(write().code, kFailed) << "a link of another user";
 }
 
 TEST_F(GivenFile, OfADumpIsForItsOwnerAlone) {
