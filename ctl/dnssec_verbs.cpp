@@ -51,9 +51,9 @@ void add_sign_verb(CommandLine& line, CLI::App* zone) {
                             [&given] { return sign_zone_file(given.sign, output_for(given)); });
   SignRequest& request = given.sign;
   sign->add_option("file", request.file, "zone file")->required();
-  CLI::Option* const key =
-      sign->add_option("--key", request.keys.keys, "key file; those whose record has no SEP flag "
-                                                   "sign all but the keys, beside one that has it");
+  CLI::Option* const key = sign->add_option("--key", request.keys.keys,
+                                            "key file; those whose record has no SEP flag "
+                                            "sign all but the keys, beside one that has it");
   CLI::Option* const ksk =
       sign->add_option("--ksk", request.keys.ksks, "key file of a key that has the SEP flag");
   CLI::Option* const zsk =

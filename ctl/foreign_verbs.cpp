@@ -11,7 +11,7 @@ namespace pando::ctl {
 namespace {
 
 constexpr std::string_view kNoSigner =
-    "there is no signing here: another server signs, as hidden primary";
+    "the server signs nothing: 'zone sign' signs a file, or another server signs, as hidden primary";
 constexpr std::string_view kNoResolver = "there is no recursion here, and no cache";
 constexpr std::string_view kNoDatabase = "zones are in files and the store, not in a database";
 constexpr std::string_view kNoViews = "there are no views here";
@@ -132,12 +132,13 @@ constexpr ForeignVerb kRows[] = {
      "", kNoSigner},
     {"zone activate-key|activate-zone-key|zone deactivate-key|deactivate-zone-key|zone add-key|"
      "add-zone-key|zone remove-key|remove-zone-key|zone publish-key|publish-zone-key|"
-     "zone unpublish-key|unpublish-zone-key|zone generate-key|generate-zone-key|zone import-key|"
-     "import-zone-key|zone import-key-pem|import-zone-key-pem|zone export-key|export-zone-key|"
-     "zone export-key-pem|export-zone-key-pem",
+     "zone unpublish-key|unpublish-zone-key|zone import-key|import-zone-key|zone import-key-pem|"
+     "import-zone-key-pem|zone export-key|export-zone-key|zone export-key-pem|export-zone-key-pem",
      "", kNoSigner},
-    {"zone export-dnskey|export-zone-dnskey|zone export-ds|export-zone-ds",
-     "zone read NAME @ DNSKEY", "the signer makes the DS records"},
+    {"zone generate-key|generate-zone-key", "dnssec key make ZONE", ""},
+    {"zone export-dnskey|export-zone-dnskey", "zone read NAME @ DNSKEY",
+     "of a key's file: 'dnssec key show FILE'"},
+    {"zone export-ds|export-zone-ds", "dnssec key ds FILE", "of a key's file; or the signer's"},
     {"zone set-presigned|set-presigned|zone unset-presigned|unset-presigned", "",
      "a signed zone is served as it is, without a setting"},
     {"zone rectify|rectify-zone|zone rectify-all|rectify-all-zones", "",

@@ -123,10 +123,12 @@ bool append_base32hex_decoded(std::string_view text, Bytes& out) {
 
 void append_base64(std::string& text, ByteView octets) {
   std::size_t i = 0;
+  std::size_t at = text.size();
+  text.resize(at + octets.size() / 3 * 4);
   for (; i + 3 <= octets.size(); i += 3) {
     const std::uint32_t bits = static_cast<std::uint32_t>(octets[i]) << 16U |
                                static_cast<std::uint32_t>(octets[i + 1]) << 8U | octets[i + 2];
-    for (int shift = 18; shift >= 0; shift -= 6) text += kBase64Symbols[bits >> shift & 63U];
+    for (int shift = 18; shift >= 0; shift -= 6) text[at++] = kBase64Symbols[bits >> shift & 63U];
   }
   const std::size_t left = octets.size() - i;
   if (left == 0) return;

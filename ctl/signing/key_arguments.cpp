@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/secret.h"
+#include "ipc/privileges.h"
 
 namespace pando::ctl {
 
@@ -25,6 +25,7 @@ Status add_keys(const std::vector<std::string>& paths, std::optional<std::uint16
 }  // namespace
 
 Result<std::vector<NamedKey>> read_keys(const KeyArguments& files) {
+  static_cast<void>(ipc::forbid_inspection());  // no core dump has a key
   std::vector<NamedKey> keys;
   Status added = add_keys(files.keys, std::nullopt, keys);
   if (added) added = add_keys(files.ksks, dns::kZoneKeyFlag | dns::kSepFlag, keys);

@@ -14,6 +14,7 @@
 #include "dns/mnemonics.h"
 #include "dns/rdata/rdata.h"
 #include "dns/text.h"
+#include "ipc/privileges.h"
 
 namespace pando::ctl {
 
@@ -72,8 +73,8 @@ Result<dns::SigningKey> generate(const KeyRequest& request, const dns::Name& zon
       static_cast<std::uint16_t>(dns::kZoneKeyFlag | (request.is_zsk ? 0 : dns::kSepFlag));
   std::set<std::uint16_t> tags;
   for (;;) {
-    auto key = dns::SigningKey::generate(static_cast<std::uint8_t>(*algorithm), flags,
-                                         request.rsa_bits);
+    auto key =
+        dns::SigningKey::generate(static_cast<std::uint8_t>(*algorithm), flags, request.rsa_bits);
     if (!key) return key;
     const std::string stem = dns::key_file_stem(*key, zone);
     tags = tags_in(request.folder, stem.substr(0, stem.rfind('+', stem.rfind('+') - 1) + 1));
@@ -118,8 +119,7 @@ Result<std::vector<ShownKey>> read_shown(const std::vector<std::string>& files,
   std::vector<ShownKey> shown;
   for (NamedKey& key : *read) {
     const auto name = zone_of({key}, zone);
-    if (!name)
-      return fail(name.error().code, "{}: {}", key.path, name.error().text);
+    if (!name) return fail(name.error().code, "{}: {}", key.path, name.error().text);
     shown.push_back({key.path, *name, key.read.key});
   }
   return shown;
@@ -159,6 +159,7 @@ void print_shown(const ShownKey& shown, const Output& output) {
 
 int make_key(const KeyRequest& request, Output output) {
   const WipeFreed wipe_freed;
+  static_cast<void>(ipc::forbid_inspection());  // no core dump has a key
   const auto zone = dns::Name::from_text(request.zone);
   if (!zone) return refuse(output, zone.error(), kUsage);
   const auto key = generate(request, *zone);

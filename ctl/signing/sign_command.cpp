@@ -77,8 +77,8 @@ Status write_file(const zone::ZoneView& zone, const SignRequest& request) {
   std::error_code none;
   if (fs::equivalent(request.file, request.out, none))
     return fail(Errc::kInvalid, "{}: the signed zone would take its source's place", request.out);
-  HandedFile::Wanted wanted{fs::absolute(request.out).string(), 0644,
-                            [](ByteView) { return true; }, "a file", true};
+  HandedFile::Wanted wanted{fs::absolute(request.out).string(), 0644, [](ByteView) { return true; },
+                            "a file", true};
   auto file = HandedFile::open(wanted);
   if (!file) return fail(file.error().code, "{}: {}", request.out, file.error().text);
   const int fd = file->descriptor()->get();
@@ -208,11 +208,10 @@ void report_done(const SignRequest& request, const dns::Name& apex, const Signed
   }
   for (const std::string& warning : done.warnings) output.err << "warning: " << warning << '\n';
   if (!request.out.empty())
-    output.out << fmt::format("{}: signed, serial {}, {} at {}, {} until {} or later\n",
-                              dns::to_text(apex), done.serial, counted(done.records, "record"),
-                              counted(done.names, "name"),
-                              counted(done.report.signatures, "signature"),
-                              time_text(done.first_end));
+    output.out << fmt::format(
+        "{}: signed, serial {}, {} at {}, {} until {} or later\n", dns::to_text(apex), done.serial,
+        counted(done.records, "record"), counted(done.names, "name"),
+        counted(done.report.signatures, "signature"), time_text(done.first_end));
 }
 
 }  // namespace

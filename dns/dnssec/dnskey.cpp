@@ -228,8 +228,8 @@ bool SignatureVerifier::verify_digest(ByteView data, ByteView signature) {
   return EVP_DigestInit_ex2(hashing_.get(), digest_.get(), nullptr) == 1 &&
          EVP_DigestUpdate(hashing_.get(), data.data(), data.size()) == 1 &&
          EVP_DigestFinal_ex(hashing_.get(), hash.data(), &size) == 1 &&
-         EVP_PKEY_verify(verifying_.get(), signature.data(), signature.size(), hash.data(),
-                         size) == 1;
+         EVP_PKEY_verify(verifying_.get(), signature.data(), signature.size(), hash.data(), size) ==
+             1;
 }
 
 }  // namespace pando::dns

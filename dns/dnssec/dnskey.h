@@ -50,8 +50,8 @@ struct DsFields {
 /// True for the digests of matches(): SHA-1, SHA-256 and SHA-384 (RFC 8624 §3.3).
 [[nodiscard]] bool is_supported_digest(std::uint8_t digest_type) noexcept;
 
-/// RDATA of the DS record of a DNSKEY of the zone `owner` (RFC 4034 §5.1.4). Nullopt for unsupported
-/// digests.
+/// RDATA of the DS record of a DNSKEY of the zone `owner` (RFC 4034 §5.1.4). Nullopt: the digest is
+/// not supported.
 [[nodiscard]] std::optional<Bytes> make_ds(NameView owner, ByteView dnskey_rdata,
                                            std::uint8_t digest_type);
 

@@ -196,7 +196,7 @@ constexpr std::string_view kFormat = "Private-key-format";
 
 struct NumberField {
   std::string_view name;
-  Bytes PrivateNumbers::*member;
+  Bytes PrivateNumbers::* member;
 };
 constexpr std::array<NumberField, 9> kNumberFields = {{
     {"Modulus", &PrivateNumbers::modulus},
@@ -336,7 +336,7 @@ KeyPaths paths_of(const std::string& path) {
 Result<std::string> read_text(const std::string& path, bool is_secret) {
   const auto fd = open_to_read(path);
   if (!fd) return pass(fd);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd->get(), &status) != 0) return fail_errno("fstat " + path);
   if (!S_ISREG(status.st_mode)) return fail(Errc::kInvalid, "{}: not a regular file", path);
   if (is_secret)
@@ -360,8 +360,9 @@ Result<std::string> read_text(const std::string& path, bool is_secret) {
 
 Status check_key_file_mode(std::uint32_t mode, std::string_view path) {
   if ((mode & (S_IWGRP | S_IRWXO)) == 0) return {};
-  return fail(Errc::kDenied, "{}: users beside its owner have rights to the key ({:03o}): 'chmod 600'",
-              path, mode & 0777U);
+  return fail(Errc::kDenied,
+              "{}: users beside its owner have rights to the key ({:03o}): 'chmod 600'", path,
+              mode & 0777U);
 }
 
 Result<ZoneKey> parse_key_file(const KeyFileText& file, const std::optional<KeyFileText>& record) {
@@ -402,15 +403,18 @@ Result<ZoneKey> read_key_file(const std::string& path) {
 Result<std::string> key_file_text(const SigningKey& key, NameView zone) {
   auto pem = key.pkcs8_pem();
   if (!pem) return pass(pem);
-  return fmt::format("{} IN DNSKEY {}\n{}", to_text(Name(zone).folded()),
-                     rdata_to_text(RRType::kDNSKEY, key.dnskey()), *pem);
+  const std::string record = fmt::format("{} IN DNSKEY {}\n", to_text(Name(zone).folded()),
+                                         rdata_to_text(RRType::kDNSKEY, key.dnskey()));
+  std::string text;  // no format with the key: fmt has buffers that nobody overwrites
+  text.reserve(record.size() + pem->size());
+  return text.append(record).append(*pem);
 }
 
 std::string key_file_stem(const SigningKey& key, NameView zone) {
   std::string stem = "K";
   for (const char c : to_text(Name(zone).folded())) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-                          c == '_' || c == '.';
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
     if (is_plain)
       stem += c;
     else

@@ -11,7 +11,7 @@
 
 /// Files with a zone's private key, as this project and other servers write them:
 ///
-/// - PKCS #8 in PEM (RFC 7468 §10): ours and Knot's. Ours have the DNSKEY record in a line before it.
+/// - PKCS #8 in PEM (RFC 7468 §10): ours and Knot's. Before the key, ours have the DNSKEY record.
 /// - "Private-key-format: v1": BIND's and ldns's `K*.private`, whose DNSKEY record is in `K*.key`,
 ///   and the output of PowerDNS's `pdnsutil export-zone-key`.
 ///

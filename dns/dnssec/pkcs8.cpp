@@ -22,7 +22,8 @@ class DerReader {
   /// The content of the next value, which must have this tag; empty for a wrong one.
   ByteView take(DerTag tag) noexcept {
     std::size_t length = 0, header = 2;
-    if (failed_ || rest_.size() < header || rest_[0] != static_cast<std::uint8_t>(tag)) return fail();
+    if (failed_ || rest_.size() < header || rest_[0] != static_cast<std::uint8_t>(tag))
+      return fail();
     length = rest_[1];
     if (length >= 0x80) {
       const std::size_t octets = length & 0x7FU;

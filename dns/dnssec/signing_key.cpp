@@ -25,7 +25,7 @@ using CurvePoint = OpensslOwned<EC_POINT, EC_POINT_free>;
 using MemoryBio = OpensslOwned<BIO, BIO_free_all>;
 
 constexpr std::size_t kMaxRsaExponentOctets = 8;  // as SignatureVerifier takes it
-constexpr std::uint8_t kDnskeyProtocol = 3;    // RFC 4034 §2.1.2
+constexpr std::uint8_t kDnskeyProtocol = 3;       // RFC 4034 §2.1.2
 
 SecretNumber secret_number(ByteView octets) {
   SecretNumber number(BN_secure_new());

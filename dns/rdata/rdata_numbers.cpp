@@ -81,14 +81,24 @@ Status take_time(std::string_view word, Bytes& out) {
   return {};
 }
 
+/// Each signature has two times: a format string took more time than all else of its text.
+void append_digits(std::string& text, std::size_t digits, std::uint32_t value) {
+  text.append(digits, '0');
+  for (std::size_t i = text.size(); value != 0; value /= 10)
+    text[--i] = static_cast<char>('0' + value % 10);
+}
+
 bool print_time(WireReader& wire, std::string& text) {
   using namespace std::chrono;
   const std::uint32_t value = wire.take_u32();
   const year_month_day date{sys_days(days(value / 86400))};
   const std::uint32_t second = value % 86400;
-  fmt::format_to(std::back_inserter(text), "{:04}{:02}{:02}{:02}{:02}{:02}",
-                 static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                 static_cast<unsigned>(date.day()), second / 3600, second / 60 % 60, second % 60);
+  append_digits(text, 4, static_cast<std::uint32_t>(static_cast<int>(date.year())));  // to 2106
+  append_digits(text, 2, static_cast<unsigned>(date.month()));
+  append_digits(text, 2, static_cast<unsigned>(date.day()));
+  append_digits(text, 2, second / 3600);
+  append_digits(text, 2, second / 60 % 60);
+  append_digits(text, 2, second % 60);
   return true;
 }
 

@@ -17,8 +17,7 @@ using namespace pando::dns;
 Result<ZoneKey> parse(std::string_view text) {
   const auto end = text.find('\0');
   if (end == std::string_view::npos) return parse_key_file({text, "key"}, std::nullopt);
-  return parse_key_file({text.substr(0, end), "key"},
-                        KeyFileText{text.substr(end + 1), "record"});
+  return parse_key_file({text.substr(0, end), "key"}, KeyFileText{text.substr(end + 1), "record"});
 }
 
 void check(const ZoneKey& read) {

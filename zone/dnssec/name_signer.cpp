@@ -13,9 +13,8 @@ bool NameSigner::sign(const SourceName& name, Bytes& out) {
   if (name.place == Place::kOccluded) return true;
   types_.clear();
   bool done = true;
-  for_each_source_set(name.record, name.is_apex, [&](const RRsetView& set) {
-    done = done && sign_set(name, set, out);
-  });
+  for_each_source_set(name.record, name.is_apex,
+                      [&](const RRsetView& set) { done = done && sign_set(name, set, out); });
   if (name.is_apex) done = done && put_apex_sets(name, out);
   return done && put_nsec(name, out);
 }

@@ -24,8 +24,8 @@ struct ZoneSigningReport {
 };
 
 /// Signs a zone's source with a chain of NSEC records (RFC 4034 §4, RFC 4035 §2): adds the keys,
-/// NSEC and RRSIG records. Derived records of the source (dns/dnssec/derived_types.h), and ZONEMD at
-/// the apex, are left out. Glue, delegations' NS and occluded names stay, and have no signature.
+/// NSEC and RRSIG records. Derived records of the source (dns/dnssec/derived_types.h), and ZONEMD
+/// at the apex, are left out. Glue, delegations' NS and occluded names stay, and have no signature.
 /// TTLs: keys have the SOA's; NSEC records the lesser of the SOA's and its MINIMUM (RFC 9077).
 ///
 /// The records come in canonical order, hence into the builder's straight way. Signing takes the

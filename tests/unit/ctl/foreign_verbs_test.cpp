@@ -119,8 +119,8 @@ TEST(ForeignVerbs, AHintComesBeforeAVerbThatLooksAlike) {
   EXPECT_EQ(misspelt({"zone", "list-all"}),
             "unknown command 'zone list-all'; here it is 'pandoctl zone list'");
   EXPECT_EQ(misspelt({"sign", "a.test"}),
-            "unknown command 'sign': there is no signing here: another server signs, as hidden "
-            "primary");
+            "unknown command 'sign': the server signs nothing: 'zone sign' signs a file, or another "
+            "server signs, as hidden primary");
   EXPECT_EQ(misspelt({"zone", "lits"}), "unknown command 'zone lits'; did you mean 'list'?");
 }
 

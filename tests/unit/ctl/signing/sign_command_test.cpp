@@ -27,9 +27,9 @@ TEST(SignatureTime, HasTheFormsOfRfc4034Section32) {
 }
 
 TEST(SignatureTime, OfOtherFormsIsRefused) {
-  for (const char* text : {"", "tomorrow", "-1", "+5d", "20230229000000", "20231301000000",
-                           "2023010100000", "202301010000000", "2023-01-01T00:00:00Z",
-                           "20230101000060x"})
+  for (const char* text :
+       {"", "tomorrow", "-1", "+5d", "20230229000000", "20231301000000", "2023010100000",
+        "202301010000000", "2023-01-01T00:00:00Z", "20230101000060x"})
     EXPECT_FALSE(time_from_text(text)) << text;
 }
 

@@ -156,7 +156,8 @@ TEST(KeyFileText, OddFieldsOfBindAreLeftOut) {
   const std::string record = content("Kexample.+013+33270.key");
   std::string text = content("Kexample.+013+33270.private");
   text = replaced(text, "v1.3", "v1.9");
-  text += "Revoke: 20200101000000\nInactive: soon\nDSPublish:\nSome-Day: what: ever\n\n; a remark\n";
+  text +=
+      "Revoke: 20200101000000\nInactive: soon\nDSPublish:\nSome-Day: what: ever\n\n; a remark\n";
   const auto read = parse(text, record);
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_EQ(read->key.tag(), 33270);
@@ -199,12 +200,13 @@ TEST(KeyFileText, RsaOfOtherSizesAndOfOtherNumbersIsRefused) {
   EXPECT_THAT(with("Modulus", Bytes(64, 0xF1)), HasSubstr("an RSA key of 512 bits"));
   EXPECT_THAT(with("Modulus", Bytes(1024, 0xF1)), HasSubstr("an RSA key of 8192 bits"));
   const std::string half = replaced(text, line_of(text, "Prime1: "), "Prime1: AQAB\n");
-  EXPECT_THAT(error_of(parse(replaced(half, line_of(text, "PrivateExponent: "),
-                                      "PrivateExponent: AQAB\n"),
-                             record)),
-              HasSubstr("file: the private key does not belong to the public key"));
+  EXPECT_THAT(
+      error_of(parse(replaced(half, line_of(text, "PrivateExponent: "), "PrivateExponent: AQAB\n"),
+                     record)),
+      HasSubstr("file: the private key does not belong to the public key"));
   EXPECT_THAT(with("Modulus", Bytes(128, 0xF1)), HasSubstr("file: the "));
-  EXPECT_THAT(with("PublicExponent", Bytes(9, 0x51)), HasSubstr("file: the numbers are those of no"));
+  EXPECT_THAT(with("PublicExponent", Bytes(9, 0x51)),
+              HasSubstr("file: the numbers are those of no"));
 }
 
 TEST(KeyFileText, FaultsOfARecordNameTheLine) {
@@ -218,7 +220,8 @@ TEST(KeyFileText, FaultsOfARecordNameTheLine) {
             "record:5: the DNSKEY record is not that of a zone's key");
   EXPECT_EQ(error("DNSKEY 257 3", "DNSKEY 259 3"),
             "record:5: the DNSKEY record has flags beside those of a zone's key");
-  EXPECT_EQ(error("DNSKEY 257 3 13", "DNSKEY 257 3 13 !"), "record:5: the DNSKEY record is malformed");
+  EXPECT_EQ(error("DNSKEY 257 3 13", "DNSKEY 257 3 13 !"),
+            "record:5: the DNSKEY record is malformed");
   EXPECT_EQ(error("IN DNSKEY", "IN CDNSKEY"), "record:5: not a DNSKEY record");
   EXPECT_EQ(error_of(parse(text, record + record)), "record:10: a second DNSKEY record");
   EXPECT_EQ(error_of(parse(text, "; nothing\n")), "record: no DNSKEY record");
@@ -289,7 +292,8 @@ TEST(KeyFileText, NoErrorRepeatsAPieceOfAKey) {
       std::istringstream lines(text);
       for (std::string line; std::getline(lines, line);)
         if (line.find("---") == std::string::npos && line.find("Format") == std::string::npos &&
-            line.find("Algorithm") == std::string::npos && line.find("20261128") == std::string::npos)
+            line.find("Algorithm") == std::string::npos &&
+            line.find("20261128") == std::string::npos)
           ASSERT_FALSE(has_piece(result.error().text, line.substr(line.find(':') + 1)))
               << result.error().text;
     }

@@ -83,10 +83,11 @@ TEST(SigningKey, Rfc8080Section61SignsToTheSameOctets) {
   EXPECT_EQ(key.dnskey(),
             rdata(RRType::kDNSKEY, "257 3 15 l02Woi0iS8Aa25FQkUd9RMzZHJpBoRQwAQEX1SxZJA4="));
   EXPECT_EQ(key.tag(), 3613);
-  const Bytes rrsig = rdata(RRType::kRRSIG,
-                            "MX 15 2 3600 1440021600 1438207200 3613 example.com. "
-                            "oL9krJun7xfBOIWcGHi7mag5/hdZrKWw15jPGrHpjQeRAvTdszaPD+QLs3fx8A4M3e23mRZ9"
-                            "VrbpMngwcrqNAg==");
+  const Bytes rrsig =
+      rdata(RRType::kRRSIG,
+            "MX 15 2 3600 1440021600 1438207200 3613 example.com. "
+            "oL9krJun7xfBOIWcGHi7mag5/hdZrKWw15jPGrHpjQeRAvTdszaPD+QLs3fx8A4M3e23mRZ9"
+            "VrbpMngwcrqNAg==");
   const auto fields = parse_rrsig(rrsig);
   auto maker = SignatureMaker::make(key);
   Bytes signature;
