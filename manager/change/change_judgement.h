@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,9 +13,12 @@ namespace pando::manager {
 
 /// The judges of a zone's data before they are served.
 struct Judges {
-  bool signatures = false;     ///< `verify: refuse`
-  bool base_is_valid = false;  ///< the served data were verified without a fault
-  ZoneVerifierPtr program{};   ///< null: none
+  bool signatures = false;    ///< `verify: refuse`
+  ZoneVerifierPtr program{};  ///< null: none
+  /// Whether the data of a served zone were verified without a fault; empty: they were not. Asked
+  /// on the commit thread.
+  std::function<bool(const zone::ZoneView& served)> is_verified{};
+  bool base_is_valid = false;  ///< its answer about the version that the change begins with
   [[nodiscard]] explicit operator bool() const noexcept { return signatures || program; }
 };
 
@@ -25,9 +29,9 @@ struct Judgement {
 };
 
 /// Judges a zone as a change leaves it: signatures first, then the program, which may take minutes.
-/// `changes` lead from `before` to `after`. When the served data were valid the changes alone decide;
-/// without changes the whole zone is verified. Both versions stay pinned. For threads that nobody
-/// waits for; a Progress::here() that is given up ends the work, which the refusal says.
+/// `changes` lead from `before` to `after`. When the served data were valid the changes alone
+/// decide; without changes the whole zone is verified. Both versions stay pinned. For threads that
+/// nobody waits for; a Progress::here() that is given up ends the work, which the refusal says.
 [[nodiscard]] Judgement judge_zone(const Judges& judges, const zone::ZoneView& before,
                                    const zone::ZoneView& after,
                                    std::span<const zone::Changeset> changes);

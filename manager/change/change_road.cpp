@@ -54,8 +54,11 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   void pin_present() {
     const shm::VersionInfo version = road.store_.current();
     pin = road.slots_.pin_own(version.number);
-    served = zone::StoreView(road.store_.window(), version.root, version.number)
-                 .zone_at(asked.zone);
+    served =
+        zone::StoreView(road.store_.window(), version.root, version.number).zone_at(asked.zone);
+    Judges& judges = asked.judges;
+    judges.base_is_valid =
+        judges.is_verified && served && served.loaded() && judges.is_verified(served);
     if (asked.is_built()) return;
     draft = std::make_unique<zone::DetachedDraft>(road.store_, version, asked.zone);
     draft->draft().give_up_when(&road.stopping_);
@@ -63,9 +66,9 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
 
   /// Frees blocks and perhaps a hundred thousand records, which takes a while: in a pool thread.
   void free_in(asio::thread_pool& pool, Result<ChangeOutcome>&& result) {
-    asio::post(pool, [content = std::move(asked.content), result = std::move(result),
-                      draft = std::move(draft), pin = std::move(pin),
-                      journal = std::move(journal)] {});
+    asio::post(pool,
+               [content = std::move(asked.content), result = std::move(result),
+                draft = std::move(draft), pin = std::move(pin), journal = std::move(journal)] {});
   }
 
   /// Frees the data of a failed try, since the next try needs as much again. Pool thread.
@@ -93,8 +96,8 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
     const Progress::Scope scope(asked.progress.get());
     is_judged = true;
     if (!asked.is_built()) {
-      judgement = judge_zone(asked.judges, served, draft->draft().view().zone_at(asked.zone),
-                             changesets());
+      judgement =
+          judge_zone(asked.judges, served, draft->draft().view().zone_at(asked.zone), changesets());
       return;
     }
     const BuiltView built(road.store_, asked.zone, *std::get<NewZoneData>(asked.content).built);
@@ -190,6 +193,7 @@ void ChangeRoad::submit_new_zones(NewZones zones, Committer::Finished done) {
 
 std::optional<ChangeUnderWay> ChangeRoad::under_way(dns::NameView zone) const {
   std::optional<ChangeUnderWay> oldest;
+  if (stopping_) return oldest;  // changes that were given up are in the list still
   for (const Work* work : under_way_)
     if (work->asked.zone.view() == zone && (!oldest || work->since < oldest->since))
       oldest = ChangeUnderWay{work->asked.source, work->step, work->since};
@@ -241,7 +245,10 @@ void ChangeRoad::again(const WorkPtr& work) {
     work->clear();
     asio::post(io_, [this, work] {
       if (stopping_) return;
-      if (work->tries >= options_.tries) return commit_here(work);
+      // What no judge has seen could not be computed so far, and is not served unseen.
+      const bool is_unseen = work->asked.judges && !work->is_judged;
+      if (work->tries >= options_.tries)
+        return is_unseen ? finish(work, pass(work->computed)) : commit_here(work);
       // A change that was judged has left its place.
       if (work->is_judged) computing_.push_back(work);
       compute(work);
@@ -309,6 +316,7 @@ Status ChangeRoad::adopt(Work& work, Stage& stage) {
 }
 
 void ChangeRoad::commit_here(const WorkPtr& work) {
+  PANDO_ASSERT(!work->asked.judges || work->is_judged);
   work->reach(ChangeStep::kStaging);
   CommitRequest request;
   // A large step that fails half-way must leave no trace.

@@ -30,11 +30,13 @@ struct ChangeUnderWay {
 ///
 ///     intake ─▶ compute ─▶ judge ─▶ stage ─▶ journal ─▶ publish ─▶ follow up
 ///
-/// - *intake*: submit(). Small changes are computed when they are staged. Others wait for a place.
+/// - *intake*: submit(). Small changes without judges are computed when they are staged, and built
+///   zones need no computing. Others wait for a place.
 /// - *compute*: a pool thread computes the change from a pinned version, so that the commit thread
 ///   only exchanges the zone's data. A zone that was changed meanwhile, or moved by compaction, is
-///   computed anew. After the third try the zone is changed on the commit thread. Only a few changes
-///   are computed at a time. Waiting changes pin no version and keep no zone from compaction.
+///   computed anew. After the third try the zone is changed on the commit thread. Only a few
+///   changes are computed at a time. Waiting changes pin no version and keep no zone from
+///   compaction.
 /// - *judge*: signatures and the zone's program (change_judgement.h), with the computed or built
 ///   zone, once. No place and no thread of the other changes is used meanwhile.
 /// - *stage* (change_staging.h), *journal*, *publish*: in a version of the Committer.
@@ -70,11 +72,12 @@ class ChangeRoad {
   /// Makes the computed changes of several zones one version, or none of them. They are computed on
   /// the commit thread, without judges.
   void submit_together(std::vector<ZoneChange> changes, Together done);
-  /// Puts many zones that had no data, built from files in one transaction, in one version or not at
-  /// all. kExists: a zone has data by now, or is not configured any more.
+  /// Puts many zones that had no data, built from files in one transaction, in one version or not
+  /// at all. kExists: a zone has data by now, or is not configured any more.
   void submit_new_zones(NewZones zones, Committer::Finished done);
 
-  /// The zone's oldest change that is under way; nullopt: none.
+  /// The change of the zone whose present step began first; nullopt: none, or the process ends.
+  /// Those of submit_together() and submit_new_zones() are staged at once, and not among them.
   [[nodiscard]] std::optional<ChangeUnderWay> under_way(dns::NameView zone) const;
   [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
   [[nodiscard]] Counters counters() const noexcept { return counters_; }

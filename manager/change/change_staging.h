@@ -6,9 +6,9 @@
 namespace pando::manager {
 
 /// Stages a change that is computed: applies its changesets in order, and adds the journal's
-/// records. All of the server's changes of zones pass here or through stage_new_data(), which
-/// tests/tidy checks. Any thread, see ZoneChange::Compute. `committer`: for the state of journal and
-/// zones' records.
+/// records. All of the server's changes of zones pass through the functions of this
+/// header, which tests/tidy checks. Any thread, see ZoneChange::Compute. `committer`: for the state
+/// of journal and zones' records.
 ///
 /// Changesets that add no more than they remove may use the store's reserve for deletes. Those of a
 /// primary must fit our zone: a mismatch, or a limit, is kInvalid, and then the zone sent whole may

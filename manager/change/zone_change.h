@@ -26,7 +26,7 @@ struct ChangeNotes {
 
 /// The changesets of a change, computed for the zone as it is.
 struct ComputedChange {
-  std::vector<zone::Changeset> made{};      ///< freed as soon as it is applied
+  std::vector<zone::Changeset> made{};       ///< freed as soon as it is applied
   std::span<const zone::Changeset> owned{};  ///< in place of `made`; owned by the source
   /// Begins the error of a changeset that the zone's data contradict; empty: the error as it is.
   std::string contradiction{};

@@ -103,7 +103,7 @@ void Committer::run_next() {
   records_.insert_pending(group->entries);
   if (group->staged.empty()) {
     in_flight_ = false;
-  } else if (!group->next.is_changed() && group->entries.empty()) {
+  } else if (!group->next.is_changed() && group->entries.empty() && group->changed.empty()) {
     answer(*group, group->next.base().number);  // nothing changed
   } else if (group->entries.empty()) {
     publish(group, position_);

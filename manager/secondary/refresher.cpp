@@ -451,8 +451,8 @@ ZoneChange Refresher::change_of(const std::shared_ptr<Attempt>& attempt, Transfe
 void Refresher::hand_in(const std::shared_ptr<Attempt>& attempt, TransferResult&& result) {
   const dns::Serial serial = result.serial;
   ZoneChange change = change_of(attempt, std::move(result));
-  change.judges = {refuses_faults(*runtime_, attempt->zone), false,
-                   hooks_.verifier_of(attempt->zone)};
+  change.judges = {refuses_faults(*runtime_, attempt->zone), hooks_.verifier_of(attempt->zone),
+                   hooks_.is_verified};
   if (change.judges) begin_judgement(attempt, change);
   change.done = [this, attempt, serial, alive = alive_](const Result<ChangeOutcome>& outcome) {
     if (*alive) handed_in(attempt, serial, outcome);
@@ -461,8 +461,6 @@ void Refresher::hand_in(const std::shared_ptr<Attempt>& attempt, TransferResult&
 }
 
 void Refresher::begin_judgement(const std::shared_ptr<Attempt>& attempt, ZoneChange& change) {
-  const zone::ZoneView served = committer_.current().zone_at(attempt->zone);
-  change.judges.base_is_valid = served && served.loaded() && hooks_.is_verified(served);
   change.progress = std::make_shared<Progress>();
   zones_.find(attempt->zone)->second.verification = std::shared_ptr<void>(
       nullptr, [progress = change.progress](void*) { progress->give_up(); });

@@ -34,7 +34,8 @@ struct UpdateCommits::Step {
     auto step = std::make_shared<Step>();
     step->update = std::move(update);
     // `content` owns the step, since it is freed in a pool thread.
-    change.done = [done = std::move(done), weak = std::weak_ptr(step)](const Result<ChangeOutcome>& outcome) {
+    change.done = [done = std::move(done),
+                   weak = std::weak_ptr(step)](const Result<ChangeOutcome>& outcome) {
       if (const auto known = weak.lock()) done(known->verdict, outcome);
     };
     change.content = [step = std::move(step)](const zone::StoreView& snapshot) {

@@ -16,7 +16,7 @@
 #include "zone/history/history.h"
 
 namespace pando::manager {
-namespace large_changesets_test {
+namespace change_road_test {
 
 using ::testing::ElementsAre;
 using testing::FakeDisk;
@@ -151,7 +151,7 @@ class LargeChange : public ::testing::Test {
   Parts parts_;
   zone::DataLimits limits_;
   ChangeRoad changes_{parts_.io,    parts_.pool,      parts_.zone.store(),
-                           parts_.slots, parts_.committer, {100, 3}};
+                      parts_.slots, parts_.committer, {100, 3}};
 };
 
 TEST_F(LargeChange, DoesWhatTheCommitThreadWouldDo) {
@@ -304,7 +304,7 @@ TEST_F(LargeChange, IsNotLeftAloneForEver) {
 /// Two at once of one zone would be worked out in vain; here one is at work at a time.
 TEST_F(LargeChange, HoldsNothingWhileItWaits) {
   ChangeRoad one(parts_.io, parts_.pool, parts_.zone.store(), parts_.slots, parts_.committer,
-                      {100, 3, 1});
+                 {100, 3, 1});
   EXPECT_THAT(parts_.slots.own_epochs(), IsEmpty());
   Gate gate;
   std::vector<std::optional<Status>> results(2);
@@ -426,6 +426,66 @@ TEST_F(LargeChange, ThatEndsTheHistoryDiscardsItsBlocks) {
   expect_sound();
 }
 
+/// What the judges see is what is served: computed beside the commit thread, however small.
+TEST_F(LargeChange, WithJudgesIsServedWithTheirVerdict) {
+  std::vector<PublishedZone> published;
+  parts_.committer.on_published([&](const PublishedVersion& version) {
+    published.insert(published.end(), version.changed.begin(), version.changed.end());
+  });
+  ZoneChange change = step(parts_.changes({kSoa10}, {kSoa11, "a 60 A 192.0.2.9"}));
+  change.source = ChangeSource::kTransfer;
+  change.judges.signatures = true;
+  ASSERT_TRUE(run(std::move(change)).has_value());
+  EXPECT_EQ(changes_.counters().beside, 1U);
+  EXPECT_THAT(parts_.zone.at("a"), SizeIs(1));
+  ASSERT_THAT(published, SizeIs(1));
+  ASSERT_TRUE(published.front().verdict);
+  EXPECT_TRUE(published.front().verdict->found.ok());
+}
+
+TEST_F(LargeChange, ThatAJudgeRefusesLeavesNoTrace) {
+  const auto before = parts_.zone.lines();
+  ZoneChange change =
+      step(parts_.changes({kSoa10}, {kSoa11,
+                                     "@ 3600 DNSKEY 257 3 13 "
+                                     "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+"
+                                     "KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="}));
+  change.judges.signatures = true;
+  const Status status = run(std::move(change));
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Errc::kInvalid);
+  EXPECT_THAT(status.error().text, ::testing::StartsWith("refused, as it is not valid"));
+  EXPECT_EQ(parts_.zone.lines(), before);
+  expect_sound();
+}
+
+/// The zone moves under each try, and the store has no room for them: as in low space.
+TEST_F(LargeChange, ThatNoJudgeCouldSeeIsNotServed) {
+  std::vector<Gate> gates(3);
+  int tries = 0;
+  ZoneChange change = step(large_difference());
+  change.judges.signatures = true;
+  change.content = [&](const zone::StoreView&) -> Result<ComputedChange> {
+    if (tries == 3) return ComputedChange::of(large_difference());
+    gates[static_cast<std::size_t>(tries++)].pass();
+    return fail(Errc::kFull, "no room");
+  };
+  auto result = submit(std::move(change));
+  for (std::size_t i = 0; i < gates.size(); ++i) {
+    auto reached = gates[i].reached.get_future();
+    ASSERT_TRUE(parts_.run_until(
+        [&] { return reached.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
+    ASSERT_TRUE(parts_.apply({}, {fmt::format("between{} 60 A 192.0.2.9", i)}).has_value());
+    gates[i].opened.set_value();
+  }
+  ASSERT_TRUE(parts_.run_until([&] { return result->has_value(); }));
+  ASSERT_FALSE((*result)->has_value());
+  EXPECT_EQ((*result)->error().code, Errc::kFull);
+  EXPECT_THAT(parts_.zone.at("new1"), IsEmpty());
+  EXPECT_FALSE(changes_.under_way(name("@")));
+  expect_sound();
+}
+
 class LargeChangeInASmallStore : public LargeChange {
  protected:
   LargeChangeInASmallStore() : LargeChange(8 << 20) {}
@@ -483,5 +543,5 @@ TEST_F(LargeChangeInASmallStore, IsDoneAgainWhenRoomIsShort) {
   expect_sound();
 }
 
-}  // namespace large_changesets_test
+}  // namespace change_road_test
 }  // namespace pando::manager

@@ -40,8 +40,7 @@ class StagedChangesets : public ::testing::Test {
     change.source = ChangeSource::kTransfer;
     change.limits = limits;
     change.is_whole = is_whole;
-    change.content =
-        std::make_shared<const std::vector<zone::Changeset>>(std::move(changesets));
+    change.content = std::make_shared<const std::vector<zone::Changeset>>(std::move(changesets));
     return status_of(stage_changesets(attempt.stage, change, parts_.committer));
   }
   Errc error(Attempt& attempt, std::vector<zone::Changeset> changesets,
@@ -78,8 +77,8 @@ TEST_F(StagedChangesets, AreNotedInTheJournalOneByOne) {
 
 TEST_F(StagedChangesets, AreReportedOnceForTheirZone) {
   Attempt attempt(parts_);
-  ASSERT_TRUE(stage(attempt, {parts_.changes({soa(10)}, {soa(11)}),
-                              parts_.changes({soa(11)}, {soa(12)})}));
+  ASSERT_TRUE(
+      stage(attempt, {parts_.changes({soa(10)}, {soa(11)}), parts_.changes({soa(11)}, {soa(12)})}));
   ASSERT_EQ(attempt.stage.changed.size(), 1U);
   const PublishedZone& changed = attempt.stage.changed.front();
   EXPECT_EQ(changed.zone, testing::name("@"));
@@ -96,9 +95,9 @@ TEST_F(StagedChangesets, ThatRemoveWhatIsNotThereAreUnfit) {
 
 TEST_F(StagedChangesets, ThatAddWhatIsThereAreUnfit) {
   Attempt before(parts_);
-  ASSERT_TRUE(stage(before, {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
-                             parts_.changes({soa(11), "new 60 A 192.0.2.9"},
-                                            {soa(12), "new 60 A 192.0.2.9"})}))
+  ASSERT_TRUE(stage(
+      before, {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.9"}),
+               parts_.changes({soa(11), "new 60 A 192.0.2.9"}, {soa(12), "new 60 A 192.0.2.9"})}))
       << "what the same difference removes is not there any more";
   for (const char* again : {"new 60 A 192.0.2.9", "NEW 60 A 192.0.2.9"}) {
     Attempt attempt(parts_);
@@ -114,10 +113,11 @@ TEST_F(StagedChangesets, ThatALimitRefusesAreUnfit) {
   Attempt attempt(parts_);
   zone::DataLimits limits;
   limits.rrset_records = 1;
-  EXPECT_EQ(error(attempt,
-                  {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.8", "new 60 A 192.0.2.9"})},
-                  limits),
-            Errc::kInvalid);
+  EXPECT_EQ(
+      error(attempt,
+            {parts_.changes({soa(10)}, {soa(11), "new 60 A 192.0.2.8", "new 60 A 192.0.2.9"})},
+            limits),
+      Errc::kInvalid);
 }
 
 TEST_F(StagedChangesets, ThatAStoreHasNoRoomForAreNot) {

@@ -20,7 +20,8 @@ class NewZones : public ::testing::Test {
  protected:
   NewZones() {
     parts_.committer.on_published([this](const PublishedVersion& version) {
-      for (const PublishedZone& changed : version.changed) changed_.push_back(to_text(changed.zone));
+      for (const PublishedZone& changed : version.changed)
+        changed_.push_back(to_text(changed.zone));
     });
   }
   void configure(const std::vector<dns::Name>& zones) {
