@@ -72,13 +72,19 @@ Status write_records(const zone::ZoneView& zone, const dns::ZoneTextWriter::Outp
   return done ? writer.finish() : done;
 }
 
+/// Whether a file begins as write_records() does: a key, or a source of the zone, is never replaced.
+bool is_signed_zone(ByteView head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  return text.substr(0, text.find('\n')).find(" IN SOA ") != std::string_view::npos;
+}
+
 /// The file gets its name when it is whole and on disk.
 Status write_file(const zone::ZoneView& zone, const SignRequest& request) {
   std::error_code none;
   if (fs::equivalent(request.file, request.out, none))
     return fail(Errc::kInvalid, "{}: the signed zone would take its source's place", request.out);
-  HandedFile::Wanted wanted{fs::absolute(request.out).string(), 0644, [](ByteView) { return true; },
-                            "a file", true};
+  HandedFile::Wanted wanted{fs::absolute(request.out).string(), 0644, is_signed_zone,
+                            "a zone that was signed here", true};
   auto file = HandedFile::open(wanted);
   if (!file) return fail(file.error().code, "{}: {}", request.out, file.error().text);
   const int fd = file->descriptor()->get();

@@ -35,7 +35,7 @@ COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _pandoctl; printf
 
 def test_the_shell_completes_verbs_options_and_zones(server):
     mine = f"pandoctl -c {server.config}"
-    assert offered(server, "pandoctl zone s") == ["set", "snapshot", "snapshots", "status"]
+    assert offered(server, "pandoctl zone s") == ["set", "sign", "snapshot", "snapshots", "status"]
     assert offered(server, "pandoctl zone begin --if") == ["--if-serial"]
     for verb in ("zone status", "zone set", "config show", "journal print", "store stats", "zone purge"):
         assert offered(server, f"{mine} {verb} be") == ["beta.test.", "better.test."], verb

@@ -83,6 +83,21 @@ TEST_F(Signing, OfAFileReportsAndLeavesTheSourceAlone) {
   EXPECT_THAT(err_.str(), HasSubstr("take its source's place"));
 }
 
+TEST_F(Signing, ReplacesNothingButASignedZone) {
+  const std::string key = make();
+  SignRequest wanted = request({key});
+  for (const std::string& other : {key, folder_ + "/included"}) {
+    if (other != key) std::ofstream(other) << "www A 192.0.2.1\n";
+    const auto bytes = fs::file_size(other);
+    wanted.out = other;
+    EXPECT_EQ(sign_zone_file(wanted, {out_, err_}), kFailed);
+    EXPECT_EQ(fs::file_size(other), bytes) << other;
+  }
+  EXPECT_THAT(err_.str(), HasSubstr("something else than a zone that was signed here"));
+  wanted.out = folder_ + "/signed";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(sign_zone_file(wanted, {out_, err_}), kDone) << err_.str();
+}
+
 TEST_F(Signing, WithWrongWordsTouchesNoFile) {
   SignRequest wanted = request({make()});
   wanted.out = folder_ + "/signed";
