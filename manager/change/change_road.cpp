@@ -16,8 +16,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-Status ask(const std::function<Status(const zone::ZoneView&)>& check, const zone::ZoneView& now) {
-  return check ? check(now) : Status();
+Status ask(const ZoneChange& change, const Stage& stage) {
+  return change.check ? change.check(stage.draft.view()) : Status();
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done)
   request.stage = [this, all](Stage& stage) -> Status {
     all->outcomes.clear();
     for (const ZoneChange& change : all->changes) {
-      if (auto ok = ask(change.check, stage.draft.view().zone_at(change.zone)); !ok) return ok;
+      if (auto ok = ask(change, stage); !ok) return ok;
       auto applied = stage_changesets(stage, change, committer_);
       if (!applied) return pass(applied);
       all->outcomes.push_back({0, std::move(*applied), true});
@@ -297,8 +297,7 @@ void ChangeRoad::commit_computed(const WorkPtr& work) {
 /// Exchanges the zone's data, if the draft began with the present ones. A change that did not fit
 /// the old zone may fit the present one, so `has_moved` is checked before the error.
 Status ChangeRoad::adopt(Work& work, Stage& stage) {
-  const zone::ZoneView now = stage.draft.view().zone_at(work.asked.zone);
-  if (auto ok = ask(work.asked.check, now); !ok) return ok;
+  if (auto ok = ask(work.asked, stage); !ok) return ok;
   work.has_moved = !work.draft->fits(stage.draft.view()) ||
                    work.has_merge_base != committer_.zone_records().has_merge_base(work.asked.zone);
   if (work.has_moved) return fail(Errc::kExists, "zone moved");
@@ -317,16 +316,13 @@ Status ChangeRoad::adopt(Work& work, Stage& stage) {
 
 void ChangeRoad::commit_here(const WorkPtr& work) {
   PANDO_ASSERT(!work->asked.judges || work->is_judged);
-  work->reach(ChangeStep::kStaging);
+  if (work->step != ChangeStep::kStaging) work->reach(ChangeStep::kStaging);
   CommitRequest request;
   // A large step that fails half-way must leave no trace.
   request.kind =
       work->asked.shares_version ? CommitRequest::Kind::kGroup : CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) -> Status {
-    if (work->asked.check) {
-      const zone::ZoneView now = stage.draft.view().zone_at(work->asked.zone);
-      if (auto ok = work->asked.check(now); !ok) return ok;
-    }
+    if (auto ok = ask(work->asked, stage); !ok) return ok;
     auto applied = stage_changesets(stage, work->asked, committer_);
     if (!applied) return pass(applied);
     work->outcome.applied = std::move(*applied);
@@ -346,8 +342,7 @@ void ChangeRoad::put_alone(const WorkPtr& work) {
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [work](Stage& stage) -> Status {
-    if (auto ok = ask(work->asked.check, stage.draft.view().zone_at(work->asked.zone)); !ok)
-      return ok;
+    if (auto ok = ask(work->asked, stage); !ok) return ok;
     if (auto put = stage_new_data(stage, work->asked); !put) return put;
     work->staged(stage.changed.back());
     return {};

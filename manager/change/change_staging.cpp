@@ -1,5 +1,6 @@
 #include "manager/change/change_staging.h"
 
+#include <optional>
 #include <utility>
 
 #include "manager/journal/journal_format.h"
@@ -42,14 +43,11 @@ class Staging {
     if (change_.is_acknowledged())
       if (auto whole = check_whole(committer_.journal()); !whole) return pass(whole);
     open_reserve(*computed);
-    const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
-    if (!before || !before.loaded()) return fail(Errc::kNotFound, "zone is gone");
-    const dns::Serial first = before.serial();
-    last_.from = last_.to = first;
-    last_.effective.zone = change_.zone;
     if (auto applied = apply_all(*computed); !applied) return pass(applied);
+    if (!first_)
+      if (auto unchanged = leave_unchanged(); !unchanged) return pass(unchanged);
     if (auto noted = note(*computed); !noted) return pass(noted);
-    if (!(last_.to == first) || change_.is_whole)
+    if (!(last_.to == *first_) || change_.is_whole)
       stage_.changed.push_back({change_.zone, change_.source, change_.is_whole});
     // A change without effect acknowledges the state that is there, so that state must be durable
     // first: a host crash could still take it back.
@@ -86,10 +84,20 @@ class Staging {
       auto applied = stage_.draft.apply(changes, change_.limits);
       if (!applied) return pass(about(applied.error(), computed));
       if (auto fits = check_fits(*applied); !fits) return fits;
+      if (!first_) first_ = applied->from;
       last_ = std::move(*applied);
       if (computed.is_made()) computed.made[i] = {};  // `last_` has its content
       if (auto journalled = journal(computed); !journalled) return journalled;
     }
+    return {};
+  }
+
+  /// There was nothing to apply.
+  Status leave_unchanged() {
+    const zone::ZoneView zone = stage_.draft.view().zone_at(change_.zone);
+    if (!zone || !zone.loaded()) return fail(Errc::kNotFound, "zone is gone");
+    first_ = last_.from = last_.to = zone.serial();
+    last_.effective.zone = change_.zone;
     return {};
   }
 
@@ -138,6 +146,7 @@ class Staging {
   Stage& stage_;
   const ZoneChange& change_;
   const Committer& committer_;
+  std::optional<dns::Serial> first_;  // before the first changeset
   zone::Applied last_;
 };
 

@@ -66,7 +66,7 @@ Status NewZoneBatches::stage(Batch& batch, Stage& stage) {
     if (!before)
       member.refusal = fail(Errc::kNotFound, "{}: no such zone", dns::to_text(change.zone));
     else if (change.check)
-      member.refusal = change.check(before);
+      member.refusal = change.check(stage.draft.view());
     if (!member.refusal || before.loaded()) {
       member.state = member.refusal ? State::kHasData : State::kRefused;
       continue;

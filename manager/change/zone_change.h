@@ -99,8 +99,8 @@ struct ZoneChange {
   Judges judges{};              ///< judge the zone as the change would leave it
   /// Gives the judgement up; null: nobody does.
   std::shared_ptr<Progress> progress{};
-  /// Asked on the commit thread, with the zone that receives the change; may be empty.
-  std::function<Status(const zone::ZoneView& now)> check{};
+  /// Asked on the commit thread, with the version that receives the change; may be empty.
+  std::function<Status(const zone::StoreView& now)> check{};
   /// Called on the commit thread each time that the zone has changed meanwhile and the changesets
   /// are computed anew. May be empty.
   std::function<void()> again{};

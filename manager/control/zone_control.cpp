@@ -125,7 +125,7 @@ void ZoneControl::roll_back(const dns::Name& zone, const Request& request, const
   change.source = ChangeSource::kRollback;
   change.records = target.records(committer.current().zone_at(zone));
   change.limits = current->limits.of_history();
-  change.check = [&frozen = *parts_.zones.frozen, zone](const zone::ZoneView&) {
+  change.check = [&frozen = *parts_.zones.frozen, zone](const zone::StoreView&) {
     return frozen.check(zone);
   };
   change.content = [zone, target, policy = (*options)->serial_policy,

@@ -429,11 +429,12 @@ ZoneChange Refresher::change_of(const std::shared_ptr<Attempt>& attempt, Transfe
   change.limits = attempt->runtime->limits;
   change.is_whole = attempt->is_whole;
   change.check = [this, attempt, compared = result.compared,
-                  alive = alive_](const zone::ZoneView& now) -> Status {
+                  alive = alive_](const zone::StoreView& version) -> Status {
     if (!*alive || !wanted(*attempt)) return fail(Errc::kNotFound, "zone has other primaries now");
     if (auto may = hooks_.may_change(attempt->zone); !may) return may;
-    const bool is_as_compared = !compared || (now && now.loaded() && now.serial() == *compared);
-    return is_as_compared ? Status() : fail(Errc::kExists, "zone changed during the transfer");
+    if (!compared) return {};
+    const zone::ZoneView now = version.zone_at(attempt->zone);
+    return now && now.loaded() && now.serial() == *compared ? Status() : fail(Errc::kExists, "zone changed during the transfer");
   };
   if (result.zone) {
     change.content = NewZoneData{result.zone, std::move(*result.transaction)};

@@ -99,7 +99,7 @@ void Server::make_store_services() {
     });
   services_.road =
       std::make_unique<ChangeRoad>(io_, network_->builders(), *data_->store, *data_->slots,
-                                        *services_.committer, ChangeRoad::Options{});
+                                   *services_.committer, ChangeRoad::Options{});
   services_.upkeep->leave_alone(
       [this](dns::NameView apex) { return services_.road->at_work_on(apex); });
   services_.upkeep->yield_to([this] { return control_.reloader->is_under_way(); });

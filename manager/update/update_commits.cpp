@@ -27,7 +27,7 @@ struct UpdateCommits::Step {
     change.source = ChangeSource::kUpdate;
     change.limits = update.rules.limits;
     if (update.check)
-      change.check = [check = std::exchange(update.check, nullptr)](const zone::ZoneView&) {
+      change.check = [check = std::exchange(update.check, nullptr)](const zone::StoreView&) {
         return check();
       };
     auto done = std::exchange(update.done, nullptr);

@@ -77,7 +77,7 @@ struct ZoneTransactions::Commit {
     change.zone = name;
     change.source = ChangeSource::kEdit;
     change.limits = commit->limits;
-    change.check = [&policy, name](const zone::ZoneView&) { return status_of(policy(name)); };
+    change.check = [&policy, name](const zone::StoreView&) { return status_of(policy(name)); };
     change.content = [commit, index](const zone::StoreView& view) {
       return commit->compute(commit->zones[index], view);
     };

@@ -24,7 +24,9 @@ ZoneChange ZoneReplacement::change(const std::shared_ptr<ZoneReplacement>& repla
   change.source = ChangeSource::kFile;
   change.is_whole = true;
   change.content = std::move(data);
-  change.check = [replacement](const zone::ZoneView& now) { return replacement->check(now); };
+  change.check = [replacement](const zone::StoreView& now) {
+    return replacement->check(now.zone_at(replacement->file_->job.apex));
+  };
   return change;
 }
 

@@ -385,7 +385,7 @@ TEST_F(LargeChange, ThatBreaksARuleLeavesNoTrace) {
 TEST_F(LargeChange, ThatIsNotWantedAnyMoreLeavesNoTrace) {
   const auto before = parts_.zone.lines();
   ZoneChange change = step(large_difference());
-  change.check = [](const zone::ZoneView&) { return Status(fail(Errc::kNotFound, "not wanted")); };
+  change.check = [](const zone::StoreView&) { return Status(fail(Errc::kNotFound, "not wanted")); };
   EXPECT_FALSE(run(std::move(change)).has_value());
   EXPECT_EQ(parts_.zone.lines(), before);
   expect_sound();
