@@ -15,8 +15,8 @@ namespace pando::config {
 std::optional<YamlDocument> parse_file(Context& context, const std::string& file,
                                        std::string_view text);
 
-/// Reads the files that `document`, made of the first file's `text`, includes, and those that they
-/// include, and joins all to one document. False: a file could not be read as one of a
+/// Reads all files that `document`, made of the first file's `text`, includes, directly or by
+/// another included file, and joins them to one document. False: a file could not be read as one of a
 /// configuration. That is reported, and the document has the others.
 bool read_includes(Context& context, YamlDocument& document, std::string_view text);
 

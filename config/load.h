@@ -16,7 +16,7 @@ struct UnreadLists;
 /// The key that names other files of the configuration (config/includes.h).
 inline constexpr std::string_view kInclude = "include";
 
-/// The files beside the configuration's first one that were opened.
+/// The opened files of a configuration, without the first one.
 struct SourceFiles {
   std::vector<std::string> included;  ///< of `include`, in the order in which they were read
   std::vector<std::string> lists;    ///< of `zone-lists`
@@ -57,7 +57,7 @@ struct LoadOptions {
   const FileTexts* included = nullptr;
 };
 
-/// Reads and checks the configuration: this file, those that it includes, and its zone lists.
+/// Reads and checks the configuration: this file, its included files and its zone lists.
 [[nodiscard]] LoadResult load(const std::string& path, const LoadOptions& options = {});
 
 /// Loads text in memory as that of the first file; `path` is for messages and relative paths.

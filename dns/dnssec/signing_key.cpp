@@ -99,8 +99,8 @@ Bytes public_point(const char* curve_name, ByteView secret) {
   return octets;
 }
 
-/// The number may have fewer octets than the curve's (older tools), or one that shows its sign
-/// (GnuTLS, hence Knot, for half of all keys).
+/// The number may have fewer octets than the curve's (older tools), or a leading octet of zero for
+/// its sign (GnuTLS, hence Knot, for half of all keys).
 EVP_PKEY* ecdsa_from(const KeyAlgorithm& row, ByteView secret) {
   if (secret.size() == row.octets + 1 && secret[0] == 0) secret = secret.subspan(1);
   if (secret.empty() || secret.size() > row.octets) return nullptr;
@@ -164,7 +164,7 @@ Bytes public_octets(const KeyAlgorithm& row, EVP_PKEY* key) {
 }
 
 std::string unsupported(std::uint8_t algorithm) {
-  return fmt::format("algorithm {} is not one that signs here: 8, 10, 13, 14, 15, 16", algorithm);
+  return fmt::format("algorithm {} cannot sign here: 8, 10, 13, 14, 15 and 16 can", algorithm);
 }
 
 Status check_rsa_bits(std::size_t bits) {

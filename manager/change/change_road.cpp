@@ -245,7 +245,8 @@ void ChangeRoad::again(const WorkPtr& work) {
     work->clear();
     asio::post(io_, [this, work] {
       if (stopping_) return;
-      // What no judge has seen could not be computed so far, and is not served unseen.
+      // A change without a verdict could not be computed so far. To stage it here would serve data
+      // that no judge has seen.
       const bool is_unseen = work->asked.judges && !work->is_judged;
       if (work->tries >= options_.tries)
         return is_unseen ? finish(work, pass(work->computed)) : commit_here(work);
@@ -263,8 +264,8 @@ void ChangeRoad::judge_built(const WorkPtr& work) {
   judge(work);
 }
 
-/// What was judged is not judged again when the zone moves: a program may take minutes. The data
-/// that a source changes are the source's alone.
+/// A verdict stays valid when the zone moves: a program may take minutes, and only the source of
+/// the change has other data for its zone.
 void ChangeRoad::judge(const WorkPtr& work) {
   work->reach(ChangeStep::kJudging);
   const auto& program = work->asked.judges.program;
@@ -372,7 +373,7 @@ void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& versio
   if (work->tries > 0 || work->is_judged) work->free_in(pool_, std::move(outcome));
 }
 
-/// What a change leaves to be written to the journal behind its version.
+/// Writes the journal records that follow the version of a change.
 void ChangeRoad::follow_up(Work& work) {
   const dns::Name& zone = work.asked.zone;
   ZoneRecords& records = committer_.zone_records();

@@ -16,7 +16,7 @@ namespace pando::manager {
 /// Lives on the commit thread.
 class NewZoneBatches {
  public:
-  /// What a zone of a batch needs of its owner.
+  /// A zone of a batch, as its owner provides it.
   class Zone {
    public:
     virtual ~Zone() = default;

@@ -17,7 +17,7 @@
 
 namespace pando::manager {
 
-/// What a source adds to the journal with its change.
+/// The journal records of a source for its change, and its new merge base.
 struct ChangeNotes {
   std::vector<JournalEntry> records;
   /// The file that the zone agrees with from now on; nullopt: as before.
@@ -74,7 +74,7 @@ struct NewZones {
   shm::Transaction built_in;
 };
 
-/// What became of a change.
+/// The result of a published change.
 struct ChangeOutcome {
   std::uint64_t version = 0;
   /// Of the last changeset; without a real change `effective` is empty.

@@ -12,8 +12,8 @@
 
 namespace pando::manager {
 
-/// What is known of single zones' records in the journal: which zones have their merge base there,
-/// and records that could not be written yet. Lives on the commit thread.
+/// The committer's knowledge of single zones' records in the journal: the zones whose merge base is
+/// there, and the records that could not be written yet. Lives on the commit thread.
 class ZoneRecords {
  public:
   /// See PendingRecords.

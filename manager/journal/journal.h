@@ -87,7 +87,7 @@ class Journal {
   Journal& operator=(Journal&&) noexcept;
   ~Journal();
 
-  /// What is known of the journal at this moment. Any thread.
+  /// The health of the journal as known at this moment. Any thread.
   [[nodiscard]] JournalHealth health() const;
   /// A fault was found after open(): see JournalHealth::report(). Any thread.
   void report(JournalHealth::State fault, const std::string& why);

@@ -303,7 +303,7 @@ def test_no_output_has_a_part_of_a_private_key(tmp_path):
     assert not [piece for piece in pieces for text in texts if piece in text]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+@servers.needs_root("it gives a link to another user")
 def test_root_follows_no_link_of_another_user_to_a_key(tmp_path):
     key = make_key(tmp_path)
     tmp_path.chmod(0o755)

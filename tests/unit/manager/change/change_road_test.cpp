@@ -341,6 +341,7 @@ TEST_F(LargeChange, IsGivenUpWhenTheManagerStops) {
   auto result = submit(step(large_difference(), [&](int) { gate.pass(); }));
   gate.reached.get_future().wait();
   changes_.stop();
+  EXPECT_FALSE(changes_.under_way(name("@"))) << "given-up changes may be freed already";
   gate.opened.set_value();
   parts_.pool.join();
   parts_.io.poll();
