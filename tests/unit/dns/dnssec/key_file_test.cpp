@@ -184,7 +184,7 @@ TEST(KeyFileText, FaultsOfThePrivateFormatNameTheLine) {
   EXPECT_EQ(error("Created", "Engine: cGtjczExAA==\nCreated"),
             "file:11: the private key is in a hardware module");
   EXPECT_EQ(error_of(parse(text + text, record)), "file:14: a second key in one file");
-  EXPECT_THAT(error("Algorithm: 8", "Algorithm: 5"), HasSubstr("file: algorithm 5 is not one"));
+  EXPECT_THAT(error("Algorithm: 8", "Algorithm: 5"), HasSubstr("file: algorithm 5 cannot sign"));
   EXPECT_THAT(error("Algorithm: 8", "Algorithm: 13"), HasSubstr("file: no field PrivateKey"));
   EXPECT_EQ(error_of(parse("Private-key-format: v1.3\n")), "file: no algorithm");
 }
