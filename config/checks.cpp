@@ -83,6 +83,14 @@ void check_new_remote(const Value& value, const std::vector<Remote>& remotes) {
   if (remote.address.empty()) value.fail("'address' names no address");
 }
 
+void check_new_dnssec_policy(const Value& value, const std::vector<DnssecPolicy>& policies) {
+  if (last_is_repeated(policies, [](const DnssecPolicy& one) { return std::string_view(one.name); }))
+    value.fail(fmt::format("a policy '{}' is there already", policies.back().name));
+  if (policies.back().name == kNoDnssecPolicy)
+    value.fail(fmt::format("a policy cannot have the name '{}': zones say so that they are not "
+                           "signed here", kNoDnssecPolicy));
+}
+
 void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups) {
   if (last_is_repeated(groups, [](const CatalogGroup& group) { return group.name; }))
     value.fail(fmt::format("a group '{}' is there already", groups.back().name));

@@ -14,6 +14,7 @@ void check_new_xdp(const Value& value, const std::vector<XdpInterface>& interfac
 void check_store(const Value& value, const StoreSettings& store);
 void check_new_key(const Value& value, const std::vector<Key>& keys);
 void check_new_remote(const Value& value, const std::vector<Remote>& remotes);
+void check_new_dnssec_policy(const Value& value, const std::vector<DnssecPolicy>& policies);
 void check_new_http_key(const Value& value, const std::vector<HttpKey>& keys);
 void check_http(const Value& value, const Http& http);
 void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups);

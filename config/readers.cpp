@@ -326,4 +326,13 @@ void read_template_reference(const Value& value, std::string& out) {
   out = *name;
 }
 
+void read_dnssec_policy(const Value& value, std::string& out) {
+  const auto name = value.scalar();
+  if (!name) return;
+  if (*name == kNoDnssecPolicy) return out.clear();
+  if (!value.context().settings.dnssec_policy(*name))
+    return value.fail(fmt::format("no policy is named '{}' (dnssec-policies)", *name));
+  out = *name;
+}
+
 }  // namespace pando::config

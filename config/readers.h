@@ -125,5 +125,7 @@ void read_remote_references(const Value& value, std::vector<std::string>& out);
 void read_member_of(const Value& value, RareValue<dns::Name>& out);
 void read_catalog_reference(const Value& value, RareValue<dns::Name>& out);
 void read_template_reference(const Value& value, std::string& out);
+/// The name of a policy; empty for "off".
+void read_dnssec_policy(const Value& value, std::string& out);
 
 }  // namespace pando::config

@@ -21,6 +21,9 @@ inline constexpr std::pair<std::string_view, SerialPolicy> kSerialPolicies[] = {
     {"increment", SerialPolicy::kIncrement},
     {"unixtime", SerialPolicy::kUnixtime},
     {"date", SerialPolicy::kDate}};
+inline constexpr std::pair<std::string_view, std::uint8_t> kSigningAlgorithms[] = {
+    {"RSASHA256", 8},        {"RSASHA512", 10}, {"ECDSAP256SHA256", 13},
+    {"ECDSAP384SHA384", 14}, {"ED25519", 15},   {"ED448", 16}};
 inline constexpr std::pair<std::string_view, SignaturePolicy> kSignaturePolicies[] = {
     {"off", SignaturePolicy::kOff},
     {"warn", SignaturePolicy::kWarn},
@@ -162,6 +165,12 @@ inline constexpr Field<Remote> kRemoteFields[] = {
     nested<&Remote::tls, kRemoteTlsFields>("tls"),
 };
 
+inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
+    field<&DnssecPolicy::name, read_text>("name", Apply::kLive, kRequired),
+    word_field<&DnssecPolicy::algorithm, kSigningAlgorithms>("algorithm"),
+    field<&DnssecPolicy::validity, read_duration_in<kMsPerHour, 365 * 24 * kMsPerHour>>("validity"),
+};
+
 inline constexpr Field<HttpKey> kHttpKeyFields[] = {
     field<&HttpKey::name, read_text>("name", Apply::kLive, kRequired),
     secret_field<&HttpKey::secret, read_text_secret>("secret"),
@@ -238,6 +247,10 @@ constexpr Field<ZoneOptions> make_allow_query_field() {
 }
 inline constexpr Field<ZoneOptions> kAllowQueryField = make_allow_query_field();
 
+inline constexpr auto show_dnssec_policy = [](const std::string& policy) -> Shown {
+  return shown(policy.empty() ? std::string(kNoDnssecPolicy) : policy);
+};
+
 /// Keys that zones and templates have in common.
 inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     field<&ZoneOptions::primaries, read_remote_references>("primaries"),
@@ -256,6 +269,7 @@ inline constexpr Field<ZoneOptions> kZoneOptionFields[] = {
     word_field<&ZoneOptions::verify, kSignaturePolicies>("verify"),
     field<&ZoneOptions::verify_command, read_command>("verify-command"),
     field<&ZoneOptions::verify_time, read_duration_in<1000, kMsPerHour>>("verify-time"),
+    field<&ZoneOptions::dnssec, read_dnssec_policy, show_dnssec_policy>("dnssec"),
 };
 
 /// Sections to which templates and zones may refer.
@@ -265,6 +279,8 @@ inline constexpr Field<Settings> kFirstSections[] = {
     nested<&Settings::limits, kLimitFields>("limits"),
     list_of<&Settings::keys, kKeyFields, check_new_key>("keys"),
     list_of<&Settings::remotes, kRemoteFields, check_new_remote>("remotes"),
+    list_of<&Settings::dnssec_policies, kDnssecPolicyFields, check_new_dnssec_policy>(
+        "dnssec-policies"),
 };
 /// Sections that refer to templates. Zones may refer to catalogs.
 inline constexpr Field<Settings> kLaterSections[] = {

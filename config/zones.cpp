@@ -111,6 +111,7 @@ void add_catalog_zones(Context& context) {
     options.allow_update.clear();
     options.export_interval.reset();
     options.forward_updates = false;
+    options.dnssec.clear();
     options.verify_command.clear();  // of the members' zones: a catalog is no zone to serve
     options.catalog.reset();
     options.catalog_group.clear();
@@ -132,6 +133,10 @@ Status add_zone(Context& context, dns::NameView name, std::string_view file, std
     return fail(Errc::kInvalid,
                 "zone {} is secondary, its copy needs no 'export-interval' (it may be 'off')",
                 dns::to_text(name));
+  if (zones.options()[options].is_secondary() && zones.options()[options].is_signed_here())
+    return fail(Errc::kInvalid,
+                "zone {} is secondary: its primary signs it ('dnssec' may be '{}')",
+                dns::to_text(name), kNoDnssecPolicy);
   return zones.add(name, file, options, added);
 }
 

@@ -12,6 +12,7 @@
 #include "ipc/privileges.h"
 #include "manager/launch/launcher.h"
 #include "manager/server/server.h"
+#include "manager/signing/signed_zone_list.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/support/heap_upkeep.h"
@@ -116,6 +117,12 @@ int run_manager(manager::Server::Options options) {
     return 1;
   }
   host->inherited = std::move(inherited);
+  if (const auto stays =
+          manager::check_signed_zones(manager::native_files(), (*runtime)->settings);
+      !stays) {
+    log::error("configuration", "reason", stays.error().text);
+    return kBadConfiguration;
+  }
   // After the change of user, which undoes it.
   if (auto closed = ipc::forbid_inspection(); !closed) {
     log::error("start_failed", "reason", closed.error().text);

@@ -86,6 +86,14 @@ const Key* Settings::find_key(dns::NameView name) const noexcept {
   return found == keys.end() ? nullptr : &*found;
 }
 
+std::optional<DnssecPolicy> Settings::dnssec_policy(std::string_view name) const {
+  const auto found =
+      std::ranges::find_if(dnssec_policies, [&](const auto& policy) { return policy.name == name; });
+  if (found != dnssec_policies.end()) return *found;
+  if (name != kDefaultDnssecPolicy) return std::nullopt;
+  return DnssecPolicy{std::string(name)};
+}
+
 const Remote* Settings::find_remote(std::string_view name) const noexcept {
   const auto found = std::find_if(remotes.begin(), remotes.end(),
                                   [&](const Remote& remote) { return remote.name == name; });
@@ -112,6 +120,7 @@ zone::ZoneSettings compile(const ZoneOptions& options, const Settings& settings)
   compiled.allow_update = options.allow_update;
   compiled.is_secondary = options.is_secondary();
   compiled.forward_updates = options.is_secondary() && options.forward_updates;
+  compiled.is_signed_here = options.is_signed_here();
   for (const std::string& name : options.primaries) {
     const Remote* remote = settings.find_remote(name);
     if (remote == nullptr) continue;

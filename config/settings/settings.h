@@ -229,6 +229,18 @@ Result<std::string> zone_file_name(dns::NameView zone);
 /// the journal's files. kInvalid: the name cannot be that of a file.
 Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone);
 
+/// dnssec-policies: how zones are signed here.
+struct DnssecPolicy {
+  std::string name;
+  std::uint8_t algorithm = 13;                        ///< of a key that is made (RFC 8624: P-256)
+  Duration validity = std::chrono::days(14);          ///< of new signatures
+  bool operator==(const DnssecPolicy&) const = default;
+};
+/// The policy that exists without being written down.
+inline constexpr std::string_view kDefaultDnssecPolicy = "default";
+/// Written in the place of a policy for a zone that is not signed here.
+inline constexpr std::string_view kNoDnssecPolicy = "off";
+
 /// http.keys: a client of pando-http that shows this secret.
 struct HttpKey {
   enum class Role : std::uint8_t { kRead, kWrite, kAdmin };  ///< each may what those before it may
@@ -278,6 +290,7 @@ struct Settings {
   Limits limits;
   std::vector<Key> keys;
   std::vector<Remote> remotes;
+  std::vector<DnssecPolicy> dnssec_policies;
   std::vector<Catalog> catalogs;
   std::optional<Http> http;
   ZoneTable zones;  ///< of `zones`, `zone-lists` and the list of added zones alike
@@ -290,6 +303,8 @@ struct Settings {
   /// Whether the zone is a catalog that this server produces.
   [[nodiscard]] bool produces(dns::NameView zone) const noexcept;
   [[nodiscard]] const Remote* find_remote(std::string_view name) const noexcept;
+  /// nullopt: there is none. "default" is there always.
+  [[nodiscard]] std::optional<DnssecPolicy> dnssec_policy(std::string_view name) const;
 };
 
 /// Settings for the workers, stored with a version.

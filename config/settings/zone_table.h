@@ -45,7 +45,9 @@ struct ZoneOptions {
   /// A program that judges each new version, and its arguments; empty = none.
   std::vector<std::string> verify_command;
   std::chrono::milliseconds verify_time = std::chrono::minutes(1);  ///< for its verdict
+  std::string dnssec;  ///< name of the policy by which the zone is signed here; empty = not signed
   [[nodiscard]] bool is_secondary() const noexcept { return !primaries.empty(); }
+  [[nodiscard]] bool is_signed_here() const noexcept { return !dnssec.empty(); }
   bool operator==(const ZoneOptions&) const = default;
 };
 

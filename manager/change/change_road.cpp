@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/unix_time.h"
 #include "manager/change/change_staging.h"
+#include "manager/change/built_signing.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/journal_payload.h"
 #include "zone/draft/detached_draft.h"
@@ -33,7 +35,9 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   SteadyClock::time_point since = SteadyClock::now();
   int tries = 0;
   bool has_merge_base = false;
-  bool has_moved = false;  // the zone has changed since the draft began
+  bool has_moved = false;  // the zone has changed since the draft began, or is to be signed there
+  ChangeSigner signer;
+  std::optional<dns::Serial> served_serial{};  // of the zone that a built one replaces
   bool is_judged = false;
   Judgement judgement;
   // Declared after the pin, so that the draft is destroyed first: the draft reads pinned data.
@@ -83,12 +87,21 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   /// Pool thread.
   void compute() {
     Stage stage{draft->transaction(), draft->draft(), journal, true, has_merge_base};
-    auto applied = stage_changesets(stage, asked, road.committer_);
+    auto applied = stage_changesets(stage, asked, road.committer_, &signer);
     computed = status_of(applied);
     if (applied) outcome.applied = std::move(*applied);
     reserve = stage.reserve;
     changed = std::move(stage.changed);
     crash_point("change-worked-out");
+  }
+
+  /// Pool thread: signs the built zone as a whole, which then takes the place of its source.
+  Status sign_whole() {
+    auto& data = std::get<NewZoneData>(asked.content);
+    auto built = sign_built_zone(road.store_, asked.zone, data, signer, served_serial);
+    if (!built) return built;
+    crash_point("zone-signed");
+    return {};
   }
 
   /// Thread of the pool, or of the program's.
@@ -144,7 +157,11 @@ void ChangeRoad::submit(ZoneChange change) {
   auto work = std::make_shared<Work>(*this, std::move(change));
   under_way_.insert(work.get());
   const ZoneChange& asked = work->asked;
-  if (asked.is_built()) return asked.judges ? judge_built(work) : put(work);
+  if (asked.is_built() && signers_ != nullptr && asked.source != ChangeSource::kSigning)
+    return signers_->when_known(asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
+      sign_built(work, std::move(signer));
+    });
+  if (asked.is_built()) return judge_built(work);
   if (asked.records <= options_.at_once && !asked.judges) return commit_here(work);
   ++counters_.beside;
   work->reach(ChangeStep::kWaiting);
@@ -166,7 +183,9 @@ void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done)
     all->outcomes.clear();
     for (const ZoneChange& change : all->changes) {
       if (auto ok = ask(change, stage); !ok) return ok;
-      auto applied = stage_changesets(stage, change, committer_);
+      auto signer = signer_of(change.zone);
+      if (!signer) return pass(signer);
+      auto applied = stage_changesets(stage, change, committer_, &*signer);
       if (!applied) return pass(applied);
       all->outcomes.push_back({0, std::move(*applied), true});
     }
@@ -216,6 +235,13 @@ void ChangeRoad::start_waiting() {
 }
 
 void ChangeRoad::compute(const WorkPtr& work) {
+  auto signer = signer_of(work->asked.zone);
+  if (!signer) {
+    // In the committer's queue, as other failures: see computed().
+    work->computed = pass(signer);
+    return finish(work, pass(work->computed));
+  }
+  work->signer = std::move(*signer);
   ++work->tries;
   work->reach(ChangeStep::kComputing);
   work->has_merge_base = committer_.zone_records().has_merge_base(work->asked.zone);
@@ -257,9 +283,37 @@ void ChangeRoad::again(const WorkPtr& work) {
   });
 }
 
+// Sign -------------------------------------------------------------------------------------------
+
+Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
+  if (signers_ == nullptr) return ChangeSigner();
+  auto signer = signers_->signer_of(zone);
+  if (!signer) return pass(signer);
+  return ChangeSigner{std::move(*signer), unix_seconds()};
+}
+
+void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
+  if (stopping_) return;
+  if (!signer) return finish(work, pass(signer));
+  if (!*signer) return judge_built(work);
+  work->reach(ChangeStep::kSigning);
+  work->signer = {std::move(*signer), unix_seconds()};
+  const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
+  if (served && served.loaded()) work->served_serial = served.serial();
+  asio::post(pool_, [this, work] {
+    work->computed = work->sign_whole();
+    asio::post(io_, [this, work] {
+      if (stopping_) return;
+      if (!work->computed) return finish(work, pass(work->computed));
+      judge_built(work);
+    });
+  });
+}
+
 // Judge ------------------------------------------------------------------------------------------
 
 void ChangeRoad::judge_built(const WorkPtr& work) {
+  if (!work->asked.judges) return put(work);
   work->pin_present();
   judge(work);
 }
@@ -322,16 +376,24 @@ void ChangeRoad::commit_here(const WorkPtr& work) {
   // A large step that fails half-way must leave no trace.
   request.kind =
       work->asked.shares_version ? CommitRequest::Kind::kGroup : CommitRequest::Kind::kAlone;
-  request.stage = [this, work](Stage& stage) -> Status {
-    if (auto ok = ask(work->asked, stage); !ok) return ok;
-    auto applied = stage_changesets(stage, work->asked, committer_);
-    if (!applied) return pass(applied);
-    work->outcome.applied = std::move(*applied);
-    for (PublishedZone& zone : stage.changed) work->staged(zone);
-    return {};
-  };
+  request.stage = [this, work](Stage& stage) { return stage_here(*work, stage); };
   request.done = [this, work](const Result<std::uint64_t>& version) { finish(work, version); };
   committer_.submit(std::move(request));
+}
+
+/// Few records may affect many names, such as all those below a delegation that comes or goes. A
+/// pool thread signs these, except at the last try.
+Status ChangeRoad::stage_here(Work& work, Stage& stage) {
+  if (auto ok = ask(work.asked, stage); !ok) return ok;
+  auto signer = signer_of(work.asked.zone);
+  if (!signer) return pass(signer);
+  if (work.tries < options_.tries) signer->max_names = options_.at_once;
+  auto applied = stage_changesets(stage, work.asked, committer_, &*signer);
+  work.has_moved = signer->is_too_much;
+  if (!applied) return pass(applied);
+  work.outcome.applied = std::move(*applied);
+  for (PublishedZone& zone : stage.changed) work.staged(zone);
+  return {};
 }
 
 void ChangeRoad::put(const WorkPtr& work) {
@@ -342,9 +404,9 @@ void ChangeRoad::put(const WorkPtr& work) {
 void ChangeRoad::put_alone(const WorkPtr& work) {
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [work](Stage& stage) -> Status {
+  request.stage = [this, work](Stage& stage) -> Status {
     if (auto ok = ask(work->asked, stage); !ok) return ok;
-    if (auto put = stage_new_data(stage, work->asked); !put) return put;
+    if (auto put = stage_new_data(stage, work->asked, committer_.zone_records()); !put) return put;
     work->staged(stage.changed.back());
     return {};
   };

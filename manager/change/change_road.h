@@ -14,6 +14,7 @@
 
 #include "manager/change/new_zone_batches.h"
 #include "manager/change/zone_change.h"
+#include "manager/change/zone_signers.h"
 #include "manager/commit/committer.h"
 #include "shm/slots.h"
 
@@ -28,7 +29,7 @@ struct ChangeUnderWay {
 
 /// The one road of zone data while the server runs. All sources hand their changes in here:
 ///
-///     intake ─▶ compute ─▶ judge ─▶ stage ─▶ journal ─▶ publish ─▶ follow up
+///     intake ─▶ compute ─▶ sign ─▶ judge ─▶ stage ─▶ journal ─▶ publish ─▶ follow up
 ///
 /// - *intake*: submit(). Small changes without judges are computed when they are staged, and built
 ///   zones need no computing. Others wait for a place.
@@ -37,6 +38,8 @@ struct ChangeUnderWay {
 ///   computed anew. After the third try the zone is changed on the commit thread. Only a few
 ///   changes are computed at a time. Waiting changes pin no version and keep no zone from
 ///   compaction.
+/// - *sign*: a zone that this server signs (ZoneSigners) gets the signer's records. A changeset is
+///   signed in the thread that computes it; a pool thread signs a built zone as a whole.
 /// - *judge*: signatures and the zone's program (change_judgement.h), with the computed or built
 ///   zone, once. No place and no thread of the other changes is used meanwhile.
 /// - *stage* (change_staging.h), *journal*, *publish*: in a version of the Committer.
@@ -65,6 +68,9 @@ class ChangeRoad {
   ~ChangeRoad();
   ChangeRoad(const ChangeRoad&) = delete;
   ChangeRoad& operator=(const ChangeRoad&) = delete;
+
+  /// `signers` outlive the object; without this call no zone is signed here.
+  void sign_by(ZoneSigners& signers) noexcept { signers_ = &signers; }
 
   /// Takes a change to the store. Requests submitted to the committer earlier are done earlier.
   void submit(ZoneChange change);
@@ -96,12 +102,15 @@ class ChangeRoad {
   void start_waiting();
   void compute(const WorkPtr& work);
   void computed(const WorkPtr& work);
+  void sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer);
   void judge_built(const WorkPtr& work);
   void judge(const WorkPtr& work);
   void judged(const WorkPtr& work);
   void commit_computed(const WorkPtr& work);
   Status adopt(Work& work, Stage& stage);
   void commit_here(const WorkPtr& work);
+  Status stage_here(Work& work, Stage& stage);
+  [[nodiscard]] Result<ChangeSigner> signer_of(const dns::Name& zone) const;
   void put(const WorkPtr& work);
   void put_alone(const WorkPtr& work);
   void finish(const WorkPtr& work, const Result<std::uint64_t>& version);
@@ -117,6 +126,7 @@ class ChangeRoad {
   Committer& committer_;
   Options options_;
   Counters counters_;
+  ZoneSigners* signers_ = nullptr;
   NewZoneBatches new_zones_;
   std::vector<WorkPtr> computing_;
   std::deque<WorkPtr> waiting_;

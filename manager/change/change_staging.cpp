@@ -1,8 +1,10 @@
 #include "manager/change/change_staging.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "manager/dnssec/change_signing.h"
 #include "manager/journal/journal_format.h"
 #include "manager/journal/journal_payload.h"
 #include "manager/support/withheld_data.h"
@@ -17,25 +19,36 @@ constexpr std::size_t kMaxJournalled = kMaxRecordBody - 1024;
 /// Nearly a chunk, in bytes: a full store may still have a small block left.
 constexpr std::size_t kLargeBlock = 60'000;
 
-/// Appends the record of an applied changeset. A zone's first record follows its merge base: from
-/// that the next host restart sees whether the file was edited.
-void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind,
-                       const ZoneRecords& records) {
-  const dns::Name& name = applied.effective.zone;
+/// A zone's first record follows its merge base: from that the next host restart sees whether the
+/// file was edited.
+void journal_base(Stage& stage, const dns::Name& name, dns::Serial from,
+                  const ZoneRecords& records) {
   const zone::ZoneView zone = stage.draft.view().zone_at(name);
   const bool has_base =
       (stage.has_merge_base ? *stage.has_merge_base : records.has_merge_base(name)) ||
       (!stage.journal.empty() && stage.journal.back().zone == name);
   if (zone.source().file_mtime_ns != 0 && !has_base)
-    stage.journal.push_back(source_entry(name, applied.from, zone.source()));
+    stage.journal.push_back(source_entry(name, from, zone.source()));
+}
+
+/// Appends the record of an applied changeset.
+void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind kind,
+                       const ZoneRecords& records) {
+  const dns::Name& name = applied.effective.zone;
+  journal_base(stage, name, applied.from, records);
   stage.journal.push_back({name, applied.from, applied.to, zone::encode(applied.effective), kind});
 }
 
 /// One change while it is staged.
 class Staging {
  public:
-  Staging(Stage& stage, const ZoneChange& change, const Committer& committer)
-      : stage_(stage), change_(change), committer_(committer) {}
+  Staging(Stage& stage, const ZoneChange& change, const Committer& committer,
+          ChangeSigner* signer)
+      : stage_(stage),
+        change_(change),
+        committer_(committer),
+        signer_(signer),
+        first_entry_(stage.journal.size()) {}
 
   Result<zone::Applied> run() {
     auto computed = compute();
@@ -47,6 +60,7 @@ class Staging {
     if (!first_)
       if (auto unchanged = leave_unchanged(); !unchanged) return pass(unchanged);
     if (auto noted = note(*computed); !noted) return pass(noted);
+    if (is_signed_) mark_signed();
     if (!(last_.to == *first_) || change_.is_whole)
       stage_.changed.push_back({change_.zone, change_.source, change_.is_whole});
     // A change without effect acknowledges the state that is there, so that state must be durable
@@ -80,8 +94,11 @@ class Staging {
   Status apply_all(ComputedChange& computed) {
     for (std::size_t i = 0; i < computed.changesets().size(); ++i) {
       const zone::Changeset& changes = computed.changesets()[i];
-      if (changes.empty()) continue;
-      auto applied = stage_.draft.apply(changes, change_.limits);
+      if (changes.empty() && change_.renewed.empty()) continue;
+      auto completed = sign(changes);
+      if (!completed) return pass(completed);
+      if (*completed && (*completed)->empty()) continue;
+      auto applied = stage_.draft.apply(*completed ? **completed : changes, change_.limits);
       if (!applied) return pass(about(applied.error(), computed));
       if (auto fits = check_fits(*applied); !fits) return fits;
       if (!first_) first_ = applied->from;
@@ -90,6 +107,32 @@ class Staging {
       if (auto journalled = journal(computed); !journalled) return journalled;
     }
     return {};
+  }
+
+  /// The changeset with the signer's records; nullopt: the zone is not signed here, or not yet.
+  Result<std::optional<zone::Changeset>> sign(const zone::Changeset& changes) {
+    const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
+    if (signer_ == nullptr || !signer_->signer || !signer_->signer->has_signed(before))
+      return std::nullopt;
+    is_signed_ = true;
+    ChangeSigningOptions options;
+    options.now = signer_->now;
+    options.max_names = signer_->max_names;
+    options.renewed = change_.renewed;
+    options.renewed_before = change_.renewed_before;
+    auto completed = sign_change(before, changes, *signer_->signer, options);
+    if (!completed || *completed) return completed;
+    signer_->is_too_much = true;
+    return fail(Errc::kExists, "more than {} names are to be signed", signer_->max_names);
+  }
+
+  /// The journal's records of the change tell that a part of it is the signer's.
+  void mark_signed() {
+    const auto first = stage_.journal.begin() + static_cast<std::ptrdiff_t>(first_entry_);
+    std::for_each(first, stage_.journal.end(), [](JournalEntry& entry) {
+      if (entry.kind == RecordKind::kChangeset || entry.kind == RecordKind::kFileEdit)
+        wrap_signed(entry);
+    });
   }
 
   /// There was nothing to apply.
@@ -146,6 +189,9 @@ class Staging {
   Stage& stage_;
   const ZoneChange& change_;
   const Committer& committer_;
+  ChangeSigner* signer_;
+  std::size_t first_entry_;           // in the stage's journal
+  bool is_signed_ = false;
   std::optional<dns::Serial> first_;  // before the first changeset
   zone::Applied last_;
 };
@@ -153,8 +199,8 @@ class Staging {
 }  // namespace
 
 Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
-                                       const Committer& committer) {
-  return Staging(stage, change, committer).run();
+                                       const Committer& committer, ChangeSigner* signer) {
+  return Staging(stage, change, committer, signer).run();
 }
 
 namespace {
@@ -168,15 +214,40 @@ Status put(Stage& stage, const NewZone& zone, ChangeSource source) {
   return {};
 }
 
+/// The records say with which serials the source was recovered; from now on it has that of the
+/// signed zone. A record that says nothing else tells that of a source without such a record.
+void move_to_signed(std::vector<JournalEntry>& records, std::size_t first, dns::Serial source,
+                    const zone::ZoneView& zone) {
+  bool is_told = false;
+  for (std::size_t i = first; i < records.size(); ++i) {
+    JournalEntry& entry = records[i];
+    if (!(entry.zone.view() == zone.apex()) || entry.kind == RecordKind::kGone) continue;
+    if (entry.kind == RecordKind::kBase) entry.from = source;
+    if (entry.to == source) entry.to = zone.serial();
+    is_told = is_told || entry.kind == RecordKind::kBase ||
+              entry.kind == RecordKind::kDynamicChanges;
+  }
+  if (!is_told) records.push_back(signed_entry(zone, source));
+}
+
 }  // namespace
 
-Status stage_new_data(Stage& stage, ZoneChange& change) {
+Status stage_new_data(Stage& stage, ZoneChange& change, const ZoneRecords& known) {
   auto& data = std::get<NewZoneData>(change.content);
   stage.use_reserve(data.built_in.reserve_use());
   stage.transaction.absorb(std::move(data.built_in));
   if (auto done = put(stage, {change.zone, data.built, data.source}, change.source); !done)
     return done;
-  if (data.notes) data.notes(stage.journal, stage.draft.view().zone_at(change.zone));
+  const std::size_t first = stage.journal.size();
+  const zone::ZoneView after = stage.draft.view().zone_at(change.zone);
+  if (data.notes) data.notes(stage.journal, after);
+  if (!data.source_serial) return {};
+  if (!data.pending.empty()) {
+    move_to_signed(data.pending, 0, *data.source_serial, after);
+    return {};
+  }
+  if (stage.journal.size() == first) journal_base(stage, change.zone, *data.source_serial, known);
+  move_to_signed(stage.journal, first, *data.source_serial, after);
   return {};
 }
 

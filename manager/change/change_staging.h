@@ -5,20 +5,23 @@
 
 namespace pando::manager {
 
-/// Stages a change that is computed: applies its changesets in order, and adds the journal's
-/// records. All of the server's changes of zones pass through the functions of this
+/// Stages a change that is computed: signs its changesets if the zone is signed here, applies them
+/// in order, and adds the journal's records. All of the server's changes of zones pass through the functions of this
 /// header, which tests/tidy checks. Any thread, see ZoneChange::Compute. `committer`: for the state
 /// of journal and zones' records.
 ///
 /// Changesets that add no more than they remove may use the store's reserve for deletes. Those of a
 /// primary must fit our zone: a mismatch, or a limit, is kInvalid, and then the zone sent whole may
 /// succeed, unlike after kFull (the store) and kIo. kIo also: the journal lacks records, or its end
-/// is not durable, so that nothing may be acknowledged.
+/// is not durable, so that nothing may be acknowledged. `signer` null: the zone is not signed
+/// here. kExists with its `is_too_much`; other errors of signing are those of sign_change().
 Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
-                                       const Committer& committer);
+                                       const Committer& committer,
+                                       ChangeSigner* signer = nullptr);
 
 /// Puts a built zone, without `check`. Consumes `built_in` of the change. On the commit thread.
-Status stage_new_data(Stage& stage, ZoneChange& change);
+/// `known`: the committer's.
+Status stage_new_data(Stage& stage, ZoneChange& change, const ZoneRecords& known);
 
 /// Puts zones that have no data; kExists: one has, or is not configured. Consumes `built_in`.
 Status stage_new_zones(Stage& stage, NewZones& zones);

@@ -42,8 +42,9 @@ void NewZoneBatches::put_waiting() {
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [this, batch, alive = alive_](Stage& step) -> Status {
-    if (*alive) *batch = take_batch();
-    return stage(*batch, step);
+    if (!*alive) return {};
+    *batch = take_batch();
+    return stage(*batch, step, committer_.zone_records());
   };
   request.done = [this, batch, alive = alive_](const Result<std::uint64_t>& version) {
     if (*alive) ended(*batch, version);
@@ -59,7 +60,7 @@ NewZoneBatches::Batch NewZoneBatches::take_batch() {
   return batch;
 }
 
-Status NewZoneBatches::stage(Batch& batch, Stage& stage) {
+Status NewZoneBatches::stage(Batch& batch, Stage& stage, const ZoneRecords& records) {
   for (Member& member : batch) {
     ZoneChange& change = member.zone->change();
     const zone::ZoneView before = stage.draft.view().zone_at(change.zone);
@@ -72,7 +73,7 @@ Status NewZoneBatches::stage(Batch& batch, Stage& stage) {
       continue;
     }
     member.state = State::kPlaced;
-    if (auto put = stage_new_data(stage, change); !put) return put;
+    if (auto put = stage_new_data(stage, change, records); !put) return put;
     member.zone->staged(stage.changed.back());
   }
   return {};

@@ -57,7 +57,7 @@ class NewZoneBatches {
 
   void put_waiting();
   Batch take_batch();
-  static Status stage(Batch& batch, Stage& stage);
+  static Status stage(Batch& batch, Stage& stage, const ZoneRecords& records);
   void ended(Batch& batch, const Result<std::uint64_t>& version);
 
   Committer& committer_;

@@ -14,6 +14,8 @@ std::string_view to_text(ChangeSource source) noexcept {
       return "transfer";
     case ChangeSource::kRollback:
       return "rollback";
+    case ChangeSource::kSigning:
+      return "signing";
   }
   return "unknown";
 }
@@ -24,6 +26,8 @@ std::string_view to_text(ChangeStep step) noexcept {
       return "waiting";
     case ChangeStep::kComputing:
       return "computing";
+    case ChangeStep::kSigning:
+      return "signing";
     case ChangeStep::kJudging:
       return "judging";
     case ChangeStep::kStaging:

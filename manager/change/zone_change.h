@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "manager/change/change_judgement.h"
 #include "manager/commit/commit_request.h"
+#include "manager/dnssec/zone_signer.h"
 #include "zone/draft/built.h"
 
 namespace pando::manager {
@@ -59,6 +60,8 @@ struct NewZoneData {
   std::function<void(std::vector<JournalEntry>& journal, const zone::ZoneView& after)> notes{};
   /// Records that the journal did not take when the zone was put before; written later.
   std::vector<JournalEntry> pending{};
+  /// The serial of the zone's source, if the zone was signed here after it was built.
+  std::optional<dns::Serial> source_serial{};
 };
 
 /// A zone of NewZones.
@@ -72,6 +75,14 @@ struct NewZone {
 struct NewZones {
   std::vector<NewZone> zones;
   shm::Transaction built_in;
+};
+
+/// The signer of a zone's changes, and its limit in the thread that stages a change.
+struct ChangeSigner {
+  ZoneSignerPtr signer{};            ///< null: the zone is not signed here
+  std::uint64_t now = 0;             ///< seconds since 1970
+  std::size_t max_names = SIZE_MAX;  ///< names of a changeset that are signed in this thread
+  bool is_too_much = false;          ///< set instead: another thread is to sign the change
 };
 
 /// The result of a published change.
@@ -108,6 +119,9 @@ struct ZoneChange {
   /// pool thread. Errors: those of `content` and `check`; kInvalid: refused by a judge; kFull and
   /// kIo as for CommitRequest.
   std::function<void(const Result<ChangeOutcome>& outcome)> done = [](const auto&) {};
+  /// Of a signed zone: names whose signatures that end before `renewed_before` are made anew.
+  std::vector<dns::Name> renewed{};
+  std::uint64_t renewed_before = 0;  ///< seconds since 1970
 
   [[nodiscard]] bool is_built() const noexcept {
     return std::holds_alternative<NewZoneData>(content);
@@ -123,6 +137,7 @@ struct ZoneChange {
 enum class ChangeStep : std::uint8_t {
   kWaiting,     ///< for a place among the changes that are computed
   kComputing,   ///< beside the commit thread
+  kSigning,     ///< all of a built zone; the signatures of a changeset are part of its computing
   kJudging,     ///< signatures, then the zone's program
   kStaging,     ///< in the committer's queue
   kJournalling  ///< staged; published as soon as the journal is synced

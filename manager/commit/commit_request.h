@@ -23,6 +23,7 @@ enum class ChangeSource : std::uint8_t {
   kFile,      ///< the zone's file
   kTransfer,  ///< a primary, by IXFR or AXFR
   kRollback,
+  kSigning,  ///< the signer: a zone is signed as a whole, or signatures are renewed
 };
 
 /// A zone whose data a version changed.

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "manager/commit/zone_diff.h"
+#include "manager/journal/journal_payload.h"
 #include "manager/journal/record_changes.h"
 #include "manager/support/soa.h"
 #include "zone/history/history.h"
@@ -96,10 +97,11 @@ void append_changes(RecordChanges& by_record, RecordChanges&& then) {
 
 /// Adds the exchange of the present SOA for `soa`, under the next serial. kInvalid: the zone would
 /// be signed again, with a signature over the SOA's old serial.
-Result<zone::Changeset> with_serial(zone::Changeset changes, zone::Record present, zone::Record soa,
-                                    dns::Serial next) {
+Result<zone::Changeset> with_serial(const zone::ZoneView& zone, zone::Changeset changes,
+                                    zone::Record present, zone::Record soa, dns::Serial next) {
+  const bool is_resigned = is_signed_here(zone);
   for (const zone::Record& record : changes.added)
-    if (record.type == dns::RRType::kRRSIG && dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
+    if (!is_resigned && record.type == dns::RRType::kRRSIG && dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
       return fail(Errc::kInvalid, "{} was signed then: nobody here can sign a serial for it",
                   to_text(changes.zone));
   set_soa_serial(soa.rdata, next);
@@ -111,6 +113,7 @@ Result<zone::Changeset> with_serial(zone::Changeset changes, zone::Record presen
 }  // namespace
 
 Status check_rollback(const zone::ZoneView& zone) {
+  if (is_signed_here(zone)) return {};
   if (zone.denial() == zone::Denial::kUnsigned && zone.soa().signature_count() == 0) return {};
   return fail(Errc::kInvalid, "{} is signed: nobody here can sign a serial for it",
               to_text(zone.apex()));
@@ -126,7 +129,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone, dns::Serial
   auto present = soa_record(zone);
   if (!present) return fail(Errc::kCorrupt, "{} has no SOA record", to_text(apex));
   zone::Record soa = *way.soa();
-  return with_serial(changeset_of(apex, std::move(way).by_record()), std::move(*present),
+  return with_serial(zone, changeset_of(apex, std::move(way).by_record()), std::move(*present),
                      std::move(soa), next_serial(zone.serial(), policy, now));
 }
 
@@ -144,7 +147,8 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
   auto present = soa_record(zone);
   if (!soa || !present)
     return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", version.label, to_text(apex));
-  zone::Changeset changes = *diff_zones(zone, data, UINT64_MAX);
+  zone::Changeset changes = *diff_zones(zone, data, UINT64_MAX,
+                                         is_signed_here(zone) ? Compared::kSource : Compared::kAll);
   if (!(data.serial() == version.serial)) {
     WayBack way;
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
@@ -157,7 +161,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
   set_soa_serial(same, zone.serial());
   if (changes.empty() && soa->ttl == present->ttl && same == present->rdata)
     return zone::Changeset{apex, {}, {}};
-  return with_serial(std::move(changes), std::move(*present), std::move(*soa),
+  return with_serial(zone, std::move(changes), std::move(*present), std::move(*soa),
                      next_serial(zone.serial(), policy, now));
 }
 

@@ -35,7 +35,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
 Result<zone::Changeset> history_diff(const zone::ZoneView& zone, dns::Serial from, dns::Serial to,
                                      std::uint64_t max_records);
 
-/// kInvalid: the zone is signed, and this server could not sign the result.
+/// kInvalid: the zone is signed, and not by this server, which could not sign the result.
 Status check_rollback(const zone::ZoneView& zone);
 
 /// The target of a rollback: a snapshot's label, or a serial when the label is empty.

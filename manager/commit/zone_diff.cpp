@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/progress.h"
+#include "dns/dnssec/derived_types.h"
 #include "dns/rdata/rdata.h"
 
 namespace pando::manager {
@@ -60,8 +61,8 @@ std::vector<Bytes> signatures_of(const RRsetView& rrset) {
 
 class Differ {
  public:
-  Differ(const zone::ZoneView& before, const zone::ZoneView& after)
-      : before_(before), after_(after) {
+  Differ(const zone::ZoneView& before, const zone::ZoneView& after, Compared compared)
+      : before_(before), after_(after), compared_(compared) {
     changes_.zone = dns::Name(before.apex());
   }
 
@@ -114,6 +115,13 @@ class Differ {
 
   void diff_sets(const dns::Name& owner, const RRsetView& before, const RRsetView& after) {
     const RRType type = before ? before.type() : after.type();
+    if (compared_ == Compared::kSource) {
+      const bool is_apex = owner.view() == before_.apex();
+      if (type == RRType::kSOA || dns::is_dropped_by_signing(type, is_apex)) return;
+      const bool has_other_ttl = before && after && before.ttl() != after.ttl();
+      return diff_lists(owner, type, before, after, rdatas_of(before), rdatas_of(after),
+                        has_other_ttl);
+    }
     if (type == RRType::kSOA) {
       // The signatures change with the SOA; the record itself is the caller's.
       return diff_lists(owner, RRType::kRRSIG, before, after, signatures_of(before),
@@ -151,6 +159,7 @@ class Differ {
 
   const zone::ZoneView& before_;
   const zone::ZoneView& after_;
+  Compared compared_;
   std::uint64_t max_records_ = UINT64_MAX;
   bool collects_ = true;
   std::uint64_t count_ = 0;
@@ -160,8 +169,8 @@ class Differ {
 }  // namespace
 
 std::optional<zone::Changeset> diff_zones(const zone::ZoneView& before, const zone::ZoneView& after,
-                                          std::uint64_t max_records) {
-  Differ differ(before, after);
+                                          std::uint64_t max_records, Compared compared) {
+  Differ differ(before, after, compared);
   if (max_records != UINT64_MAX && differ.has_more_than(max_records)) return std::nullopt;
   return differ.changes();
 }

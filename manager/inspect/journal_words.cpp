@@ -28,6 +28,8 @@ std::string_view kind_word(RecordKind kind) {
       return "transfer";
     case RecordKind::kPrimary:
       return "primary";
+    case RecordKind::kSigned:
+      return "signed";
   }
   return "unknown";
 }
@@ -66,7 +68,7 @@ class Describer {
         if (record_.from == record_.to) row_.note = "all of the zone was transferred";
         return record_.payload.empty() ? Status() : take_changes(record_.payload);
       case RecordKind::kFileEdit:
-        return take_edit();
+        return take_edit(record_.payload);
       case RecordKind::kBase:
         row_.note = "the zone's file has the zone as it is";
         return {};
@@ -79,6 +81,8 @@ class Describer {
       case RecordKind::kPrimary:
         row_.note = "a zone that transfers fed has a file of its own now";
         return {};
+      case RecordKind::kSigned:
+        return take_signed();
     }
     return {};
   }
@@ -99,8 +103,16 @@ class Describer {
     row_.client = changes.author.client;
   }
 
-  Status take_edit() {
-    const auto edit = decode_file_edit(record_.payload);
+  Status take_signed() {
+    const auto inner = decode_signed(record_.payload);
+    if (!inner) return pass(inner);
+    if (inner->kind == RecordKind::kFileEdit) return take_edit(inner->payload);
+    row_.note = inner->kind ? "with the signer's records" : "the whole zone was signed";
+    return take_changes(inner->payload);
+  }
+
+  Status take_edit(ByteView payload) {
+    const auto edit = decode_file_edit(payload);
     if (!edit) return pass(edit);
     row_.note = fmt::format("an edited file with serial {} was merged", edit->file_serial.value);
     if (!edit->held.empty())

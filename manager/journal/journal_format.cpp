@@ -101,7 +101,7 @@ std::optional<RecordFrame> decode_frame(ByteView header) noexcept {
   frame.group_first = load_be64(header.data() + 16);
   frame.kind = static_cast<RecordKind>(header[24]);
   const bool known = frame.kind == RecordKind::kChangeset ||
-                     (frame.kind >= RecordKind::kFileEdit && frame.kind <= RecordKind::kPrimary);
+                     (frame.kind >= RecordKind::kFileEdit && frame.kind <= RecordKind::kSigned);
   if (!known || frame.body_bytes > kMaxRecordBody || frame.group_first > frame.position)
     return std::nullopt;
   return frame;

@@ -41,6 +41,7 @@ enum class RecordKind : std::uint8_t {
   kSource = 9,          ///< the merge base's time, size and hash, when the zone had serial `to`
   kTransfer = 10,       ///< a transfer: zone::encode(Changeset), empty for a zone sent whole
   kPrimary = 11,  ///< a zone fed by transfers is a primary zone now: u8, 1 = with its merge base
+  kSigned = 12,   ///< a change of a zone that this server signs: see SignedRecord
 };
 
 struct JournalRecord {

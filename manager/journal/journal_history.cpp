@@ -359,9 +359,9 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
     const ReplayStep step = rules.step(record, {replay.serial, gaps == Gaps::kPassed});
     if (step == ReplayStep::kSkip) ++replay.skipped;
     if (step != ReplayStep::kApply && step != ReplayStep::kApplyBehindGap) return {};
-    auto changes = served_changes(record);
+    const auto changes = source_changes(record);
     if (!changes) return pass(changes);
-    replay.net.updated(record_changes_of(*changes));
+    replay.net.updated(*changes);
     replay.serial = record.to;
     ++replay.applied;
     return {};

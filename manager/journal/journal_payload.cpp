@@ -1,5 +1,8 @@
 #include "manager/journal/journal_payload.h"
 
+#include "dns/dnssec/derived_types.h"
+#include "manager/support/soa.h"
+
 namespace pando::manager {
 
 namespace {
@@ -37,17 +40,78 @@ Result<FileEdit> decode_file_edit(ByteView bytes) {
   return FileEdit{{load_be32(bytes.data())}, std::move(*live), std::move(*held)};
 }
 
+//  0                 1
+//  | kind, 0 = whole | payload of that kind |
+void wrap_signed(JournalEntry& entry) {
+  entry.payload.insert(entry.payload.begin(), static_cast<std::uint8_t>(entry.kind));
+  entry.kind = RecordKind::kSigned;
+}
+
+JournalEntry signed_entry(const zone::ZoneView& zone, dns::Serial from) {
+  const dns::Name apex(zone.apex());
+  const zone::RRsetView soa = zone.soa();
+  const ByteView rdata = soa.first_rdata();
+  zone::Record now{apex, dns::RRType::kSOA, soa.ttl(), Bytes(rdata.begin(), rdata.end())};
+  zone::Record before = now;
+  set_soa_serial(before.rdata, from);
+  Bytes payload{0};
+  zone::encode({apex, {std::move(before)}, {std::move(now)}}, payload);
+  return {apex, from, zone.serial(), std::move(payload), RecordKind::kSigned};
+}
+
+Result<SignedRecord> decode_signed(ByteView bytes) {
+  if (bytes.empty()) return fail(Errc::kCorrupt, "stored signed change is cut off");
+  SignedRecord record{std::nullopt, bytes.subspan(1)};
+  if (bytes[0] == 0) return record;
+  record.kind = static_cast<RecordKind>(bytes[0]);
+  if (record.kind != RecordKind::kChangeset && record.kind != RecordKind::kFileEdit)
+    return fail(Errc::kCorrupt, "stored signed change of kind {}", bytes[0]);
+  return record;
+}
+
+bool is_whole_signing(const JournalRecord& record) noexcept {
+  return record.kind == RecordKind::kSigned && !record.payload.empty() && record.payload[0] == 0;
+}
+
 bool changes_zone(const JournalRecord& record) noexcept {
   if (record.kind == RecordKind::kChangeset) return true;
-  const bool may = record.kind == RecordKind::kFileEdit || record.kind == RecordKind::kTransfer;
+  const bool may = record.kind == RecordKind::kFileEdit || record.kind == RecordKind::kTransfer ||
+                   record.kind == RecordKind::kSigned;
   return may && !(record.from == record.to);
 }
 
-Result<zone::Changeset> served_changes(const JournalRecord& record) {
-  if (record.kind != RecordKind::kFileEdit) return zone::decode_changes(record.payload);
-  auto edit = decode_file_edit(record.payload);
+namespace {
+
+Result<zone::Changeset> changes_in(RecordKind kind, ByteView payload) {
+  if (kind != RecordKind::kFileEdit) return zone::decode_changes(payload);
+  auto edit = decode_file_edit(payload);
   if (!edit) return pass(edit);
   return std::move(edit->live);
+}
+
+/// Type and place decide, never a key: a record then means the same under other keys.
+RecordChanges without_derived(RecordChanges changes, dns::NameView apex) {
+  std::erase_if(changes, [&](const auto& entry) {
+    return dns::is_derived(entry.first.type(), entry.first.owner() == apex);
+  });
+  return changes;
+}
+
+}  // namespace
+
+Result<zone::Changeset> served_changes(const JournalRecord& record) {
+  if (record.kind != RecordKind::kSigned) return changes_in(record.kind, record.payload);
+  const auto inner = decode_signed(record.payload);
+  if (!inner) return pass(inner);
+  return changes_in(inner->kind.value_or(RecordKind::kChangeset), inner->payload);
+}
+
+Result<RecordChanges> source_changes(const JournalRecord& record) {
+  auto changes = served_changes(record);
+  if (!changes) return pass(changes);
+  RecordChanges by_record = record_changes_of(std::move(*changes));
+  if (record.kind != RecordKind::kSigned) return by_record;
+  return without_derived(std::move(by_record), record.zone);
 }
 
 //  0       1
@@ -103,6 +167,11 @@ bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexc
 bool is_secondary(const zone::ZoneView& zone) {
   const auto settings = zone::decode_zone_settings(zone.settings_bytes());
   return settings && settings->is_secondary;
+}
+
+bool is_signed_here(const zone::ZoneView& zone) {
+  const auto settings = zone::decode_zone_settings(zone.settings_bytes());
+  return settings && settings->is_signed_here;
 }
 
 bool may_have_updates(const zone::ZoneView& zone) {
@@ -190,10 +259,12 @@ void MergeBase::set_base_serial(dns::Serial file) {
   own.reset();
 }
 
-Status MergeBase::take_changeset(const JournalRecord& record, bool follows) {
-  auto changes = zone::decode_changes(record.payload);
+Status MergeBase::take_changeset(ByteView payload, bool follows, bool is_signed_here) {
+  auto changes = zone::decode_changes(payload);
   if (!changes) return pass(changes);
-  const RecordChanges by_record = record_changes_of(std::move(*changes));
+  const dns::Name apex = changes->zone;
+  RecordChanges by_record = record_changes_of(std::move(*changes));
+  if (is_signed_here) by_record = without_derived(std::move(by_record), apex);
   if (!follows && !passes_gaps) lose();
   dynamic_changes.updated(by_record);
   if (own) own->updated(by_record);
@@ -214,14 +285,24 @@ Status MergeBase::take_transfer(const JournalRecord& record, bool follows) {
   return {};
 }
 
-Status MergeBase::take_file_edit(const JournalRecord& record, bool follows) {
-  auto edit = decode_file_edit(record.payload);
+Status MergeBase::take_file_edit(ByteView payload, bool follows, bool is_signed_here) {
+  auto edit = decode_file_edit(payload);
   if (!edit) return pass(edit);
+  const dns::Name apex = edit->live.zone;
   set_base_serial(edit->file_serial);
   if (!follows && !passes_gaps) dynamic_changes.lose();
-  dynamic_changes.edited(record_changes_of(std::move(edit->live)),
-                         record_changes_of(std::move(edit->held)));
+  RecordChanges live = record_changes_of(std::move(edit->live));
+  if (is_signed_here) live = without_derived(std::move(live), apex);
+  dynamic_changes.edited(live, record_changes_of(std::move(edit->held)));
   return {};
+}
+
+/// A zone that is signed as a whole has the same source under another serial.
+Status MergeBase::take_signed(const JournalRecord& record, bool follows) {
+  const auto inner = decode_signed(record.payload);
+  if (!inner) return pass(inner);
+  if (inner->kind == RecordKind::kFileEdit) return take_file_edit(inner->payload, follows, true);
+  return take_changeset(inner->payload, follows, true);
 }
 
 Status MergeBase::take_dynamic_changes(const JournalRecord& record) {
@@ -253,11 +334,13 @@ Status MergeBase::take(const JournalRecord& record) {
   if (record.kind != RecordKind::kSource || !serial) serial = record.to;
   switch (record.kind) {
     case RecordKind::kChangeset:
-      return take_changeset(record, follows);
+      return take_changeset(record.payload, follows, false);
     case RecordKind::kTransfer:
       return take_transfer(record, follows);
     case RecordKind::kFileEdit:
-      return take_file_edit(record, follows);
+      return take_file_edit(record.payload, follows, false);
+    case RecordKind::kSigned:
+      return take_signed(record, follows);
     case RecordKind::kBase:
       set_base_serial(record.from);
       dynamic_changes.reset();

@@ -19,10 +19,30 @@ Bytes encode_file_edit(dns::Serial file_serial, const zone::Changeset& live,
                        const zone::Changeset& held);
 Result<FileEdit> decode_file_edit(ByteView bytes);
 
+/// A change of a zone that this server signs (RecordKind::kSigned): another record, whose changes
+/// of the served zone have the signer's records, too. These are no dynamic changes
+/// (dns/dnssec/derived_types.h).
+struct SignedRecord {
+  /// kChangeset or kFileEdit; nullopt: the zone was signed as a whole. Then the payload is the
+  /// changeset of the SOA, and the other records are in no journal: they are made anew.
+  std::optional<RecordKind> kind;
+  ByteView payload;
+};
+/// Makes a record of kind kSigned of another one.
+void wrap_signed(JournalEntry& entry);
+/// Records that `zone`, which had serial `from`, was signed as a whole.
+[[nodiscard]] JournalEntry signed_entry(const zone::ZoneView& zone, dns::Serial from);
+/// The result refers to `bytes`. kCorrupt.
+Result<SignedRecord> decode_signed(ByteView bytes);
+/// Whether the record tells that the whole zone was signed.
+[[nodiscard]] bool is_whole_signing(const JournalRecord& record) noexcept;
+
 /// Whether a record changes the served zone.
 [[nodiscard]] bool changes_zone(const JournalRecord& record) noexcept;
 /// The changeset of a record that changes the served zone.
 Result<zone::Changeset> served_changes(const JournalRecord& record);
+/// The same without the records that a signer of this server made.
+Result<RecordChanges> source_changes(const JournalRecord& record);
 
 /// A zone's merge base: the file from which the journal leads to the served zone, and the dynamic
 /// changes since. The file is the one merged last, or a secondary's copy.
@@ -60,9 +80,10 @@ struct MergeBase {
 
  private:
   void take_removal(const JournalRecord& record);
-  Status take_changeset(const JournalRecord& record, bool follows);
+  Status take_changeset(ByteView payload, bool follows, bool is_signed_here);
   Status take_transfer(const JournalRecord& record, bool follows);
-  Status take_file_edit(const JournalRecord& record, bool follows);
+  Status take_file_edit(ByteView payload, bool follows, bool is_signed_here);
+  Status take_signed(const JournalRecord& record, bool follows);
   Status take_dynamic_changes(const JournalRecord& record);
   void set_base_serial(dns::Serial file);
 };
@@ -81,6 +102,8 @@ Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 [[nodiscard]] bool same_source(const zone::ZoneFileInfo& a, const zone::ZoneFileInfo& b) noexcept;
 
 [[nodiscard]] bool is_secondary(const zone::ZoneView& zone);
+/// Whether this server makes the zone's signatures: `zones[].dnssec`.
+[[nodiscard]] bool is_signed_here(const zone::ZoneView& zone);
 /// Whether a zone without records in a damaged journal may have had some.
 [[nodiscard]] bool may_have_updates(const zone::ZoneView& zone);
 

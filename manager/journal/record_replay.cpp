@@ -19,6 +19,9 @@ ReplayStep RecordReplay::step(const JournalRecord& record,
     case RecordKind::kFileEdit:
     case RecordKind::kTransfer:
       return changeset(record, zone);
+    case RecordKind::kSigned:
+      return is_whole_signing(record) && data_ != Data::kFile ? comparison(record, zone)
+                                                              : changeset(record, zone);
     case RecordKind::kPrimary:
     case RecordKind::kGone:
       break;

@@ -12,10 +12,12 @@ namespace pando::manager {
 Result<FileZone> file_zone(const zone::ZoneView& live, const zone::ZoneView& fresh) {
   auto soa = soa_record(fresh);
   if (!soa) return fail(Errc::kCorrupt, "zone without a SOA");
-  return FileZone{std::move(*soa), fresh.soa().signature_count() > 0,
-                  [live, fresh](const FileZone::Most& most) {
+  const bool is_resigned = is_signed_here(live);
+  const Compared compared = is_resigned ? Compared::kSource : Compared::kAll;
+  return FileZone{std::move(*soa), !is_resigned && fresh.soa().signature_count() > 0,
+                  [live, fresh, compared](const FileZone::Most& most) {
                     return Result<std::optional<zone::Changeset>>(
-                        diff_zones(live, fresh, most(fresh.record_count())));
+                        diff_zones(live, fresh, most(fresh.record_count()), compared));
                   }};
 }
 

@@ -144,6 +144,7 @@ void Server::count_loaded() {
 }
 
 void Server::bring_in_line() {
+  zones_.signed_zones->configure(configuration_.runtime);
   zones_.notifier->configure(configuration_.runtime);
   ZoneTableSync::run(*data_->store, *services_.committer, configuration_.runtime,
                      [this](const Status& status, const ZoneTableSync::Counts& counts) {
@@ -218,6 +219,15 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
                          had_data || data_->store_was_lost);
 }
 
+/// A zone that could not be loaded for want of its keys is loaded now. One that is served, and has
+/// a policy since then, is signed.
+void Server::keys_ready(const dns::Name& zone) {
+  zones_.whole_signing->check(zone);
+  if (zones_.loads->has_problem_of(zone))
+    zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
+                            [](const ZoneFileLoads::Counts&) {});
+}
+
 /// Zones are being loaded from the journal, or wait to be. A snapshot before that would not have
 /// what damage has left of their updates.
 bool Server::reads_journal() const {
@@ -237,6 +247,7 @@ void Server::follow_up(const PublishedVersion& version) {
       zones_.signatures->served(changed.zone, changed.verdict.get());
     }
     if (!changed.is_whole || zones_.loads->settled()) zones_.notifier->zone_changed(changed.zone);
+    if (!zones_.signed_zones->empty()) zones_.whole_signing->check(changed.zone);
   }
 }
 

@@ -111,6 +111,10 @@ void Server::make_zone_services() {
   if (auto loaded = zones_.frozen->load(); !loaded)
     log::error("frozen_zones_not_read", "reason", loaded.error().text, "effect",
                "no zone is frozen");
+  zones_.signed_zones = std::make_unique<SignedZones>(io_, background_.pool(), native_files(),
+                                                      *services_.committer);
+  services_.road->sign_by(*zones_.signed_zones);
+  zones_.signed_zones->on_ready([this](const dns::Name& zone) { keys_ready(zone); });
   zones_.signatures = std::make_unique<SignatureWatch>(
       io_, *data_->store, *data_->slots, *services_.committer,
       [this](const dns::Name& zone) { return signature_policy(zone); },
@@ -176,6 +180,12 @@ void Server::make_update_services() {
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_frozen(zones_.frozen.get());
   if (data_->zone_counts) zones_.updates->set_zone_counts(&*data_->zone_counts);
+  zones_.whole_signing = std::make_unique<WholeSigning>(
+      io_, network_->builders(), *data_->store, *data_->slots, *services_.committer,
+      *services_.road, *zones_.signed_zones,
+      WholeSigning::Holds{
+          [this](const dns::Name& zone) { return zones_.updates->hold(zone); },
+          [this](const dns::Name& zone) { zones_.updates->release(zone); }});
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

@@ -8,6 +8,7 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/io/session_key.h"
+#include "manager/signing/signed_zone_list.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/wanted_configuration.h"
@@ -119,6 +120,12 @@ void Reloader::read(const ReloadPtr& reload) {
       wanted.problem = pass(made);
     }
   }
+  if (wanted.runtime) {
+    if (const auto stays = check_signed_zones(native_files(), wanted.runtime->settings); !stays) {
+      wanted.runtime = nullptr;
+      wanted.problem = stays;
+    }
+  }
   if (wanted.runtime) make_missing_catalogs(wanted.runtime->settings);
   pause_point("configuration-read");
   reload->result.warnings = std::move(wanted.warnings);
@@ -224,6 +231,7 @@ void Reloader::configure_secondaries(const Reload& reload) {
 
 /// The parts that depend on the zones alone.
 void Reloader::configure_zones(const Reload& reload) {
+  parts_.zones.signed_zones->configure(reload.runtime, reload.only.get());
   parts_.zones.copies->configure(reload.runtime);
   parts_.zones.updates->set_runtime(reload.runtime);
   parts_.zones.notifier->configure(reload.runtime);

@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
+#include "manager/signing/signed_zone_list.h"
 
 namespace pando::manager {
 
@@ -134,7 +135,9 @@ Status RunTimeZones::change_list(Batch& batch, const std::vector<Pending*>& chan
   }
   if (!any) return {};
   settings.has_added_list = true;
-  auto runtime = make_runtime(std::move(settings));
+  const Status stays = check_signed_zones(native_files(), settings);
+  auto runtime =
+      stays ? make_runtime(std::move(settings)) : Result<RuntimePtr>(pass(stays));
   if (!runtime) list_.forget();
   Status saved = runtime ? list_.save() : Status(pass(runtime));
   if (!saved) {

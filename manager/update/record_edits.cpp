@@ -1,7 +1,9 @@
 #include "manager/update/record_edits.h"
 
+#include "dns/dnssec/derived_types.h"
 #include "dns/folded_key.h"
 #include "dns/rdata/rdata.h"
+#include "manager/journal/journal_payload.h"
 #include "manager/support/soa.h"
 #include "manager/update/signed_update.h"
 
@@ -54,6 +56,20 @@ Status check_unsigned(const TouchedNames& touched, dns::NameView zone) {
       if (needs_signer(type, node.owner == zone) && !node.before.contains(type))
         return fail(Errc::kInvalid, "{} {} in an unsigned zone needs a signer",
                     to_text(node.owner), to_text(type));
+  return {};
+}
+
+/// In a zone that is signed here, the server makes these records.
+Status check_underived(const TouchedNames& touched, dns::NameView zone) {
+  for (const auto& [key, node] : touched.nodes())
+    for (const auto& [type, set] : node.now) {
+      const auto before = node.before.find(type);
+      const bool is_as_before =
+          before != node.before.end() && before->second.rdatas == set.rdatas;
+      if (!is_as_before && dns::is_dropped_by_signing(type, node.owner == zone))
+        return fail(Errc::kInvalid, "{} {} is made by this server, which signs the zone",
+                    to_text(node.owner), to_text(type));
+    }
   return {};
 }
 
@@ -185,13 +201,17 @@ Result<zone::Changeset> RecordEdits::changes(const zone::ZoneView& zone,
   if (changes.empty()) return changes;
   TouchedNames::Node& apex = touched.at(zone.apex());
   if (auto fine = check_soa(apex, zone.apex()); !fine) return pass(fine);
-  if (is_signed(zone)) {
+  const bool signs = is_signed_here(zone);
+  if (signs) {
+    if (auto fine = check_underived(touched, zone.apex()); !fine) return pass(fine);
+  } else if (is_signed(zone)) {
     if (const auto fault = check_signed_update(zone, touched, now))
       return fail(Errc::kInvalid, "{} is signed and the edits are not consistent: {}",
                   to_text(zone.apex()), *fault);
     return changes;
+  } else if (auto fine = check_unsigned(touched, zone.apex()); !fine) {
+    return pass(fine);
   }
-  if (auto fine = check_unsigned(touched, zone.apex()); !fine) return pass(fine);
   move_serial(apex, policy, now);
   return touched.changes();
 }

@@ -90,6 +90,14 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
   road_.submit(std::move(change));
 }
 
+bool UpdateCommits::hold(const dns::Name& zone) {
+  const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone));
+  if (is_new) at->second.holds_all = true;
+  return is_new;
+}
+
+void UpdateCommits::release(const dns::Name& zone) { ended(dns::folded_key(zone)); }
+
 /// Resubmits the held updates in the order of arrival; the first large one may hold the rest again.
 void UpdateCommits::ended(const std::string& zone) {
   auto node = zones_.extract(zone);

@@ -44,6 +44,10 @@ class UpdateCommits {
       : committer_(committer), road_(road) {}
 
   void submit(Update update);
+  /// Has later updates of the zone wait until release(). False: a large update of the zone is under
+  /// way.
+  bool hold(const dns::Name& zone);
+  void release(const dns::Name& zone);
   /// Number of updates waiting for a large update of their zone.
   [[nodiscard]] std::size_t held() const noexcept;
 

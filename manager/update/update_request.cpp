@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "dns/dnssec/derived_types.h"
 #include "dns/rdata/rdata.h"
 #include "manager/dnssec/touched_names.h"
 #include "manager/support/soa.h"
@@ -110,13 +111,20 @@ Refused check_permission(const UpdateRules& rules, const zone::ZoneView& zone,
     return with_code(dns::ExtendedError::kProhibited,
                      refusal(Rcode::kRefused, "no rule of allow-update matches"));
   const bool has_signer = is_signed(zone);
+  const auto is_added_with = [&](const UpdateRecord& record, auto&& is_such) {
+    return record.rr_class == RRClass::kIN && is_such(record.type, record.owner == zone.apex());
+  };
   for (const UpdateRecord& record : message.updates) {
     if (!may_update(rules, zone, record))
       return with_code(
           dns::ExtendedError::kProhibited,
           refusal(Rcode::kRefused, "no rule of allow-update matches {}", describe(record)));
     if (auto refused = check_size(record)) return refused;
-    if (!has_signer && record.rr_class == RRClass::kIN && needs_signer(record.type, record.owner == zone.apex()))
+    if (rules.is_signed_here && is_added_with(record, dns::is_dropped_by_signing))
+      return with_code(dns::ExtendedError::kNotSupported,
+                       refusal(Rcode::kRefused, "{} is made by this server, which signs the zone",
+                               describe(record)));
+    if (!rules.is_signed_here && !has_signer && is_added_with(record, needs_signer))
       return with_code(
           dns::ExtendedError::kNotSupported,
           refusal(Rcode::kRefused, "{} in an unsigned zone needs a signer", describe(record)));
@@ -199,14 +207,17 @@ void remove_same_wks(Node& node, ByteView rdata) {
 
 class Updater {
  public:
-  Updater(TouchedNames& touched, dns::NameView apex) : touched_(touched), apex_(apex) {}
+  /// `keeps_derived`: records of a signer are left alone.
+  Updater(TouchedNames& touched, dns::NameView apex, bool keeps_derived)
+      : touched_(touched), apex_(apex), keeps_derived_(keeps_derived) {}
 
   void apply(const UpdateRecord& record) {
     Node& node = touched_.at(record.owner);
     const bool at_apex = record.owner == apex_;
+    if (keeps_derived_ && dns::is_derived(record.type, at_apex)) return;
     if (record.rr_class == RRClass::kIN) return add(node, at_apex, record);
     if (record.rr_class == RRClass::kNONE) return delete_record(node, at_apex, record);
-    if (record.type == RRType::kANY) return delete_name(node, at_apex);
+    if (record.type == RRType::kANY) return delete_name(node, at_apex, keeps_derived_);
     delete_rrset(node, at_apex, record.type);
   }
 
@@ -229,8 +240,9 @@ class Updater {
   }
 
   /// RFC 2136 §3.4.2.3: the apex keeps its SOA and NS.
-  static void delete_name(Node& node, bool at_apex) {
+  static void delete_name(Node& node, bool at_apex, bool keeps_derived) {
     std::erase_if(node.now, [&](const auto& entry) {
+      if (keeps_derived && dns::is_derived(entry.first, at_apex)) return false;
       return !at_apex || (entry.first != RRType::kSOA && entry.first != RRType::kNS);
     });
   }
@@ -250,6 +262,7 @@ class Updater {
 
   TouchedNames& touched_;
   dns::NameView apex_;
+  bool keeps_derived_;
 };
 
 // After the updates -----------------------------------------------------------------------------
@@ -329,7 +342,7 @@ UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessag
   TouchedNames touched(zone);
   if (auto refused = check_prerequisites(touched, message))
     return refused_outcome(std::move(*refused));
-  Updater updater(touched, zone.apex());
+  Updater updater(touched, zone.apex(), rules.is_signed_here);
   for (const UpdateRecord& record : message.updates) updater.apply(record);
   zone::Changeset changes = touched.changes();
   if (changes.empty()) return {Rcode::kNoError, std::move(changes), {}};
@@ -338,7 +351,7 @@ UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessag
   Node& apex = touched.at(zone.apex());
   if (apex.find(RRType::kSOA) == nullptr)
     return refused_outcome(refusal(Rcode::kServFail, "zone has no SOA"));
-  if (!is_signed(zone)) {
+  if (rules.is_signed_here || !is_signed(zone)) {
     move_serial(apex, rules.serial_policy, rules.now);
     return {Rcode::kNoError, touched.changes(), {}};
   }

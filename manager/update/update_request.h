@@ -18,6 +18,7 @@ struct UpdateRules {
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   std::uint64_t now = 0;  ///< seconds since 1970
   zone::DataLimits limits;
+  bool is_signed_here = false;  ///< the server makes RRSIG, NSEC and the like
 };
 
 /// NOERROR with the changeset (possibly empty), or another RCODE with a reason and no changes.
@@ -36,6 +37,10 @@ struct UpdateOutcome {
 /// itself (check_signed_update). In an unsigned zone, RRSIG, NSEC, NSEC3, SIG and NXT records are
 /// refused. DNSKEY and NSEC3PARAM at the apex are refused there, too, since they would make the
 /// zone a signed one.
+///
+/// In a zone that this server signs, the records of a signer (dns/dnssec/derived_types.h) are
+/// refused, and a digest of the zone. To delete a name or such a set leaves them alone.
+/// Prerequisites see them.
 UpdateOutcome compute_update(const zone::StoreView& snapshot, const UpdateMessage& message,
                              const UpdateRules& rules);
 

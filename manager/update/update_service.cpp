@@ -152,6 +152,7 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
   rules.allow_update = &options.allow_update;  // lives as long as the request's runtime
   rules.requester = {request->client().address, request->key()};
   rules.serial_policy = options.serial_policy;
+  rules.is_signed_here = options.is_signed_here();
   rules.now = seconds();
   rules.limits = request->runtime().limits;
   const dns::Name zone = message.zone.name;

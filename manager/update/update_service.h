@@ -45,6 +45,9 @@ class UpdateService {
   void set_zone_counts(shm::ZoneCounts* counts) { zone_counts_ = counts; }
   void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
+  /// See UpdateCommits.
+  bool hold(const dns::Name& zone) { return commits_.hold(zone); }
+  void release(const dns::Name& zone) { commits_.release(zone); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& forward, ForwardReply reply);
   /// Answers SERVFAIL, signed if the request's key is known, with `why` as the extended error; a

@@ -30,9 +30,18 @@ std::chrono::milliseconds interval_in(const RuntimePtr& runtime, dns::NameView z
 /// True if the record makes the zone differ from its file. A merged edit is in the file already,
 /// unless the serials differ or part of the edit was held back.
 bool leaves_file_behind(const JournalEntry& entry) {
-  if (entry.kind == RecordKind::kChangeset) return true;
-  if (entry.kind != RecordKind::kFileEdit) return false;
-  const auto edit = decode_file_edit(entry.payload);
+  RecordKind kind = entry.kind;
+  ByteView payload = entry.payload;
+  if (kind == RecordKind::kSigned) {
+    const auto inner = decode_signed(payload);
+    if (!inner) return true;
+    if (!inner->kind) return false;
+    kind = *inner->kind;
+    payload = inner->payload;
+  }
+  if (kind == RecordKind::kChangeset) return true;
+  if (kind != RecordKind::kFileEdit) return false;
+  const auto edit = decode_file_edit(payload);
   return !edit || !(edit->file_serial == entry.to) || !edit->held.empty();
 }
 
@@ -40,9 +49,9 @@ bool leaves_file_behind(const JournalEntry& entry) {
 void follow(const JournalEntry& entry, DynamicChanges& since, dns::Serial& reached) {
   const JournalRecord record{0, 0, entry.kind, entry.zone, entry.from, entry.to, entry.payload};
   if (!changes_zone(record)) return;
-  const auto changes = served_changes(record);
+  const auto changes = source_changes(record);
   if (changes && entry.from == reached)
-    since.updated(record_changes_of(*changes));
+    since.updated(*changes);
   else
     since.lose();
   reached = entry.to;

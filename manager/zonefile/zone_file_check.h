@@ -27,6 +27,7 @@ struct LoadJob {
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   config::SignaturePolicy verify = config::SignaturePolicy::kOff;
   ZoneVerifierPtr verifier{};  ///< null: no program judges the zone
+  bool is_signed_here = false;
 };
 
 /// Result of a LoadJob.

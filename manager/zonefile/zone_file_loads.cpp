@@ -149,7 +149,8 @@ LoadJob ZoneFileLoads::file_job(const RuntimePtr& runtime, std::size_t index) co
                  false,
                  options.serial_policy,
                  options.verify,
-                 verifier_of_ ? verifier_of_(options) : nullptr};
+                 verifier_of_ ? verifier_of_(options) : nullptr,
+                 options.is_signed_here()};
 }
 
 /// Whether a verdict on this job still matters with the newest configuration.

@@ -105,6 +105,11 @@ class ZoneFileLoads {
   [[nodiscard]] bool has_problem(const zone::ZoneView& zone) const {
     return problems_.has(zone.apex(), zone.side_index());
   }
+  /// The same of a zone by its name.
+  [[nodiscard]] bool has_problem_of(const dns::Name& zone) const {
+    const zone::ZoneView view = committer_.current().zone_at(zone);
+    return view && has_problem(view);
+  }
   /// The reason in one line for the operator; empty if the file was loaded.
   [[nodiscard]] std::string problem(const zone::ZoneView& zone) const {
     return problems_.text(zone.apex(), zone.side_index());

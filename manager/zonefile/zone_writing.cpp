@@ -7,6 +7,7 @@
 #include "base/crash_point.h"
 #include "dns/zonefile/zone_text.h"
 #include "manager/io/throttled_file.h"
+#include "manager/journal/journal_payload.h"
 #include "manager/support/zone_text_records.h"
 
 namespace pando::manager {
@@ -87,7 +88,10 @@ Result<std::uint64_t> write_zone_text(StoreFile& file, const zone::ZoneView& zon
     return written;
   });
   auto done = writer.comment(comment);
-  if (done) done = write_zone_records(writer, zone);
+  const bool is_source = is_signed_here(zone);  // the file is the source of the signed zone
+  if (done)
+    done = write_zone_records(writer, zone,
+                              is_source ? WrittenRecords::kSource : WrittenRecords::kAll);
   if (!done) return pass(done);
   return hash.value();
 }

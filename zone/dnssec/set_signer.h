@@ -66,8 +66,10 @@ class SetSigner {
   [[nodiscard]] bool sign(dns::NameView owner, dns::RRType type, dns::Ttl ttl,
                           std::vector<Bytes>& rdatas, Visit&& visit) {
     begin(owner, type, ttl, rdatas);
+    // RFC 9615 §2: below the apex, CDS and CDNSKEY are data of the zone like others.
+    const bool by_key_signers = is_key_set(type) && owner == apex_.view();
     for (Signer& signer : signers_) {
-      if (!(is_key_set(type) ? signer.signs_keys : signer.signs_data)) continue;
+      if (!(by_key_signers ? signer.signs_keys : signer.signs_data)) continue;
       if (!make_rrsig(signer, owner, rdatas)) return false;
       ++made_;
       visit(ByteView(rrsig_));
@@ -76,6 +78,8 @@ class SetSigner {
   }
   /// Number of signatures made.
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
+  /// The period of later signatures.
+  void set_times(const SignatureTimes& times) noexcept { times_ = times; }
 
  private:
   struct Signer {

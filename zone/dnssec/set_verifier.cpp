@@ -67,8 +67,8 @@ std::string time_text(std::uint64_t seconds) {
 
 }  // namespace
 
-SetVerifier::SetVerifier(const ZoneView& zone, std::uint64_t now)
-    : apex_(zone.apex()), now_(now) {
+SetVerifier::SetVerifier(const ZoneView& zone, std::uint64_t now, unsigned one_in)
+    : apex_(zone.apex()), now_(now), one_in_(one_in) {
   read_keys(zone);
   require_algorithms(zone);
 }
@@ -151,11 +151,13 @@ std::string SetVerifier::problem_of(const dns::RrsigFields& rrsig, const dns::Na
 std::string SetVerifier::verify(const dns::RrsigFields& rrsig, const dns::Name& owner) {
   octets_.clear();
   bool has_key = false;
+  const bool is_left_out = !(owner == apex_) && met_++ % one_in_ != 0;
   for (Key& key : keys_) {
     if (key.tag != rrsig.key_tag || key.algorithm != rrsig.algorithm) continue;
     // RFC 5011 §2.1: signatures by a revoked key do not count.
     if (key.revoked) continue;
     has_key = true;
+    if (is_left_out) return {};
     if (++tries_ > kMaxTriesPerSet) return "is one of too many to try";
     if (octets_.empty()) dns::append_signed_octets(rrsig, owner, rdatas_, octets_);
     ++verified_;

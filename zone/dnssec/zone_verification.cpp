@@ -34,8 +34,8 @@ struct Batch {
 /// The work of one thread: signatures, and NSEC3 records of names.
 class Verifier {
  public:
-  Verifier(const ZoneView& zone, std::uint64_t now, bool signatures)
-      : sets_(zone, now),
+  Verifier(const ZoneView& zone, const VerifyOptions& options, bool signatures)
+      : sets_(zone, options.now, options.one_in),
         hashed_(zone),
         has_nsec3_(zone.denial() == Denial::kNsec3),
         signatures_(signatures) {}
@@ -85,7 +85,7 @@ class Crew {
   Crew(const ZoneView& zone, const VerifyOptions& options, bool signatures) {
     const unsigned count = std::max(options.threads, 1U);
     for (unsigned i = 0; i < count; ++i)
-      verifiers_.push_back(std::make_unique<Verifier>(zone, options.now, signatures));
+      verifiers_.push_back(std::make_unique<Verifier>(zone, options, signatures));
     if (options.threads == 0) return;
     for (const auto& verifier : verifiers_)
       if (!begin_thread(*verifier)) return;  // the running threads, or the caller, do the work

@@ -26,6 +26,9 @@ struct Verification {
 struct VerifyOptions {
   std::uint64_t now = 0;  ///< seconds since 1970
   unsigned threads = 1;   ///< that verify, beside the caller's; 0 = the caller's alone
+  /// One signature in so many is verified. All are, at the apex and when this is 1. The others'
+  /// keys and times are checked; for zones that this program has just signed.
+  unsigned one_in = 1;
 };
 
 /// Verifies all signatures of a zone (RFC 4035 §5.3), its denial of existence: NSEC (RFC 4035 §2.3)

@@ -27,6 +27,7 @@ constexpr std::size_t kPrefixBytes = 17;
 
 constexpr std::uint8_t kSecondary = 1;
 constexpr std::uint8_t kForwardUpdates = 2;
+constexpr std::uint8_t kSignedHere = 4;
 constexpr std::uint8_t kMinimalResponses = 1;
 constexpr std::uint8_t kDeny = 1;
 constexpr std::uint8_t kHasAddress = 2;
@@ -135,7 +136,8 @@ std::uint64_t tag_of(ByteView encoded) noexcept {
 
 Bytes encode(const ZoneSettings& settings) {
   Bytes out{kFormat, static_cast<std::uint8_t>((settings.is_secondary ? kSecondary : 0) |
-                                               (settings.forward_updates ? kForwardUpdates : 0))};
+                                               (settings.forward_updates ? kForwardUpdates : 0) |
+                                               (settings.is_signed_here ? kSignedHere : 0))};
   put_acl(out, settings.allow_query);
   put_acl(out, settings.allow_transfer);
   put_acl(out, settings.allow_update);
@@ -160,9 +162,10 @@ Result<ZoneSettings> decode_zone_settings(ByteView bytes) {
   FieldReader fields(bytes);
   if (fields.u8() != kFormat) return fail(Errc::kCorrupt, "zone settings of another format");
   ZoneSettings settings;
-  const std::uint8_t flags = take_flags(fields, kSecondary | kForwardUpdates);
+  const std::uint8_t flags = take_flags(fields, kSecondary | kForwardUpdates | kSignedHere);
   settings.is_secondary = (flags & kSecondary) != 0;
   settings.forward_updates = (flags & kForwardUpdates) != 0;
+  settings.is_signed_here = (flags & kSignedHere) != 0;
   settings.allow_query = take_acl(fields);
   settings.allow_transfer = take_acl(fields);
   settings.allow_update = take_acl(fields);

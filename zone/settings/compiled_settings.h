@@ -36,6 +36,7 @@ struct ZoneSettings {
   Acl allow_notify;  ///< with the primaries' addresses already added
   bool is_secondary = false;
   bool forward_updates = false;  ///< whether a secondary forwards updates to its primary
+  bool is_signed_here = false;   ///< the manager makes the zone's signatures (zones[].dnssec)
   bool operator==(const ZoneSettings&) const = default;
 };
 

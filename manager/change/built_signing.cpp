@@ -1,0 +1,89 @@
+#include "manager/change/built_signing.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "manager/commit/zone_diff.h"
+#include "manager/support/soa.h"
+#include "zone/builder/zone_builder.h"
+#include "zone/dnssec/zone_signing.h"
+#include "zone/dnssec/zone_verification.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Zones of fewer names are signed in the caller's thread alone: many of them come at a time, and a
+/// thread costs more than some hundred signatures.
+constexpr std::uint64_t kNamesForThreads = 10'000;
+constexpr unsigned kMaxThreads = 8;
+constexpr unsigned kOneIn = 100;
+
+unsigned threads_for(const zone::ZoneView& source) {
+  if (source.name_count() < kNamesForThreads) return 0;
+  return std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads);
+}
+
+struct SignedZone {
+  shm::Transaction transaction;
+  std::shared_ptr<zone::BuiltZone> built;
+};
+
+Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
+                              const ChangeSigner& signer, dns::Serial serial,
+                              shm::Reserve reserve) {
+  const ZoneSigner& keys = *signer.signer;
+  zone::ZoneSigningOptions options;
+  options.times = keys.spread_times(signer.now);
+  options.serial = serial;
+  options.threads = threads_for(source);
+  SignedZone result{store.begin_private(), {}};
+  result.transaction.use_reserve(reserve);
+  const dns::Name apex(source.apex());
+  zone::ZoneBuilder builder(apex, result.transaction);
+  if (auto done = zone::sign_zone(source, keys.keys(), options, builder); !done) return pass(done);
+  auto built = builder.finish();
+  if (!built) return pass(built);
+  result.built = std::move(*built);
+  const BuiltView view(store, apex, *result.built);
+  const auto zone = view.zone();
+  if (!zone) return pass(zone);
+  const auto found = zone::verify_zone(*zone, {signer.now, options.threads, kOneIn});
+  if (!found.ok())
+    return fail(Errc::kCorrupt, "the signed zone would not be valid: {}", found.faults.front());
+  return result;
+}
+
+}  // namespace
+
+Status sign_built_zone(shm::Store& store, const dns::Name& apex, NewZoneData& data,
+                       const ChangeSigner& signer, std::optional<dns::Serial> served) {
+  const BuiltView source(store, apex, *data.built);
+  const auto zone = source.zone();
+  if (!zone) return pass(zone);
+  const dns::Serial serial = zone->serial();
+  const bool is_ahead = served && serial.ahead_of(*served);
+  const dns::Serial base = served && !is_ahead ? *served : serial;
+  const dns::Serial next =
+      is_ahead ? serial : next_serial(base, signer.signer->options().serial_policy, signer.now);
+  auto done = sign_whole(store, *zone, signer, next, data.built_in.reserve_use());
+  if (!done) return pass(done);
+  data.built = std::move(done->built);
+  data.built_in = std::move(done->transaction);
+  data.source_serial = serial;
+  return {};
+}
+
+Result<NewZoneData> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
+                                     const ChangeSigner& signer) {
+  const dns::Serial next =
+      next_serial(served.serial(), signer.signer->options().serial_policy, signer.now);
+  auto done = sign_whole(store, served, signer, next, shm::Reserve::kHalf);
+  if (!done) return pass(done);
+  NewZoneData data{std::move(done->built), std::move(done->transaction), served.source()};
+  data.source_serial = served.serial();
+  return data;
+}
+
+}  // namespace pando::manager

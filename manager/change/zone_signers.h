@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+
+#include "base/result.h"
+#include "dns/name.h"
+#include "manager/dnssec/zone_signer.h"
+
+namespace pando::manager {
+
+/// The zones that this server signs, and their keys, as ChangeRoad sees them. Commit thread.
+class ZoneSigners {
+ public:
+  virtual ~ZoneSigners() = default;
+  /// Null: the zone is not signed here. kUnsupported: it is, and its keys cannot be used, or are
+  /// not known yet; the text says why. Nothing may change in such a zone then.
+  [[nodiscard]] virtual Result<ZoneSignerPtr> signer_of(dns::NameView zone) const = 0;
+  using Known = std::function<void(Result<ZoneSignerPtr> signer)>;
+  /// Calls `known` with the same as soon as the zone's keys were read, perhaps within the call.
+  virtual void when_known(dns::NameView zone, Known known) = 0;
+};
+
+}  // namespace pando::manager

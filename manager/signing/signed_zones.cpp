@@ -1,0 +1,159 @@
+#include "manager/signing/signed_zones.h"
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <set>
+#include <utility>
+
+#include "dns/folded_key.h"
+#include "ipc/log.h"
+#include "manager/journal/journal_payload.h"
+
+namespace pando::manager {
+
+namespace {
+
+/// Zones whose keys are read by one task of the pool: the first zones need not wait for the last.
+constexpr std::size_t kMaxTogether = 1'000;
+
+bool signs_any(const config::ZoneTable& zones) {
+  return std::ranges::any_of(zones.options(), &config::ZoneOptions::is_signed_here);
+}
+
+bool same_signing(const ZoneSigner::Options& a, const ZoneSigner::Options& b) noexcept {
+  return a.validity == b.validity && a.serial_policy == b.serial_policy;
+}
+
+}  // namespace
+
+void SignedZones::configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only) {
+  const config::Settings& settings = runtime->settings;
+  journal_ = settings.store.journal;
+  is_configured_ = true;
+  std::set<std::string> gone;
+  if (only != nullptr) {
+    for (const dns::Name& name : *only) {
+      const auto index = settings.zones.find(name);
+      if (index && settings.zones[*index].options->is_signed_here())
+        take(settings, settings.zones[*index]);
+      else
+        gone.insert(dns::folded_key(name));
+    }
+  } else {
+    for (const auto& [key, zone] : zones_) {
+      const auto* options = settings.zones.options_of(zone.name);
+      if (options == nullptr || !options->is_signed_here()) gone.insert(key);
+    }
+    if (signs_any(settings.zones))
+      for (std::size_t i = 0; i < settings.zones.size(); ++i)
+        if (settings.zones[i].options->is_signed_here()) take(settings, settings.zones[i]);
+  }
+  for (const std::string& key : gone) forget(key);
+  read_keys();
+}
+
+void SignedZones::take(const config::Settings& settings, const config::ZoneRef& zone) {
+  const auto policy = settings.dnssec_policy(zone.options->dnssec);
+  if (!policy) return;  // load() has refused such a name
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(policy->validity);
+  const ZoneSigner::Options signing{static_cast<std::uint64_t>(seconds.count()),
+                                    zone.options->serial_policy};
+  Zone& known = zones_[dns::folded_key(zone.name)];
+  if (!same_signing(known.signing, signing)) known.signer.reset();
+  known.name = dns::Name(zone.name);
+  known.algorithm = policy->algorithm;
+  known.signing = signing;
+}
+
+/// Changes that wait go on: the zone is not signed here any more.
+void SignedZones::forget(const std::string& key) {
+  auto node = zones_.extract(key);
+  if (!node) return;
+  for (const Known& known : node.mapped().waiting) known(nullptr);
+}
+
+void SignedZones::retry(std::chrono::steady_clock::time_point now) {
+  if (zones_.empty() || now < next_retry_) return;
+  next_retry_ = now + kRetry;
+  read_keys();
+}
+
+/// One task at a time: the list of signed zones has one writer.
+void SignedZones::read_keys() {
+  if (is_reading_ || stopped_) return;
+  const zone::StoreView now = committer_.current();
+  std::vector<WantedKeys> wanted;
+  for (const auto& [key, zone] : zones_) {
+    if (zone.signer && *zone.signer) continue;
+    const zone::ZoneView served = now.zone_at(zone.name);
+    const bool is_signed =
+        served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
+    wanted.push_back({zone.name, zone.algorithm, zone.signing, is_signed});
+    if (wanted.size() == kMaxTogether) break;
+  }
+  if (wanted.empty()) return;
+  is_reading_ = true;
+  asio::post(pool_, [this, wanted = std::move(wanted), journal = journal_] {
+    auto opened = open_zone_keys(files_, journal, wanted);
+    asio::post(io_, [this, wanted, opened = std::move(opened)]() mutable {
+      is_reading_ = false;
+      if (!stopped_) keys_read(wanted, std::move(opened));
+    });
+  });
+}
+
+void SignedZones::keys_read(const std::vector<WantedKeys>& wanted,
+                            std::vector<Result<ZoneSignerPtr>>&& opened) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto found = zones_.find(dns::folded_key(wanted[i].zone));
+    if (found == zones_.end() || !same_signing(found->second.signing, wanted[i].signing)) continue;
+    set_signer(found->second, std::move(opened[i]));
+  }
+  const bool has_unread =
+      std::ranges::any_of(zones_, [](const auto& entry) { return !entry.second.signer; });
+  if (has_unread) read_keys();
+}
+
+void SignedZones::set_signer(Zone& zone, Result<ZoneSignerPtr>&& signer) {
+  const std::string name = dns::to_text(zone.name);
+  const bool had_failed = zone.signer && !*zone.signer;
+  if (!signer) {
+    const std::string text = signer.error().text;
+    if (!had_failed || zone.signer->error().text != text)
+      log::error("zone_keys_unusable", "zone", name, "reason", text);
+    signer = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", text);
+  } else if (had_failed) {
+    log::info("zone_keys_usable", "zone", name);
+  }
+  zone.signer = std::move(signer);
+  const dns::Name ready = zone.name;
+  const Result<ZoneSignerPtr> known = *zone.signer;
+  for (const Known& waiting : std::exchange(zone.waiting, {})) waiting(known);
+  if (known && ready_) ready_(ready);
+}
+
+Result<ZoneSignerPtr> SignedZones::signer_of(dns::NameView zone) const {
+  if (!is_configured_ && is_signed_here(committer_.current().zone_at(zone)))
+    return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  if (zones_.empty()) return nullptr;
+  const auto found = zones_.find(dns::folded_key(zone));
+  if (found == zones_.end()) return nullptr;
+  if (!found->second.signer) return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  return *found->second.signer;
+}
+
+void SignedZones::when_known(dns::NameView zone, Known known) {
+  const auto found = zones_.find(dns::folded_key(zone));
+  if (found != zones_.end() && !found->second.signer)
+    return found->second.waiting.push_back(std::move(known));
+  known(signer_of(zone));
+}
+
+std::string SignedZones::problem(dns::NameView zone) const {
+  if (zones_.empty()) return {};
+  const auto found = zones_.find(dns::folded_key(zone));
+  if (found == zones_.end() || !found->second.signer || *found->second.signer) return {};
+  return found->second.signer->error().text;
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "manager/change/change_road.h"
+#include "manager/change/zone_signers.h"
+#include "manager/commit/committer.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// Signs zones that are served without the signatures of their keys: those that get a policy while
+/// they are served. A pool thread signs a pinned version of the zone, and all of it changes in one
+/// version. If the zone has changed meanwhile, it is signed anew, and its updates wait for that.
+///
+/// Lives on the commit thread.
+class WholeSigning {
+ public:
+  struct Holds {
+    std::function<bool(const dns::Name& zone)> hold;  ///< has updates wait; false: it cannot now
+    std::function<void(const dns::Name& zone)> release;
+  };
+  static constexpr std::chrono::seconds kRetry{30};
+
+  /// All references outlive the object; `pool` is joined before its destruction.
+  WholeSigning(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
+               shm::SlotTable& slots, const Committer& committer, ChangeRoad& road,
+               const ZoneSigners& signers, Holds holds)
+      : io_(io),
+        pool_(pool),
+        store_(store),
+        slots_(slots),
+        committer_(committer),
+        road_(road),
+        signers_(signers),
+        holds_(std::move(holds)) {}
+
+  /// Signs the zone unless it has the signatures of its keys, is not loaded, or is not signed here.
+  void check(const dns::Name& zone);
+  /// Tries zones again that could not be signed, each kRetry; to be called regularly.
+  void retry(std::chrono::steady_clock::time_point now);
+
+ private:
+  struct Work;
+  using WorkPtr = std::shared_ptr<Work>;
+  /// Zones that are signed at a time; each uses several threads.
+  static constexpr std::size_t kMaxAtWork = 2;
+
+  [[nodiscard]] ZoneSignerPtr wanted_signer(const dns::Name& zone) const;
+  void start_waiting();
+  void sign(const WorkPtr& work);
+  void submit(const WorkPtr& work);
+  void ended(const WorkPtr& work, const Status& status);
+
+  asio::io_context& io_;
+  asio::thread_pool& pool_;
+  shm::Store& store_;
+  shm::SlotTable& slots_;
+  const Committer& committer_;
+  ChangeRoad& road_;
+  const ZoneSigners& signers_;
+  Holds holds_;
+  std::deque<dns::Name> waiting_;
+  std::set<std::string> known_;                // waiting or at work, by dns::folded_key()
+  std::size_t at_work_ = 0;
+  std::map<std::string, dns::Name> failed_;    // by dns::folded_key()
+  std::chrono::steady_clock::time_point next_retry_{};
+};
+
+}  // namespace pando::manager
