@@ -214,20 +214,21 @@ Status put(Stage& stage, const NewZone& zone, ChangeSource source) {
   return {};
 }
 
-/// The records say with which serials the source was recovered; from now on it has that of the
-/// signed zone. A record that says nothing else tells that of a source without such a record.
+/// Records that describe the zone's source say its serial; from now on the source has that of the
+/// signed zone. Without such records, one of its own tells that.
 void move_to_signed(std::vector<JournalEntry>& records, std::size_t first, dns::Serial source,
                     const zone::ZoneView& zone) {
-  bool is_told = false;
-  for (std::size_t i = first; i < records.size(); ++i) {
-    JournalEntry& entry = records[i];
-    if (!(entry.zone.view() == zone.apex()) || entry.kind == RecordKind::kGone) continue;
+  const auto is_description = [&](const JournalEntry& entry) {
+    return entry.zone.view() == zone.apex() && (entry.kind == RecordKind::kBase ||
+                                                entry.kind == RecordKind::kDynamicChanges);
+  };
+  const std::span added = std::span(records).subspan(first);
+  if (std::ranges::none_of(added, is_description)) return records.push_back(signed_entry(zone, source));
+  for (JournalEntry& entry : added) {
+    if (entry.kind == RecordKind::kGone) continue;
     if (entry.kind == RecordKind::kBase) entry.from = source;
     if (entry.to == source) entry.to = zone.serial();
-    is_told = is_told || entry.kind == RecordKind::kBase ||
-              entry.kind == RecordKind::kDynamicChanges;
   }
-  if (!is_told) records.push_back(signed_entry(zone, source));
 }
 
 }  // namespace

@@ -158,6 +158,8 @@ class NativeFiles final : public Files {
 
   Result<std::vector<std::string>> list(const std::string& directory) override {
     DIR* const dir = ::opendir(directory.c_str());
+    if (dir == nullptr && errno == ENOENT)
+      return fail(Errc::kNotFound, "{}: no such folder", directory);
     if (dir == nullptr) return fail_errno("opendir " + directory);
     std::vector<std::string> names;
     // readdir() tells an error from the end of the directory by errno alone. A list cut short by an

@@ -59,7 +59,7 @@ class Files {
   virtual Status remove(const std::string& path) = 0;
   /// Makes created, renamed and removed names in `directory` durable.
   virtual Status sync_directory(const std::string& directory) = 0;
-  /// Names in `directory`, sorted, without "." and "..".
+  /// Names in `directory`, sorted, without "." and "..". kNotFound: no such folder.
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
   /// To be called before the files of a group in `directory` are written. kUnsupported: each file
   /// has to be synced for itself.

@@ -71,6 +71,7 @@ void Server::tick() {
                               [this] { return make_history(*data_->journal); });
   zones_.signed_zones->retry(std::chrono::steady_clock::now());
   zones_.whole_signing->retry(std::chrono::steady_clock::now());
+  zones_.renewal->check(std::chrono::steady_clock::now());
   zones_.loader->log_progress(std::chrono::steady_clock::now());
   control_.reloader->free_retired();
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());

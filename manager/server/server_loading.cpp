@@ -223,6 +223,7 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
 /// a policy since then, is signed.
 void Server::keys_ready(const dns::Name& zone) {
   zones_.whole_signing->check(zone);
+  zones_.renewal->check_zone(zone);
   if (zones_.loads->has_problem_of(zone))
     zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
                             [](const ZoneFileLoads::Counts&) {});

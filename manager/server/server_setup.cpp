@@ -186,6 +186,9 @@ void Server::make_update_services() {
       WholeSigning::Holds{
           [this](const dns::Name& zone) { return zones_.updates->hold(zone); },
           [this](const dns::Name& zone) { zones_.updates->release(zone); }});
+  zones_.renewal = std::make_unique<SignatureRenewal>(
+      io_, background_.pool(), *data_->slots, *services_.committer, *services_.road,
+      *zones_.signed_zones, SignatureRenewal::Options{.now = unix_seconds});
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

@@ -43,6 +43,13 @@ class SignedZones final : public ZoneSigners {
 
   [[nodiscard]] Result<ZoneSignerPtr> signer_of(dns::NameView zone) const override;
   void when_known(dns::NameView zone, Known known) override;
+  /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
+  /// used.
+  template <class Visit>
+  void for_each_ready(Visit&& visit) const {
+    for (const auto& [key, zone] : zones_)
+      if (zone.signer && *zone.signer) visit(zone.name, ***zone.signer);
+  }
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;

@@ -15,6 +15,7 @@
 #include "manager/io/frozen_zones.h"
 #include "manager/notify/notifier.h"
 #include "manager/secondary/secondary_zones.h"
+#include "manager/signing/renewal.h"
 #include "manager/signing/signed_zones.h"
 #include "manager/signing/whole_signing.h"
 #include "manager/start/removed_zones.h"
@@ -86,6 +87,7 @@ struct ZoneServices {
   std::unique_ptr<UpdateForwarder> forwarder;
   std::unique_ptr<UpdateService> updates;
   std::unique_ptr<WholeSigning> whole_signing;
+  std::unique_ptr<SignatureRenewal> renewal;
   std::unique_ptr<UpdateQueue> update_queue;
 };
 
