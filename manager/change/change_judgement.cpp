@@ -5,7 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/progress.h"
 #include "base/unix_time.h"
+#include "manager/commit/zone_diff.h"
 
 namespace pando::manager {
 
@@ -13,6 +15,7 @@ namespace {
 
 /// The faults in one line; empty = none.
 std::string faults_text(const zone::Verification& found) {
+  if (found.given_up) return kGivenUp;
   if (found.ok()) return {};
   if (found.fault_count == 1) return found.faults.front();
   return fmt::format("{} (and {} more)", found.faults.front(), found.fault_count - 1);
@@ -23,7 +26,9 @@ Verdict verify(const Judges& judges, const zone::ZoneView& before, const zone::Z
   const std::uint64_t now = unix_seconds();
   if (judges.base_is_valid && !changes.empty())
     if (auto found = verify_changes(before, after, changes, now)) return {std::move(*found), false};
-  return {zone::verify_zone(after, {now, std::thread::hardware_concurrency()}), true};
+  const bool is_small = after.name_count() < kNamesForThreads;
+  const unsigned threads = is_small ? 0 : std::thread::hardware_concurrency();
+  return {zone::verify_zone(after, {now, threads}), true};
 }
 
 }  // namespace
@@ -42,8 +47,12 @@ Judgement judge_zone(const Judges& judges, const zone::ZoneView& before,
   return judgement;
 }
 
-std::string not_verifiable(const Error& error) {
-  return "refused, as it cannot be verified: " + error.text;
+Judgement judge_built(shm::Store& store, const Judges& judges, const dns::Name& apex,
+                      const zone::ZoneView& before, const zone::BuiltZone& built) {
+  const BuiltView view(store, apex, built);
+  const auto zone = view.zone();
+  if (!zone) return {{}, "refused, as it cannot be verified: " + zone.error().text};
+  return judge_zone(judges, before, *zone, {});
 }
 
 }  // namespace pando::manager

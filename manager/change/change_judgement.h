@@ -8,17 +8,22 @@
 
 #include "manager/dnssec/changes_verification.h"
 #include "manager/verifier/zone_verifier.h"
+#include "zone/draft/built.h"
 
 namespace pando::manager {
 
 /// The judges of a zone's data before they are served.
 struct Judges {
+  /// Runs `work` beside the commit thread, and then `then` on it.
+  using Run = std::function<void(std::function<void()> work, std::function<void()> then)>;
+
   bool signatures = false;    ///< `verify: refuse`
   ZoneVerifierPtr program{};  ///< null: none
   /// Whether the data of a served zone were verified without a fault; empty: they were not. Asked
   /// on the commit thread.
   std::function<bool(const zone::ZoneView& served)> is_verified{};
   bool base_is_valid = false;  ///< its answer about the version that the change begins with
+  Run run{};  ///< in threads of the change's source; empty: in those of the road or the program
   [[nodiscard]] explicit operator bool() const noexcept { return signatures || program; }
 };
 
@@ -36,7 +41,9 @@ struct Judgement {
                                    const zone::ZoneView& after,
                                    std::span<const zone::Changeset> changes);
 
-/// The refusal of data that cannot be judged.
-[[nodiscard]] std::string not_verifiable(const Error& error);
+/// The same for a zone that was built in a transaction and is in no version yet; all of it is
+/// verified. `before` has no data if the zone had none.
+[[nodiscard]] Judgement judge_built(shm::Store& store, const Judges& judges, const dns::Name& apex,
+                                    const zone::ZoneView& before, const zone::BuiltZone& built);
 
 }  // namespace pando::manager

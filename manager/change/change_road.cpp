@@ -63,8 +63,9 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
     Judges& judges = asked.judges;
     judges.base_is_valid =
         judges.is_verified && served && served.loaded() && judges.is_verified(served);
-    if (asked.is_built()) return;
-    draft = std::make_unique<zone::DetachedDraft>(road.store_, version, asked.zone);
+  }
+  void begin_draft() {
+    draft = std::make_unique<zone::DetachedDraft>(road.store_, road.store_.current(), asked.zone);
     draft->draft().give_up_when(&road.stopping_);
   }
 
@@ -108,16 +109,11 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   void judge() {
     const Progress::Scope scope(asked.progress.get());
     is_judged = true;
-    if (!asked.is_built()) {
+    if (const zone::BuiltZone* known = asked.known_data())
+      judgement = judge_built(road.store_, asked.judges, asked.zone, served, *known);
+    else
       judgement =
           judge_zone(asked.judges, served, draft->draft().view().zone_at(asked.zone), changesets());
-      return;
-    }
-    const BuiltView built(road.store_, asked.zone, *std::get<NewZoneData>(asked.content).built);
-    if (const auto zone = built.zone())
-      judgement = judge_zone(asked.judges, served, *zone, {});
-    else
-      judgement.refusal = not_verifiable(zone.error());
   }
 
   /// The changesets that lead from `served` to the draft.
@@ -130,7 +126,7 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   ZoneChange& change() noexcept override { return asked; }
   void staged(PublishedZone& zone) override {
     outcome.had_data = zone.had_data;
-    zone.verdict = judgement.signatures;
+    if (!asked.judged_data) zone.verdict = judgement.signatures;  // of what is put
     reach(ChangeStep::kJournalling);
   }
   void done(const Result<std::uint64_t>& version) override {
@@ -156,16 +152,30 @@ ChangeRoad::~ChangeRoad() = default;
 void ChangeRoad::submit(ZoneChange change) {
   auto work = std::make_shared<Work>(*this, std::move(change));
   under_way_.insert(work.get());
+  if (signers_ == nullptr || !work->asked.is_built() ||
+      work->asked.source == ChangeSource::kSigning)
+    return begin(work);
+  signers_->when_known(work->asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
+    sign_built(work, std::move(signer));
+  });
+}
+
+/// Judges see data that are there already, before anything else is done with them.
+void ChangeRoad::begin(const WorkPtr& work) {
+  if (work->asked.judges && work->asked.known_data() != nullptr) return judge_known(work);
+  advance(work);
+}
+
+/// Takes a change without judges, or one whose data were judged already, to its next step; and one
+/// with judges to the computation of its data.
+void ChangeRoad::advance(const WorkPtr& work) {
   const ZoneChange& asked = work->asked;
-  if (asked.is_built() && signers_ != nullptr && asked.source != ChangeSource::kSigning)
-    return signers_->when_known(asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
-      sign_built(work, std::move(signer));
-    });
-  if (asked.is_built()) return judge_built(work);
-  if (asked.records <= options_.at_once && !asked.judges) return commit_here(work);
+  if (asked.is_built()) return put(work);
+  if (asked.records <= options_.at_once && (!asked.judges || work->is_judged))
+    return commit_here(work);
   ++counters_.beside;
   work->reach(ChangeStep::kWaiting);
-  waiting_.push_back(std::move(work));
+  waiting_.push_back(work);
   start_waiting();
 }
 
@@ -199,13 +209,46 @@ void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done)
   committer_.submit(std::move(request));
 }
 
-void ChangeRoad::submit_new_zones(NewZones zones, Committer::Finished done) {
-  auto together = std::make_shared<NewZones>(std::move(zones));
+/// Many new zones on their way, used by one thread at a time.
+struct ChangeRoad::NewZonesWork {
+  NewZones asked;
+  NewZonesDone done;
+  std::vector<dns::Name> refused{};
+
+  [[nodiscard]] bool has_judges() const {
+    return std::ranges::any_of(asked.zones, &NewZone::verifies);
+  }
+  /// Beside the commit thread.
+  void judge(const ChangeRoad& road) {
+    const Judges judges{.signatures = true};
+    for (NewZone& zone : asked.zones) {
+      if (!zone.verifies || road.stopping_) continue;
+      const Judgement judgement = judge_built(road.store_, judges, zone.apex, {}, *zone.built);
+      zone.verdict = judgement.signatures;
+      if (!judgement.refusal.empty()) refused.push_back(zone.apex);
+    }
+  }
+};
+
+void ChangeRoad::submit_new_zones(NewZones zones, NewZonesDone done) {
+  auto work = std::make_shared<NewZonesWork>(std::move(zones), std::move(done));
+  if (!work->has_judges()) return stage_together(work);
+  run_judges(
+      work->asked.run, pool_, [this, work] { work->judge(*this); },
+      [this, work] {
+        if (stopping_) return;
+        if (work->refused.empty()) return stage_together(work);
+        work->done(fail(Errc::kInvalid, "{} zones are refused", work->refused.size()),
+                   work->refused);
+      });
+}
+
+void ChangeRoad::stage_together(const std::shared_ptr<NewZonesWork>& work) {
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [together](Stage& stage) { return stage_new_zones(stage, *together); };
-  request.done = [together, done = std::move(done)](const Result<std::uint64_t>& version) {
-    done(status_of(version));
+  request.stage = [work](Stage& stage) { return stage_new_zones(stage, work->asked); };
+  request.done = [work](const Result<std::uint64_t>& version) {
+    work->done(status_of(version), work->refused);
   };
   committer_.submit(std::move(request));
 }
@@ -246,6 +289,7 @@ void ChangeRoad::compute(const WorkPtr& work) {
   work->reach(ChangeStep::kComputing);
   work->has_merge_base = committer_.zone_records().has_merge_base(work->asked.zone);
   work->pin_present();
+  work->begin_draft();
   asio::post(pool_, [this, work] {
     work->compute();
     asio::post(io_, [this, work] { computed(work); });
@@ -276,8 +320,8 @@ void ChangeRoad::again(const WorkPtr& work) {
       const bool is_unseen = work->asked.judges && !work->is_judged;
       if (work->tries >= options_.tries)
         return is_unseen ? finish(work, pass(work->computed)) : commit_here(work);
-      // A change that was judged has left its place.
-      if (work->is_judged) computing_.push_back(work);
+      // A change that was judged after its computation has left its place.
+      if (std::ranges::find(computing_, work) == computing_.end()) computing_.push_back(work);
       compute(work);
     });
   });
@@ -295,7 +339,7 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
   if (stopping_) return;
   if (!signer) return finish(work, pass(signer));
-  if (!*signer) return judge_built(work);
+  if (!*signer) return begin(work);
   work->reach(ChangeStep::kSigning);
   work->signer = {std::move(*signer), unix_seconds()};
   const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
@@ -305,15 +349,14 @@ void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
     asio::post(io_, [this, work] {
       if (stopping_) return;
       if (!work->computed) return finish(work, pass(work->computed));
-      judge_built(work);
+      begin(work);
     });
   });
 }
 
 // Judge ------------------------------------------------------------------------------------------
 
-void ChangeRoad::judge_built(const WorkPtr& work) {
-  if (!work->asked.judges) return put(work);
+void ChangeRoad::judge_known(const WorkPtr& work) {
   work->pin_present();
   judge(work);
 }
@@ -322,20 +365,32 @@ void ChangeRoad::judge_built(const WorkPtr& work) {
 /// the change has other data for its zone.
 void ChangeRoad::judge(const WorkPtr& work) {
   work->reach(ChangeStep::kJudging);
-  const auto& program = work->asked.judges.program;
-  asio::post(program ? program->pool() : pool_, [this, work] {
-    work->judge();
-    asio::post(io_, [this, work] { judged(work); });
+  const Judges& judges = work->asked.judges;
+  run_judges(
+      judges.run, judges.program ? judges.program->pool() : pool_, [work] { work->judge(); },
+      [this, work] { judged(work); });
+}
+
+/// Runs `work` in threads of the change's source, or else in `pool`, and then `then` here.
+void ChangeRoad::run_judges(const Judges::Run& run, asio::thread_pool& pool,
+                            std::function<void()> work, std::function<void()> then) {
+  if (run) return run(std::move(work), std::move(then));
+  asio::post(pool, [this, work = std::move(work), then = std::move(then)]() mutable {
+    work();
+    asio::post(io_, std::move(then));
   });
 }
 
 void ChangeRoad::judged(const WorkPtr& work) {
   if (stopping_) return;
-  if (!work->judgement.refusal.empty())
-    return finish(work, fail(Errc::kInvalid, "{}", work->judgement.refusal));
-  if (!work->asked.is_built()) return commit_computed(work);
+  const Judgement& judgement = work->judgement;
+  const Status heard = work->asked.judged ? work->asked.judged(judgement) : Status();
+  if (!judgement.refusal.empty())
+    return finish(work, fail(Errc::kInvalid, "{}", judgement.refusal));
+  if (!heard) return finish(work, pass(heard));
+  if (work->asked.known_data() == nullptr) return commit_computed(work);
   work->pin = {};
-  put(work);
+  advance(work);
 }
 
 // Stage ------------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ struct ChangeUnderWay {
 ///     intake ─▶ compute ─▶ sign ─▶ judge ─▶ stage ─▶ journal ─▶ publish ─▶ follow up
 ///
 /// - *intake*: submit(). Small changes without judges are computed when they are staged, and built
-///   zones need no computing. Others wait for a place.
+///   zones need no computing. Others wait for a place. A file's own data are judged before they are
+///   merged with the zone, so that updates ask for no second verdict.
 /// - *compute*: a pool thread computes the change from a pinned version, so that the commit thread
 ///   only exchanges the zone's data. A zone that was changed meanwhile, or moved by compaction, is
 ///   computed anew. After the third try the zone is changed on the commit thread. Only a few
@@ -78,9 +79,12 @@ class ChangeRoad {
   /// Makes the computed changes of several zones one version, or none of them. They are computed on
   /// the commit thread, without judges.
   void submit_together(std::vector<ZoneChange> changes, Together done);
+  /// `refused`: zones with faults in their signatures, because of which none was put.
+  using NewZonesDone =
+      std::function<void(const Status& published, const std::vector<dns::Name>& refused)>;
   /// Puts many zones that had no data, built from files in one transaction, in one version or not
-  /// at all. kExists: a zone has data by now, or is not configured any more.
-  void submit_new_zones(NewZones zones, Committer::Finished done);
+  /// at all. kExists: a zone has data by now, or is not configured any more. kInvalid: `refused`.
+  void submit_new_zones(NewZones zones, NewZonesDone done);
 
   /// The change of the zone whose present step began first; nullopt: none, or the process ends.
   /// Those of submit_together() and submit_new_zones() are staged at once, and not among them.
@@ -99,12 +103,18 @@ class ChangeRoad {
  private:
   struct Work;
   using WorkPtr = std::shared_ptr<Work>;
+  struct NewZonesWork;
+  void advance(const WorkPtr& work);
+  void stage_together(const std::shared_ptr<NewZonesWork>& work);
   void start_waiting();
   void compute(const WorkPtr& work);
   void computed(const WorkPtr& work);
+  void begin(const WorkPtr& work);
   void sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer);
-  void judge_built(const WorkPtr& work);
+  void judge_known(const WorkPtr& work);
   void judge(const WorkPtr& work);
+  void run_judges(const Judges::Run& run, asio::thread_pool& pool, std::function<void()> work,
+                  std::function<void()> then);
   void judged(const WorkPtr& work);
   void commit_computed(const WorkPtr& work);
   Status adopt(Work& work, Stage& stage);

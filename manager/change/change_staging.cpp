@@ -210,7 +210,7 @@ Status put(Stage& stage, const NewZone& zone, ChangeSource source) {
   const bool had_data = before && before.loaded();
   if (auto put = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !put) return put;
   if (auto dropped = drop_withheld_data(stage.draft, zone.apex); !dropped) return dropped;
-  stage.changed.push_back({zone.apex, source, true, had_data});
+  stage.changed.push_back({zone.apex, source, true, had_data, zone.verdict});
   return {};
 }
 

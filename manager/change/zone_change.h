@@ -69,12 +69,15 @@ struct NewZone {
   dns::Name apex;
   std::shared_ptr<zone::BuiltZone> built;
   zone::ZoneFileInfo source{};
+  bool verifies = false;                     ///< `verify: refuse`; programs judge single zones only
+  std::shared_ptr<const Verdict> verdict{};  ///< of the judge step
 };
 
 /// Many small zones from files, built in one transaction.
 struct NewZones {
   std::vector<NewZone> zones;
   shm::Transaction built_in;
+  Judges::Run run{};  ///< threads that verify, see Judges
 };
 
 /// The signer of a zone's changes, and its limit in the thread that stages a change.
@@ -108,6 +111,12 @@ struct ZoneChange {
   bool is_whole = false;
   bool shares_version = false;  ///< a small change may share its version with others
   Judges judges{};              ///< judge the zone as the change would leave it
+  /// Judged in place of that zone, and before the changesets are computed: a file's own data, which
+  /// are merged with updates afterwards. The source owns its blocks until `done`. Null: that zone.
+  std::shared_ptr<const zone::BuiltZone> judged_data{};
+  /// Called on the commit thread with the verdicts. An error ends the change in place of the next
+  /// step. May be empty.
+  std::function<Status(const Judgement& judgement)> judged{};
   /// Gives the judgement up; null: nobody does.
   std::shared_ptr<Progress> progress{};
   /// Asked on the commit thread, with the version that receives the change; may be empty.
@@ -125,6 +134,11 @@ struct ZoneChange {
 
   [[nodiscard]] bool is_built() const noexcept {
     return std::holds_alternative<NewZoneData>(content);
+  }
+  /// The data that the judges see without computing the change; null: it has to be computed first.
+  [[nodiscard]] const zone::BuiltZone* known_data() const noexcept {
+    const auto* data = std::get_if<NewZoneData>(&content);
+    return data != nullptr ? data->built.get() : judged_data.get();
   }
   /// Somebody was or will be told that the zone is in this state, so the journal has to have it.
   [[nodiscard]] bool is_acknowledged() const noexcept {

@@ -14,6 +14,9 @@ namespace pando::manager {
 /// changes in one.
 inline constexpr std::uint64_t kMaxChangedRecords = 50'000;
 
+/// Zones with fewer names are verified faster than threads are started.
+inline constexpr std::uint64_t kNamesForThreads = 500;
+
 /// A verdict on a zone's data.
 struct Verdict {
   zone::Verification found;

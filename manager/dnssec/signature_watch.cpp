@@ -29,8 +29,6 @@ constexpr std::chrono::minutes kSweepInterval{10};
 constexpr std::chrono::seconds kLookInterval{1};
 /// Zones looked at in one turn of the event loop.
 constexpr std::size_t kSweepSlice = 1000;
-/// Zones with fewer names are verified faster than threads are started.
-constexpr std::uint64_t kNamesForThreads = 500;
 
 /// Whether there is anything to verify: keys, signatures, or a digest.
 bool has_signatures(const zone::ZoneView& zone) {

@@ -243,10 +243,10 @@ void Server::follow_up(const PublishedVersion& version) {
   services_.snapshots->tell_losses();
   if (zones_.loads->settled() && !stopping_) check_pinned();
   for (const PublishedZone& changed : version.changed) {
-    if (changed.source == ChangeSource::kTransfer) {
-      if (changed.is_whole) zone_transferred(changed.zone, changed.had_data);
+    const bool is_transfer = changed.source == ChangeSource::kTransfer;
+    if (is_transfer && changed.is_whole) zone_transferred(changed.zone, changed.had_data);
+    if (is_transfer || changed.verdict)
       zones_.signatures->served(changed.zone, changed.verdict.get());
-    }
     if (!changed.is_whole || zones_.loads->settled()) zones_.notifier->zone_changed(changed.zone);
     if (!zones_.signed_zones->empty()) zones_.whole_signing->check(changed.zone);
   }

@@ -26,8 +26,8 @@ void LoadBatch::check(shm::Store& store) {
   transaction_.emplace(store.begin_private());
   const Progress::Scope scope(&progress_);
   for (const auto& task : tasks_) {
-    const auto found = task->job.verifier ? task->look(tasks_.size() == 1)
-                                          : task->check_simple(store, *transaction_);
+    const auto found =
+        task->job.verifier ? task->look(tasks_.size() == 1) : task->check_simple(*transaction_);
     task->is_alone = found != ZoneFileCheck::Simple::kFound;
     is_invalid_ = found == ZoneFileCheck::Simple::kFailed;
     if (is_invalid_ || std::chrono::steady_clock::now() > end) return;
@@ -42,8 +42,15 @@ bool LoadBatch::has_new_zones() const noexcept {
 NewZones LoadBatch::take_new_zones() {
   NewZones zones{{}, std::move(*transaction_)};
   for (const auto& task : tasks_)
-    if (task->zone) zones.zones.push_back({task->job.apex, task->zone->built, task->zone->source});
+    if (task->zone)
+      zones.zones.push_back(
+          {task->job.apex, task->zone->built, task->zone->source, task->judges().signatures});
   return zones;
+}
+
+void LoadBatch::check_alone(const std::vector<dns::Name>& zones) {
+  for (const auto& task : tasks_)
+    if (std::ranges::find(zones, task->job.apex) != zones.end()) task->is_alone = true;
 }
 
 void LoadBatch::discard_new_zones(bool check_alone) {

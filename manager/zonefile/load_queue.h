@@ -109,6 +109,8 @@ class LoadBatch {
   /// Discards the new zones, whose tasks stay without outcome. With `check_alone`, each is checked
   /// alone.
   void discard_new_zones(bool check_alone);
+  /// Has these zones, which had no outcome, checked alone.
+  void check_alone(const std::vector<dns::Name>& zones);
   [[nodiscard]] LoadTasks& tasks() noexcept { return tasks_; }
 
  private:

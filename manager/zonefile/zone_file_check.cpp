@@ -1,14 +1,11 @@
 #include "manager/zonefile/zone_file_check.h"
 
-#include <thread>
-
 #include "base/pause_point.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/merge/file_merge.h"
 #include "manager/zonefile/export_file.h"
-#include "zone/dnssec/zone_verification.h"
 
 namespace pando::manager {
 
@@ -16,9 +13,6 @@ namespace {
 
 /// Largest file for check_simple(). A zone with a larger file gets a thread for itself.
 constexpr std::uint64_t kSimpleBytes = std::uint64_t{256} << 10;
-
-/// Zones with fewer names are verified faster than threads are started.
-constexpr std::uint64_t kNamesForVerifiers = 500;
 
 /// Whether the zone may have records that the history lacks.
 bool may_lack_records(const JournalHistory& journal, const zone::ZoneView& zone) {
@@ -33,7 +27,9 @@ void ZoneFileCheck::run(shm::Store& store) {
   const auto source = job.path.empty() ? std::nullopt : stat_source(job.path);
   const Progress::Scope scope(progress.get());
   progress->begin(Progress::Phase::kPreparing, 0);
+  const std::uint64_t refused = older.refusal.empty() ? 0 : judging.shown;
   reset_findings();
+  judging.shown = refused;
   served = live() && live().loaded();
   if (!served) return load_new(store, source.has_value());
   // A secondary's data comes from its primary; the file is only a copy.
@@ -58,7 +54,7 @@ bool ZoneFileCheck::opens_small_new_file(dns::FileSource& file) const {
   return file.open(job.path) && file.size_hint() <= kSimpleBytes;
 }
 
-ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Store& store, shm::Transaction& batch) {
+ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Transaction& batch) {
   if (!live()) return Simple::kNot;
   served = live().loaded();
   // A secondary's data comes from its primary; the file is only a copy.
@@ -72,9 +68,7 @@ ZoneFileCheck::Simple ZoneFileCheck::check_simple(shm::Store& store, shm::Transa
   auto built = build_zone(batch, job.apex, job.path, file);
   if (!built) return Simple::kFailed;
   zone.emplace(std::move(*built));
-  if (faults_of_built(store).empty()) return Simple::kFound;
-  zone.reset();
-  return Simple::kFailed;
+  return Simple::kFound;
 }
 
 std::optional<LoadOutcome> ZoneFileCheck::stale_outcome(const zone::ZoneView& now) const {
@@ -99,7 +93,7 @@ void ZoneFileCheck::reset_findings() {
   plan.reset();
   warnings.clear();
   touched.reset();
-  in_journal = moved = false;
+  in_journal = older.is_known = older.is_taken = check_again = false;
   outcome.reset();
   judging.shown = judging.left = 0;
   judging.base.reset();
@@ -177,57 +171,64 @@ void ZoneFileCheck::load_new(shm::Store& store, bool has_file) {
                      withheld_data(live())};
   if (before.withheld && journal->has_all_since(job.apex, before.withheld->position))
     before.withheld.reset();
+  older.is_known = has_file && journal->has_whole(job.apex);
+  if (!older.refusal.empty()) return load_old(store, before, std::exchange(older.refusal, {}));
   auto built = build_alone(store, job.path, &before);
   if (!built && built.error().is_journal) return wait_for_journal(built.error().lines.front());
-  if (!built && has_file && !progress->is_given_up() && journal->has_whole(job.apex))
+  if (!built && older.is_known && !progress->is_given_up())
     return load_old(store, before, std::move(built.error().lines));
   if (!built) return fail_with(std::move(built.error().lines));
   zone.emplace(std::move(*built));
-  auto faults = faults_of_built(store);
-  if (faults.empty()) return;
-  zone.reset();
-  if (has_file && !progress->is_given_up() && journal->has_whole(job.apex))
-    return load_old(store, before, std::move(faults));
-  fail_with(std::move(faults));
+  note_judged_file();
 }
 
 bool ZoneFileCheck::refuses_faults() const noexcept {
   return job.verify == config::SignaturePolicy::kRefuse;
 }
 
-/// Lines about `zone` if it must not be served: faults of its signatures, else the word of the
-/// zone's program.
-std::vector<std::string> ZoneFileCheck::faults_of_built(shm::Store& store) {
-  if (!is_judged()) return {};
-  const BuiltView built_view(store, job.apex, *zone->built);
-  const auto view = built_view.zone();
-  if (!view) return {view.error().text};
-  std::vector<std::string> faults;
-  if (refuses_faults()) faults = faults_of_signatures(*view);
-  if (!faults.empty() || !job.verifier) return faults;
-  // A zone that changes again and again would have the same file judged for ever.
-  const std::uint64_t hash = zone->source.hash;
-  judging.shown = hash;
-  if (hash != 0 && hash == judging.accepted) return faults;
+Judges ZoneFileCheck::judges() const {
+  Judges judges;
+  if (!zone || older.is_taken) return judges;
+  judges.signatures = refuses_faults();
+  const bool is_accepted = zone->source.hash != 0 && zone->source.hash == judging.accepted;
+  if (!is_accepted) judges.program = job.verifier;
+  return judges;
+}
+
+/// Looks of later loads compare their files with the one that the program is given.
+void ZoneFileCheck::note_judged_file() {
+  if (!job.verifier) return;
+  judging.shown = zone->source.hash;
   if (judging.file) judging.file->set(zone->source);
-  if (auto refusal = job.verifier->refusal(*view)) faults.push_back(about_source(*refusal));
-  if (faults.empty()) judging.accepted = hash;
-  return faults;
+}
+
+void ZoneFileCheck::take(const Judgement& judgement) {
+  if (judgement.refusal.empty()) {
+    judging.accepted = judging.shown;
+    return;
+  }
+  std::vector<std::string> lines = refusal_lines(judgement);
+  check_again = older.is_known && !progress->is_given_up();
+  if (check_again)
+    older.refusal = std::move(lines);
+  else
+    fail_with(std::move(lines));
+}
+
+/// Faults of the signatures, a line each, or the word of the program.
+std::vector<std::string> ZoneFileCheck::refusal_lines(const Judgement& judgement) const {
+  const auto& verdict = judgement.signatures;
+  if (!verdict || verdict->found.ok()) return {about_source(judgement.refusal)};
+  const zone::Verification& found = verdict->found;
+  std::vector<std::string> lines;
+  for (const std::string& fault : found.faults) lines.push_back(about_source(fault));
+  if (found.fault_count > found.faults.size())
+    lines.push_back(about_source(fmt::format("{} faults in all", found.fault_count)));
+  return lines;
 }
 
 std::string ZoneFileCheck::about_source(std::string_view text) const {
   return fmt::format("{}: {}", job.path.empty() ? to_text(job.apex) : job.path, text);
-}
-
-std::vector<std::string> ZoneFileCheck::faults_of_signatures(const zone::ZoneView& view) const {
-  const bool is_small = view.name_count() < kNamesForVerifiers;
-  const unsigned threads = is_small ? 0 : std::thread::hardware_concurrency();
-  zone::Verification result = zone::verify_zone(view, {unix_seconds(), threads});
-  if (result.given_up) return {about_source(kGivenUp)};
-  for (std::string& line : result.faults) line = about_source(line);
-  if (result.fault_count > result.faults.size())
-    result.faults.push_back(about_source(fmt::format("{} faults in all", result.fault_count)));
-  return std::move(result.faults);
 }
 
 /// Without the zone's records its file would be older than acknowledged updates, and the journal
@@ -247,6 +248,7 @@ void ZoneFileCheck::load_old(shm::Store& store, const ZoneHistory& before,
   auto built = build_alone(store, no_file, &before);
   if (!built) return fail_with(std::move(problems));
   zone.emplace(std::move(*built));
+  older.is_taken = true;
   zone->warnings = std::move(problems);
   zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
 }
@@ -306,7 +308,7 @@ void ZoneFileCheck::compare_built(shm::Store& store) {
     outcome = LoadOutcome{LoadOutcome::Kind::kSuperseded, {}, 0, {}};
     return;
   }
-  if (auto faults = faults_of_built(store); !faults.empty()) return fail_with(std::move(faults));
+  note_judged_file();
   const BuiltView built_view(store, job.apex, *zone->built);
   const auto view = built_view.zone();
   if (!view) return fail_with({view.error().text});
@@ -315,11 +317,11 @@ void ZoneFileCheck::compare_built(shm::Store& store) {
   make_plan(*fresh, zone->source);
 }
 
-/// Sets `plan`, `outcome` or `moved`.
+/// Sets `plan`, `outcome` or `check_again`.
 void ZoneFileCheck::make_plan(const FileZone& fresh, const zone::ZoneFileInfo& source) {
   auto state = merge_base();
   if (!state) return fail_with({state.error().text});
-  if (moved) return;
+  if (check_again) return;
   if (const std::size_t stale = drop_stale(state->dynamic_changes, live()); stale > 0)
     log::error("journal_incomplete", "zone", to_text(job.apex), "records", stale);
   auto planned = plan_merge(live(), fresh, source, std::move(*state));
@@ -351,7 +353,7 @@ Result<MergeBase> ZoneFileCheck::merge_base() {
   auto state = read(*history->any(position));
   if (state && !fits(*state)) state = read(*history->get(position));
   if (!state || !state->serial || fits(*state)) return state;
-  moved = may_ask_again;
+  check_again = may_ask_again;
   state->lose();
   return state;
 }

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "config/settings/zone_table.h"
+#include "manager/change/change_judgement.h"
 #include "manager/journal/journal_history.h"
 #include "manager/merge/merge_base.h"
 #include "manager/merge/zone_merge.h"
 #include "manager/support/load_progress.h"
-#include "manager/verifier/zone_verifier.h"
 #include "manager/zonefile/zone_file.h"
 #include "shm/store.h"
 #include "zone/read/store_view.h"
@@ -56,7 +56,7 @@ struct LoadOutcome {
 };
 
 /// The file that a program is given: as the first look has found it, and then as it was built.
-/// Written by the thread that waits for the program, and read by others.
+/// Written by the thread that builds the zone, and read by others.
 class JudgedFile {
  public:
   void set(const zone::ZoneFileInfo& source) {
@@ -75,8 +75,8 @@ class JudgedFile {
 };
 
 /// Checks a zone's file in a pool thread: compares the file with the merge base and prepares the
-/// data to put into the store. The check itself puts nothing; ZoneLoader batches checks and applies
-/// the findings. One thread at a time uses a check.
+/// data to put into the store. The check itself puts nothing; ZoneLoader batches checks and hands
+/// the findings to the road of changes, where they are judged. One thread at a time uses a check.
 class ZoneFileCheck {
  public:
   /// The merge base with another time or stamp.
@@ -92,10 +92,18 @@ class ZoneFileCheck {
     std::shared_ptr<const JudgedFile> before;
     bool before_waits = false;   ///< that check is yet to read the file
     std::uint64_t accepted = 0;  ///< hash of the file that the program has accepted; 0: none
-    std::uint64_t shown = 0;     ///< hash of the file of this check that the program has judged
+    std::uint64_t shown = 0;     ///< hash of the file of this check that the program is given
     std::uint64_t left = 0;      ///< hash of the file that look() left to `before`; 0: unknown
     /// The merge base to which look() found the file equal.
     std::optional<zone::ZoneFileInfo> base;
+  };
+
+  /// The zone as the journal has it, which is served in place of an unusable file's.
+  struct Older {
+    bool is_known = false;  ///< the zone has no data, and the journal has all of it
+    bool is_taken = false;  ///< it is the check's `zone`
+    /// Lines about the file that its judges have refused, for the next run(); empty: they have not.
+    std::vector<std::string> refusal;
   };
 
   // Input.
@@ -103,12 +111,12 @@ class ZoneFileCheck {
   std::shared_ptr<HistorySource> history;
   zone::StoreView version;     ///< compared with the file; pinned during the check
   std::uint64_t position = 0;  ///< journal position of `version`
-  bool may_ask_again = false;  ///< the check may ask for a newer version by setting `moved`
+  bool may_ask_again = false;  ///< the check may ask for a newer version by setting `check_again`
   std::shared_ptr<LoadProgress> progress;  ///< for run()
   Judging judging;                         ///< with a program
 
-  // Findings, exactly one of: `outcome` (nothing to put), `moved`, `zone` (to put whole), or `plan`
-  // (to merge). A `zone` that replaces served data also has a `plan`.
+  // Findings, exactly one of: `outcome` (nothing to put), `check_again`, `zone` (to put whole), or
+  // `plan` (to merge). A `zone` with a `plan` replaces served data, or is judged before the merge.
   bool served = false;                          ///< the zone has data in that version
   std::optional<shm::Transaction> transaction;  ///< holds `zone`, unless a batch shares its own
   std::optional<BuiltZone> zone;
@@ -116,7 +124,8 @@ class ZoneFileCheck {
   std::vector<std::string> warnings;  ///< about the file
   std::optional<Touched> touched;     ///< to record as the merge base
   bool in_journal = false;
-  bool moved = false;  ///< the journal was compacted past `version`: check again
+  Older older;
+  bool check_again = false;  ///< with a newer version, as the journal was compacted past this one
   std::optional<LoadOutcome> outcome;
   // Sums over all checks of this task.
   std::uint64_t hashed = 0;   ///< number of times the file was read for the hash alone
@@ -132,11 +141,17 @@ class ZoneFileCheck {
   };
   /// Checks for the two cheap cases, without run(): a zone without change, or a small new zone,
   /// which is built in the transaction of the whole batch.
-  Simple check_simple(shm::Store& store, shm::Transaction& batch);
+  Simple check_simple(shm::Transaction& batch);
   /// In place of check_simple() for a zone with a program: finds out whether it has to judge the
   /// file. kNot: it has to, so that `judging.file` is set; or the file is a large one, which is
   /// read only with `is_alone`.
   Simple look(bool is_alone);
+  /// The judges of the findings; none for a file that was accepted before: a zone that changes
+  /// again and again would have the same file judged for ever.
+  [[nodiscard]] Judges judges() const;
+  /// Takes over the verdicts on `zone`: an `outcome` if it is refused, or `check_again` if the
+  /// journal has an older zone.
+  void take(const Judgement& judgement);
   /// Forgets the findings, except the sums.
   void reset_findings();
   /// The outcome if the zone `now` changed its role or got data during the check. Nullopt: the
@@ -165,8 +180,8 @@ class ZoneFileCheck {
                                               const ZoneHistory* before);
   [[nodiscard]] bool refuses_faults() const noexcept;
   [[nodiscard]] bool is_judged() const noexcept { return refuses_faults() || job.verifier; }
-  [[nodiscard]] std::vector<std::string> faults_of_built(shm::Store& store);
-  [[nodiscard]] std::vector<std::string> faults_of_signatures(const zone::ZoneView& view) const;
+  void note_judged_file();
+  [[nodiscard]] std::vector<std::string> refusal_lines(const Judgement& judgement) const;
   [[nodiscard]] std::string about_source(std::string_view text) const;
   void compare(shm::Store& store);
   bool plan_changeset(ComparedFile& file);

@@ -78,6 +78,42 @@ bool has_to_read_again(LoadTask& judged) {
   return asked != 0 && asked != judged.judging.shown && judged.tries < kMaxTries;
 }
 
+/// A program that judges this very file goes on: a verdict that takes longer than the time from one
+/// reload to the next would never come.
+void look_for_judgement(const LoadQueue& queue, LoadTask& task) {
+  if (!task.job.verifier) return;
+  const auto before = queue.judged(task.job.apex);
+  task.judging.before = before ? before->judging.file : nullptr;
+  task.judging.before_waits = before && before->tries == 0;
+  task.looks_before = before ? before->looks : 0;
+}
+
+/// The outcome of the load of this look comes from the judged task, so that task has to show its
+/// program this file.
+void leave_to_judged(const LoadQueue& queue, const LoadTask& look) {
+  const auto judged = queue.judged(look.job.apex);
+  if (!judged) return;
+  judged->asked = look.judging.left;
+  ++judged->looks;
+}
+
+/// Records the new time and stamp of an unchanged file, so that the next check need not read the
+/// file. The commit is not awaited: if the store is full, the next check just reads the file again.
+void record_merge_base(Committer& committer, const LoadTask& task) {
+  committer.edit(
+      [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
+        const zone::ZoneView live = draft.view().zone_at(apex);
+        if (!live || !live.loaded() || !(live.source() == touched.before)) return {};
+        return draft.put_zone_source(apex, touched.now);
+      },
+      [apex = task.job.apex](const Status& status) {
+        if (!status)
+          log::warning("merge_base_not_recorded", "zone", to_text(apex), "reason",
+                       status.error().text);
+      },
+      shm::Reserve::kHalf);
+}
+
 }  // namespace
 
 ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_t threads,
@@ -142,7 +178,7 @@ void ZoneLoader::run(const LoadTask& task, Work work, Then then) {
 void ZoneLoader::check_batch(const Batch& batch) {
   batches_.insert(batch);
   batch->pin(committer_, slots_);
-  for (const Task& task : batch->tasks()) look_for_judgement(*task);
+  for (const Task& task : batch->tasks()) look_for_judgement(queue_, *task);
   run(
       *batch->tasks().front(), [this, batch] { batch->check(store_); },
       [this, batch] { commit_batch(batch); });
@@ -156,9 +192,16 @@ void ZoneLoader::commit_batch(const Batch& batch) {
     batch->discard_new_zones(false);
     return finish_batch(*batch);
   }
-  road_.submit_new_zones(batch->take_new_zones(), [this, batch](const Status& committed) {
-    // A zone changed, or the store is full: check each zone alone to find out which.
-    if (!committed) batch->discard_new_zones(true);
+  NewZones zones = batch->take_new_zones();
+  zones.run = [this, batch](auto work, auto then) {
+    run(*batch->tasks().front(), std::move(work), std::move(then));
+  };
+  road_.submit_new_zones(std::move(zones), [this, batch](const Status& published,
+                                                         const std::vector<dns::Name>& refused) {
+    // Unless zones are refused, a zone changed, or the store is full: check each zone alone to find
+    // out which.
+    if (!published) batch->discard_new_zones(refused.empty());
+    batch->check_alone(refused);
     finish_batch(*batch);
   });
 }
@@ -183,7 +226,7 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
       queue_.check_again(task);
       continue;
     }
-    if (task->outcome && task->outcome->kind == Kind::kJudging) leave_to_judged(*task);
+    if (task->outcome && task->outcome->kind == Kind::kJudging) leave_to_judged(queue_, *task);
     if (task->outcome && task->outcome->kind == Kind::kUnchanged) withdraw_judged(*task);
     if (!task->outcome) {
       const zone::ZoneView zone = now.zone_at(task->job.apex);
@@ -201,16 +244,6 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
 // Zones whose programs judge
 // -----------------------------------------------------------------------------------------
 
-/// A program that judges this very file goes on: a verdict that takes longer than the time from one
-/// reload to the next would never come.
-void ZoneLoader::look_for_judgement(LoadTask& task) const {
-  if (!task.job.verifier) return;
-  const Task before = queue_.judged(task.job.apex);
-  task.judging.before = before ? before->judging.file : nullptr;
-  task.judging.before_waits = before && before->tries == 0;
-  task.looks_before = before ? before->looks : 0;
-}
-
 /// True when the check that a look relied on has ended, or when another version was put, between
 /// the look and its end. A look that asks for a program is outdated when another look, maybe of a
 /// later load, has had one begin: the later one must not be superseded for the same file.
@@ -226,15 +259,6 @@ bool ZoneLoader::is_outdated(const LoadTask& look) const {
   if (!judged && loads_.find(look.job.apex)) return true;  // a version is being put
   const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
   return now && now.source().hash != look.judging.base->hash;
-}
-
-/// The outcome of the load of this look comes from the judged task, so that task has to show its
-/// program this file.
-void ZoneLoader::leave_to_judged(const LoadTask& look) {
-  const Task judged = queue_.judged(look.job.apex);
-  if (!judged) return;
-  judged->asked = look.judging.left;
-  ++judged->looks;
 }
 
 /// The file is the one that is served again, so the version that was judged at the time of the look
@@ -304,22 +328,67 @@ void ZoneLoader::check(const Task& task) {
   run(*task, [this, task] { task->run(store_); }, [this, task] { commit(task); });
 }
 
-/// Follows up the findings of a check.
+/// Hands the findings of a check to the road of changes, if there is anything to put.
 void ZoneLoader::commit(const Task& task) {
   if (stopped_) return;
   task->pin = {};
-  if (task->is_superseded) return finish(task, {Kind::kSuperseded, {}, 0, {}});
-  if (task->moved || has_to_read_again(*task)) return check(task);
-  // From here on a later job waits for this one.
-  if (task->kind == LoadKind::kJudged) queue_.take_judged(task->job.apex);
-  const zone::ZoneView now = committer_.current().zone_at(task->job.apex);
-  if (auto outcome = task->stale_outcome(now)) return finish(task, std::move(*outcome));
-  if (task->outcome) return finish(task, std::move(*task->outcome));
-  task->progress->begin(Progress::Phase::kPutting, 0);
+  const bool has_data = !task->is_superseded && !task->check_again && !task->outcome;
+  const bool is_judged_next = has_data && task->judges();
+  if (!is_judged_next && !may_put(*task)) return end_unless_again(task);
   if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
     merge(task);
   else
     replace(task);
+}
+
+/// After the verdicts, or without judges: whether the findings are to be put. Else the task has an
+/// outcome, or is to be checked again.
+bool ZoneLoader::may_put(LoadTask& task) {
+  if (task.is_superseded) {
+    task.check_again = false;
+    task.outcome = LoadOutcome{Kind::kSuperseded, {}, 0, {}};
+    return false;
+  }
+  if (has_to_read_again(task)) {
+    task.check_again = true;
+    task.older.refusal.clear();
+  }
+  if (task.check_again) return false;
+  // From here on a later job waits for this one.
+  if (task.kind == LoadKind::kJudged) queue_.take_judged(task.job.apex);
+  const zone::ZoneView now = committer_.current().zone_at(task.job.apex);
+  if (auto outcome = task.stale_outcome(now)) task.outcome = std::move(*outcome);
+  if (task.outcome) return false;
+  task.progress->begin(Progress::Phase::kPutting, 0);
+  return true;
+}
+
+void ZoneLoader::end_unless_again(const Task& task) {
+  if (task->check_again) return check(task);
+  finish(task, std::move(*task->outcome));
+}
+
+/// Submits a change with the judges of its file.
+void ZoneLoader::put(const Task& task, ZoneChange change) {
+  change.judges = task->judges();
+  if (change.judges) {
+    change.progress = task->progress;
+    change.judges.run = [this, task](auto work, auto then) {
+      run(*task, std::move(work), std::move(then));
+    };
+    change.judged = [this, task](const Judgement& judgement) -> Status {
+      if (stopped_) return fail(Errc::kExists, "the process ends");
+      task->take(judgement);
+      if (may_put(*task)) return {};
+      return fail(Errc::kExists, "the file is not put");
+    };
+  }
+  change.done = [this, task, done = std::move(change.done)](const Result<ChangeOutcome>& outcome) {
+    if (stopped_) return;
+    if (task->check_again || task->outcome) return end_unless_again(task);
+    done(outcome);
+  };
+  road_.submit(std::move(change));
 }
 
 void ZoneLoader::replace(const Task& task) {
@@ -329,7 +398,7 @@ void ZoneLoader::replace(const Task& task) {
     const Status committed = status_of(outcome);
     replaced(task, replacement->after(committed), committed);
   };
-  road_.submit(std::move(change));
+  put(task, std::move(change));
 }
 
 void ZoneLoader::replaced(const Task& task, ZoneReplacement::Next next, const Status& committed) {
@@ -377,7 +446,8 @@ void ZoneLoader::merge(const Task& task) {
       return finish(task, failed(fmt::format("{}: {}", task->job.path, outcome.error().text)));
     merged(task, outcome->applied, *overridden);
   };
-  road_.submit(std::move(change));
+  if (task->zone) change.judged_data = task->zone->built;
+  put(task, std::move(change));
 }
 
 void ZoneLoader::merged(const Task& task, const zone::Applied& applied,
@@ -392,23 +462,6 @@ void ZoneLoader::merged(const Task& task, const zone::Applied& applied,
   const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
   if (has_changes) doubt_iterations(*task, live);
   finish(task, outcome_of(has_changes ? Kind::kChanged : Kind::kUnchanged, live));
-}
-
-/// Records the new time and stamp of an unchanged file, so that the next check need not read the
-/// file. The commit is not awaited: if the store is full, the next check just reads the file again.
-void ZoneLoader::record_merge_base(const LoadTask& task) {
-  committer_.edit(
-      [apex = task.job.apex, touched = *task.touched](zone::Draft& draft) -> Status {
-        const zone::ZoneView live = draft.view().zone_at(apex);
-        if (!live || !live.loaded() || !(live.source() == touched.before)) return {};
-        return draft.put_zone_source(apex, touched.now);
-      },
-      [apex = task.job.apex](const Status& status) {
-        if (!status)
-          log::warning("merge_base_not_recorded", "zone", to_text(apex), "reason",
-                       status.error().text);
-      },
-      shm::Reserve::kHalf);
 }
 
 void ZoneLoader::finish(const Task& task, LoadOutcome outcome) {
@@ -440,7 +493,7 @@ void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
   counters_.built += task->scanned;
   if (task->touched && outcome.is_final()) {
     ++counters_.renewed;
-    record_merge_base(*task);
+    record_merge_base(committer_, *task);
   }
   if (task->kind != LoadKind::kJudged) --request.unfinished;
   ++request.finished;

@@ -20,11 +20,11 @@ namespace pando::manager {
 
 /// Loads zone files into the store. A zone takes these steps, in order:
 ///
-///     LoadQueue ─▶ check: read, compare, plan ─▶ stale? ─┬─▶ replace ─▶ commit ─▶ finish
-///                  (ZoneFileCheck, LoadThreads)          └─▶ merge ───▶ commit ─▶ finish
+///     LoadQueue ─▶ check: read, compare, plan ─┬─▶ replace ─┬─▶ judge ─▶ stale? ─▶ ... ─▶ finish
+///                  (ZoneFileCheck, LoadThreads) └─▶ merge ───┘   (ChangeRoad)
 ///
 /// A changed file that a program has to judge goes back to the queue after the first look, and is
-/// checked by a thread that waits for the program. No other zone and no request waits for it.
+/// checked in a thread of the programs. No other zone and no request waits for it.
 /// A zone without data is put whole, with its updates from the journal (ZoneReplacement). A served
 /// zone is compared with its file, and the edit is merged with the dynamic changes (zone_merge.h).
 /// Acknowledged updates are kept, unchanged data is shared, and secondaries get an IXFR. Many small
@@ -89,15 +89,16 @@ class ZoneLoader {
   void commit_batch(const Batch& batch);
   void finish_batch(LoadBatch& batch);
 
-  void look_for_judgement(LoadTask& task) const;
   [[nodiscard]] bool is_outdated(const LoadTask& look) const;
-  void leave_to_judged(const LoadTask& look);
   void withdraw_judged(const LoadTask& unchanged);
   void judge(const Task& task);
   void supersede(const Task& task);
 
   void check(const Task& task);
   void commit(const Task& task);
+  bool may_put(LoadTask& task);
+  void end_unless_again(const Task& task);
+  void put(const Task& task, ZoneChange change);
   void replace(const Task& task);
   void replaced(const Task& task, ZoneReplacement::Next next, const Status& committed);
   void serve(const Task& task);
@@ -105,7 +106,6 @@ class ZoneLoader {
   void merged(const Task& task, const zone::Applied& applied, const RecordChanges& overridden);
   void finish(const Task& task, LoadOutcome outcome);
   void report(const Task& task, const LoadOutcome& outcome);
-  void record_merge_base(const LoadTask& task);
 
   asio::io_context& io_;
   LoopMailbox& mailbox_;

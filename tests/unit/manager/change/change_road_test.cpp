@@ -28,6 +28,10 @@ using ::testing::SizeIs;
 
 constexpr const char* kSoa10 = "@ 3600 SOA ns1 admin 10 3600 600 86400 300";
 constexpr const char* kSoa11 = "@ 3600 SOA ns1 admin 11 3600 600 86400 300";
+/// A key without a signature, which verification refuses.
+constexpr const char* kUnsignedKey =
+    "@ 3600 DNSKEY 257 3 13 "
+    "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==";
 constexpr int kNames = 6000;  // several chunks
 
 /// Half of the names go, another half comes, one name gets a longer set.
@@ -446,17 +450,159 @@ TEST_F(LargeChange, WithJudgesIsServedWithTheirVerdict) {
 
 TEST_F(LargeChange, ThatAJudgeRefusesLeavesNoTrace) {
   const auto before = parts_.zone.lines();
-  ZoneChange change =
-      step(parts_.changes({kSoa10}, {kSoa11,
-                                     "@ 3600 DNSKEY 257 3 13 "
-                                     "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+"
-                                     "KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="}));
+  ZoneChange change = step(parts_.changes({kSoa10}, {kSoa11, kUnsignedKey}));
   change.judges.signatures = true;
   const Status status = run(std::move(change));
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, Errc::kInvalid);
   EXPECT_THAT(status.error().text, ::testing::StartsWith("refused, as it is not valid"));
   EXPECT_EQ(parts_.zone.lines(), before);
+  expect_sound();
+}
+
+/// A zone as its file has it, built in a transaction.
+std::shared_ptr<zone::BuiltZone> build(const dns::Name& apex, shm::Transaction& transaction,
+                                       const std::vector<std::string>& lines) {
+  zone::ZoneBuilder builder(apex, transaction);
+  for (const std::string& line : lines) {
+    const zone::Record one = record(line);
+    EXPECT_TRUE(builder.add(apex, one.type, one.ttl, one.rdata).has_value());
+  }
+  auto built = builder.finish();
+  EXPECT_TRUE(built.has_value());
+  return built ? *built : nullptr;
+}
+
+/// An edited file's change: its data are judged, and its edit is merged with the zone.
+class FileChange : public LargeChange {
+ protected:
+  ZoneChange file_change(const std::vector<std::string>& lines) {
+    ZoneChange change = step(parts_.changes({kSoa10}, {kSoa11, "a 60 A 192.0.2.9"}));
+    change.source = ChangeSource::kFile;
+    change.judges.signatures = true;
+    change.judged_data = build(name("@"), built_in_, lines);
+    change.content = [this](const zone::StoreView&) {
+      ++computed_;
+      return ComputedChange::of(parts_.changes({kSoa10}, {kSoa11, "a 60 A 192.0.2.9"}));
+    };
+    change.judged = [this](const Judgement& judgement) {
+      judgements_.push_back(judgement);
+      return heard_;
+    };
+    return change;
+  }
+
+  shm::Transaction built_in_ = parts_.zone.store().begin_private();
+  std::vector<Judgement> judgements_;
+  Status heard_;
+  int computed_ = 0;
+};
+
+TEST_F(FileChange, IsRefusedForTheFilesDataBeforeItIsComputed) {
+  const Status status = run(file_change({kSoa11, "@ 3600 NS ns1", kUnsignedKey}));
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Errc::kInvalid);
+  ASSERT_THAT(judgements_, SizeIs(1));
+  EXPECT_FALSE(judgements_.front().signatures->found.ok());
+  EXPECT_EQ(computed_, 0);
+  EXPECT_THAT(parts_.zone.at("a"), IsEmpty());
+}
+
+/// The verdict is about the file, so it is none about the zone that is served.
+TEST_F(FileChange, IsMergedAfterItsVerdictOnTheCommitThread) {
+  std::vector<PublishedZone> published;
+  parts_.committer.on_published([&](const PublishedVersion& version) {
+    published.insert(published.end(), version.changed.begin(), version.changed.end());
+  });
+  ASSERT_TRUE(run(file_change({kSoa11, "@ 3600 NS ns1"})).has_value());
+  EXPECT_EQ(changes_.counters().beside, 0U);
+  EXPECT_THAT(parts_.zone.at("a"), SizeIs(1));
+  ASSERT_THAT(published, SizeIs(1));
+  EXPECT_FALSE(published.front().verdict);
+}
+
+TEST_F(FileChange, ThatItsSourceWantsNoMoreEndsWithTheVerdict) {
+  heard_ = fail(Errc::kExists, "another file");
+  const Status status = run(file_change({kSoa11, "@ 3600 NS ns1"}));
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().text, "another file");
+  EXPECT_EQ(computed_, 0);
+}
+
+TEST_F(FileChange, OfManyRecordsIsComputedAgainWithoutASecondVerdict) {
+  ZoneChange change = file_change({kSoa11, "@ 3600 NS ns1"});
+  Gate gate;
+  ZoneChange large = step(large_difference(), [&](int tried) {
+    if (tried == 0) gate.pass();
+  });
+  change.records = large.records;
+  change.content = std::move(large.content);
+  auto result = submit(std::move(change));
+  auto reached = gate.reached.get_future();
+  ASSERT_TRUE(parts_.run_until(
+      [&] { return reached.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
+  ASSERT_TRUE(parts_.apply({}, {"between 60 A 192.0.2.9"}).has_value());
+  gate.opened.set_value();
+  ASSERT_TRUE(parts_.run_until([&] { return result->has_value(); }));
+  EXPECT_TRUE((*result)->has_value());
+  EXPECT_THAT(judgements_, SizeIs(1));
+  EXPECT_EQ(changes_.counters().again, 1U);
+  EXPECT_FALSE(changes_.at_work_on(name("@")));
+  expect_sound();
+}
+
+/// New zones from files, all in one transaction.
+class NewZonesOfFiles : public LargeChange {
+ protected:
+  NewZonesOfFiles() {
+    edit([](zone::Draft& draft) -> Status {
+      for (const char* zone : {"good", "bad"})
+        if (auto made = draft.put_zone_settings(name(zone), {}, 0); !made) return made;
+      return {};
+    });
+  }
+  Status put(const std::vector<std::string>& zones) {
+    NewZones batch{{}, parts_.zone.store().begin_private()};
+    for (const std::string& zone : zones) {
+      std::vector<std::string> lines = {kSoa10, "@ 3600 NS ns1"};
+      if (zone == "bad") lines.emplace_back(kUnsignedKey);
+      batch.zones.push_back({name(zone), build(name(zone), batch.built_in, lines), {}, true});
+    }
+    std::optional<Status> result;
+    refused_.clear();
+    changes_.submit_new_zones(std::move(batch),
+                              [&](const Status& status, const std::vector<dns::Name>& refused) {
+                                result = status;
+                                refused_ = refused;
+                              });
+    EXPECT_TRUE(parts_.run_until([&] { return result.has_value(); }));
+    return *result;
+  }
+  bool is_loaded(const char* zone) {
+    return parts_.committer.current().zone_at(name(zone)).loaded();
+  }
+
+  std::vector<dns::Name> refused_;
+};
+
+TEST_F(NewZonesOfFiles, ArePutWithTheirVerdicts) {
+  std::vector<PublishedZone> published;
+  parts_.committer.on_published([&](const PublishedVersion& version) {
+    published.insert(published.end(), version.changed.begin(), version.changed.end());
+  });
+  ASSERT_TRUE(put({"good"}).has_value());
+  EXPECT_TRUE(is_loaded("good"));
+  ASSERT_THAT(published, SizeIs(1));
+  ASSERT_TRUE(published.front().verdict);
+  EXPECT_TRUE(published.front().verdict->found.ok());
+}
+
+TEST_F(NewZonesOfFiles, AreNotPutIfAnyIsRefusedWhichIsNamed) {
+  const Status status = put({"good", "bad"});
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Errc::kInvalid);
+  EXPECT_THAT(refused_, ElementsAre(name("bad")));
+  EXPECT_FALSE(is_loaded("good") || is_loaded("bad"));
   expect_sound();
 }
 

@@ -110,7 +110,7 @@ TEST_F(Check, PlansWhatWasEdited) {
   EXPECT_EQ(found.plan->record_count(), 1U);
   EXPECT_EQ(found.plan->source.hash, read_content(path_).hash);
   EXPECT_EQ(found.plan->base_file, parts_.zone.zone().source());
-  EXPECT_FALSE(found.outcome || found.zone || found.moved);
+  EXPECT_FALSE(found.outcome || found.zone || found.check_again);
   EXPECT_EQ(found.scanned, 1U);
 }
 
@@ -192,7 +192,7 @@ TEST_F(Check, BuildsASmallNewZoneInTheTransactionOfItsBatch) {
   write(kBasicZone);
   prepare();
   shm::Transaction batch = parts_.zone.store().begin_private();
-  EXPECT_EQ(check_.check_simple(parts_.zone.store(), batch), ZoneFileCheck::Simple::kFound);
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kFound);
   ASSERT_TRUE(check_.zone);
   EXPECT_FALSE(check_.transaction);
   EXPECT_EQ(check_.zone->records, kBasicZone.size());
@@ -203,7 +203,7 @@ TEST_F(Check, FindsSimplyThatAFileIsTheMergeBase) {
   note_file();
   prepare();
   shm::Transaction batch = parts_.zone.store().begin_private();
-  EXPECT_EQ(check_.check_simple(parts_.zone.store(), batch), ZoneFileCheck::Simple::kFound);
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kFound);
   ASSERT_TRUE(check_.outcome);
   EXPECT_EQ(check_.outcome->kind, Kind::kUnchanged);
 }
@@ -212,13 +212,13 @@ TEST_F(Check, LeavesEditedAndMissingFilesToAWholeCheck) {
   write(with("added 300 A 192.0.2.12"));
   prepare();
   shm::Transaction batch = parts_.zone.store().begin_private();
-  EXPECT_EQ(check_.check_simple(parts_.zone.store(), batch), ZoneFileCheck::Simple::kNot) << "edited";
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kNot) << "edited";
   unload();
   std::filesystem::remove(path_);
   prepare();
-  EXPECT_EQ(check_.check_simple(parts_.zone.store(), batch), ZoneFileCheck::Simple::kNot) << "missing";
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kNot) << "missing";
   check_.job.apex = name("elsewhere.test.");
-  EXPECT_EQ(check_.check_simple(parts_.zone.store(), batch), ZoneFileCheck::Simple::kNot) << "not configured";
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kNot) << "not configured";
   EXPECT_FALSE(check_.zone || check_.outcome);
 }
 
@@ -227,7 +227,7 @@ TEST_F(Check, SaysSimplyThatAFileIsUnusable) {
   write(with("broken 300 A 192.0.2.999"));
   prepare();
   shm::Transaction batch = parts_.zone.store().begin_private();
-  EXPECT_EQ(check_.check_simple(parts_.zone.store(), batch), ZoneFileCheck::Simple::kFailed);
+  EXPECT_EQ(check_.check_simple(batch), ZoneFileCheck::Simple::kFailed);
   EXPECT_FALSE(check_.zone || check_.outcome);
 }
 

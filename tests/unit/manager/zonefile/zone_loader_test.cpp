@@ -605,8 +605,7 @@ TEST_F(UnreadableRecords, IsNotWaitedForBehindARecordThatSaysAll) {
   ASSERT_TRUE(parts_
                   .commit([&](Stage& stage) -> Status {
                     DynamicChanges none;
-                    stage.journal.push_back(
-                        dynamic_changes_entry(name("@"), {10}, {12}, none));
+                    stage.journal.push_back(dynamic_changes_entry(name("@"), {10}, {12}, none));
                     return {};
                   })
                   .has_value());
@@ -684,6 +683,84 @@ TEST_F(Loader, ACopyThatCannotBeReadIsNoProblemOfAZoneThatItsPrimaryHasSent) {
                        })
                 .kind,
             Kind::kUnchanged);
+}
+
+// Files with `verify: refuse`
+// --------------------------------------------------
+
+/// A key without a signature.
+constexpr const char* kUnsignedKey =
+    "@ 3600 DNSKEY 257 3 13 "
+    "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==\n";
+
+class VerifiedFile : public Loader {
+ protected:
+  LoadJob job(const std::string& zone, const std::string& path) const {
+    LoadJob made{name(zone), path};
+    made.verify = config::SignaturePolicy::kRefuse;
+    return made;
+  }
+  LoadOutcome load_verified() { return load_all({job("@", path_)}); }
+};
+
+TEST_F(VerifiedFile, WithFaultsLeavesTheVersionBefore) {
+  write(kFile);
+  ASSERT_EQ(load_verified().kind, Kind::kLoaded);
+  write(with_serial(11) + kUnsignedKey);
+  const LoadOutcome outcome = load_verified();
+  EXPECT_EQ(outcome.kind, Kind::kFailed);
+  EXPECT_THAT(outcome.problems, Contains(::testing::StartsWith(path_ + ": example.")));
+  EXPECT_EQ(serial(), 10U);
+  EXPECT_FALSE(changes_.under_way(name("@")));
+  write(with_serial(12));
+  EXPECT_EQ(load_verified().kind, Kind::kChanged);
+  EXPECT_EQ(serial(), 12U);
+}
+
+TEST_F(VerifiedFile, IsMergedWithUpdates) {
+  write(kFile);
+  load_verified();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  write(std::string(kFile) + "added A 192.0.2.12\n");
+  EXPECT_EQ(load_verified().kind, Kind::kChanged);
+  EXPECT_THAT(parts_.zone.at("dyn"), SizeIs(1));
+  EXPECT_THAT(parts_.zone.at("added"), SizeIs(1));
+  expect_stable();
+}
+
+TEST_F(VerifiedFile, WithFaultsIsLeftOutIfTheJournalHasTheZone) {
+  write(kFile);
+  load_verified();
+  update({}, {"dyn 60 A 192.0.2.9"});
+  snapshot();
+  const std::vector<std::string> before = parts_.zone.lines();
+  write(with_serial(20) + kUnsignedKey);
+  lose_store();
+  EXPECT_EQ(load_verified().kind, Kind::kLoaded);
+  EXPECT_EQ(parts_.zone.lines(), before);
+}
+
+TEST_F(VerifiedFile, WithFaultsFailsAloneAmongManyNewOnes) {
+  constexpr int kZones = 40;
+  const std::string bad = parts_.folder.path() + "/bad.zone";
+  std::ofstream(bad) << kFile << kUnsignedKey;
+  write(kFile);
+  std::deque<LoadJob> jobs;
+  for (int i = 0; i < kZones; ++i)
+    jobs.push_back(job(fmt::format("z{}.", i), i % 10 == 5 ? bad : path_));
+  ASSERT_TRUE(parts_.edit([&](zone::Draft& draft) -> Status {
+    for (std::uint32_t i = 0; i < kZones; ++i)
+      if (auto put = draft.put_zone_settings(jobs[i].apex, {}, i + 1); !put) return put;
+    return {};
+  }));
+  const std::uint64_t versions = parts_.committer.counters().versions;
+  load_all(std::move(jobs));
+  EXPECT_LT(parts_.committer.counters().versions - versions, kZones / 2) << "they share versions";
+  outcomes_.erase("example.");
+  ASSERT_THAT(outcomes_, SizeIs(kZones));
+  for (int i = 0; i < kZones; ++i)
+    EXPECT_EQ(outcomes_[fmt::format("z{}.", i)].kind, i % 10 == 5 ? Kind::kFailed : Kind::kLoaded)
+        << i;
 }
 
 }  // namespace zone_loader_test
