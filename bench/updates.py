@@ -2,6 +2,7 @@
 """Updates and transfers in, beside BIND, Knot and NSD in one run. Prints Markdown tables.
 
   PANDO_BUILD=build/release bench/updates.py rate [SCALE] [SERVER]...    durable signed updates per second
+  PANDO_BUILD=build/release bench/updates.py signed [SCALE] [SERVER]...  the same of a zone that the server signs, P-256
   PANDO_BUILD=build/release bench/updates.py ixfr [SIZE] [SERVER]...     a difference of ten records, and a thousand
   PANDO_BUILD=build/release bench/updates.py axfr [SIZE] [SERVER]...     a whole zone: processor time, peak of memory
   PANDO_BUILD=build/release bench/updates.py looks [SCALE]               what was acknowledged, asked for at once
@@ -43,19 +44,23 @@ def zone_file(folder, names=NAMES, zone="example"):
     return path
 
 
-def updated(kind, folder, path, workers=1, more=None):
-    """A primary that takes updates signed with KEY. `more`: files of other zones by name (not Pando)."""
+def updated(kind, folder, path, workers=1, more=None, signs=False):
+    """A primary that takes updates signed with KEY. `more`: files of other zones by name (not Pando). `signs`: it signs
+    the zone, each server as it does by default."""
     more = more or {}
     if kind == "pando":
-        return servers.Pando(folder, [{"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}]}],
+        return servers.Pando(folder, [{"name": "example", "file": str(path), "allow-update": [{"key": KEY["name"]}],
+                                       **({"dnssec": "default"} if signs else {})}],
                              keys=[KEY], workers=workers)
     if kind == "bind":
-        return servers.Bind(folder, {"example": f'type primary; file "{path}"; allow-update {{ key {KEY["name"]}; }};',
+        policy = "dnssec-policy default; inline-signing yes;" if signs else ""
+        return servers.Bind(folder, {"example": f'type primary; file "{path}"; {policy} allow-update {{ key {KEY["name"]}; }};',
                                      **{name: f'type primary; file "{path}";' for name, path in more.items()}},
                             keys=BIND_KEY)
     (folder / "db").mkdir(parents=True)
     return servers.Knot(folder, {"example": path, **more}, zone_options={
-        "example": "    acl: update\n    journal-content: changes\n    zonefile-sync: 0\n"}, text=f"""
+        "example": "    acl: update\n    journal-content: changes\n    zonefile-sync: 0\n"
+                   + ("    dnssec-signing: on\n" if signs else "")}, text=f"""
 key:
   - id: {KEY["name"]}
     algorithm: {KEY["algorithm"]}
@@ -82,13 +87,28 @@ def turn(server, count, clients):
     return {**result, "cpu": (peers.processor(pids) - before) / count / 1000}
 
 
-def rate(folder, scale, kinds):
+def wait_until_signed(server):
+    servers.wait_until("it is signed", lambda: server.ask("example", "DNSKEY").answer, 120)
+
+
+def openssl_speed():
+    """Microseconds of a P-256 signature, as OpenSSL measures them itself."""
+    done = subprocess.run(["openssl", "speed", "-seconds", "1", "-mr", "ecdsap256"], capture_output=True, text=True)
+    return 1e6 / float(re.search(r"\+F4:\d+:256:([\d.]+)", done.stdout)[1])
+
+
+def rate(folder, scale, kinds, signs=False):
     counts = {"pando": (20_000, 60_000), "bind": (10_000, 20_000), "knot": (2_000, 20_000)}
+    if signs:
+        counts = {"pando": (5_000, 20_000), "bind": (1_000, 2_000), "knot": (1_000, 4_000)}
+        print(f"openssl speed: {openssl_speed():.1f} µs a signature")
     rows = {}
     running = {}
     for kind in kinds:
         (folder / kind).mkdir()
-        running[kind] = updated(kind, folder / kind / "server", zone_file(folder / kind)).start("example")
+        running[kind] = updated(kind, folder / kind / "server", zone_file(folder / kind), signs=signs).start("example")
+        if signs:
+            wait_until_signed(running[kind])
     for _ in range(3):
         for kind, server in running.items():
             for clients, count in zip((1, 64), counts[kind]):
@@ -318,6 +338,8 @@ def main():
         kinds = rest[1:]
         if what == "rate":
             rate(folder, number or 1.0, kinds or ["pando", "bind", "knot"])
+        elif what == "signed":
+            rate(folder, number or 1.0, kinds or ["pando", "bind", "knot"], signs=True)
         elif what == "looks":
             looks(folder, number or 1.0)
         elif what == "ixfr":

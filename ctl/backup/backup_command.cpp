@@ -189,10 +189,25 @@ class Making {
   Status save_state(const std::string& journal) {
     for (const std::string& path : {config::added_list_path(journal),
                                     config::added_mark_path(journal),
-                                    journal + "/frozen-zones.list"}) {
+                                    journal + "/frozen-zones.list",
+                                    journal + "/signed-zones.list"}) {
       std::error_code error;
       if (!fs::exists(path, error)) continue;
       if (auto saved = save(path); !saved) return saved;
+    }
+    return save_zone_keys(journal + "/dnssec");
+  }
+
+  /// The keys of the zones that are signed here. Without these, the list of such zones keeps a
+  /// restored server from making other ones.
+  Status save_zone_keys(const std::string& folder) {
+    std::error_code error;
+    for (const auto& zone : fs::directory_iterator(folder, error)) {
+      if (!zone.is_directory(error) || zone.is_symlink(error)) continue;
+      for (const auto& file : fs::directory_iterator(zone.path(), error)) {
+        if (file.path().extension() != ".pem") continue;
+        if (auto saved = save_secret(file.path().string()); !saved) return saved;
+      }
     }
     return {};
   }

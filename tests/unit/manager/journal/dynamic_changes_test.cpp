@@ -173,6 +173,37 @@ TEST(MergeBase, KnowsTheFilesSerialFromWhereTheFirstUpdateBegan) {
   EXPECT_TRUE(state.dynamic_changes.empty());
 }
 
+TEST(MergeBase, RecordsOfASignerAreNoDynamicChanges) {
+  const auto take_signed = [](MergeBase& state, JournalEntry entry) {
+    wrap_signed(entry);
+    ASSERT_EQ(entry.kind, RecordKind::kSigned);
+    ASSERT_TRUE(state.take({1, 1, entry.kind, entry.zone, entry.from, entry.to, entry.payload}));
+  };
+  MergeBase state;
+  take_signed(state, {name("@"), {10}, {11},
+                      zone::encode(changes({"@ 60 NSEC b A"}, {"dyn 60 A 192.0.2.1",
+                                           "dyn 60 NSEC @ A NSEC", "@ 60 NSEC dyn A",
+                                           "sub.dyn 60 CDS 0 0 0 00", "@ 60 CDS 0 0 0 00"})),
+                      RecordKind::kChangeset});
+  const Lines dynamic{"dyn.example. A 192.0.2.1: - 60", "sub.dyn.example. CDS 0 0 0 00: - 60"};
+  EXPECT_EQ(shown(state.dynamic_changes), dynamic);
+  take_signed(state, {name("@"), {11}, {50},
+                      encode_file_edit({50}, changes({}, {"f 60 A 192.0.2.1", "f 60 NSEC @ A"}),
+                                       changes({}, {})),
+                      RecordKind::kFileEdit});
+  EXPECT_EQ(state.file_serial, dns::Serial{50});
+  EXPECT_EQ(shown(state.dynamic_changes), dynamic);
+  // All of the zone is signed: the source is the same under another serial.
+  const Bytes whole = zone::encode(changes({"@ 60 SOA a b 50 1 1 1 1"}, {"@ 60 SOA a b 51 1 1 1 1"}));
+  Bytes payload{0};
+  append(payload, whole);
+  ASSERT_TRUE(state.take({2, 2, RecordKind::kSigned, name("@"), {50}, {51}, payload}));
+  EXPECT_EQ(state.serial, dns::Serial{51});
+  EXPECT_EQ(shown(state.dynamic_changes), dynamic);
+  EXPECT_FALSE(state.take({3, 3, RecordKind::kSigned, name("@"), {51}, {52}, {}}));
+  EXPECT_FALSE(state.take({3, 3, RecordKind::kSigned, name("@"), {51}, {52}, {7, 0}}));
+}
+
 TEST(MergeBase, AMissingChangesetMakesDynamicChangesUnknown) {
   const Bytes delta = zone::encode(changes({}, {"dyn 60 A 192.0.2.1"}));
   const Bytes edit = encode_file_edit({50}, changes({}, {"f 60 A 192.0.2.1"}), changes({}, {}));

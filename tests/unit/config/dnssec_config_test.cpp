@@ -1,0 +1,61 @@
+#include "config/effective.h"
+#include "load_fixture.h"
+
+namespace pando::config {
+namespace dnssec_config_test {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kZone = "zones: [{name: example, file: f, dnssec: ";
+
+std::string zone_with(std::string_view policy, std::string_view before = "") {
+  return std::string(before) + std::string(kZone) + std::string(policy) + "}]\n";
+}
+
+TEST(DnssecConfig, AZoneIsNotSignedUntilItIsWrittenDown) {
+  const Settings settings = good("zones: [{name: example, file: f}]");
+  EXPECT_FALSE(settings.zones[0].options->is_signed_here());
+  EXPECT_FALSE(compile(*settings.zones[0].options, settings).is_signed_here);
+}
+
+TEST(DnssecConfig, ThePolicyDefaultIsThereAlways) {
+  const Settings settings = good(zone_with("default"));
+  EXPECT_TRUE(compile(*settings.zones[0].options, settings).is_signed_here);
+  const auto policy = settings.dnssec_policy("default");
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->algorithm, 13);
+  EXPECT_EQ(policy->validity, std::chrono::days(14));
+  const Settings own = good(zone_with(
+      "default", "dnssec-policies: [{name: default, algorithm: ED25519, validity: 7d}]\n"));
+  EXPECT_EQ(own.dnssec_policy("default")->algorithm, 15);
+  EXPECT_EQ(own.dnssec_policy("default")->validity, std::chrono::days(7));
+}
+
+TEST(DnssecConfig, AZoneCanLeaveThePolicyOfItsTemplate) {
+  const Settings settings = good(
+      "templates: [{name: default, dnssec: default}]\n"
+      "zones: [{name: a, file: f}, {name: b, file: g, dnssec: off}]\n");
+  EXPECT_TRUE(settings.zones[0].options->is_signed_here());
+  EXPECT_FALSE(settings.zones[1].options->is_signed_here());
+}
+
+TEST(DnssecConfig, MistakesNameTheLine) {
+  EXPECT_THAT(errors_of(zone_with("none")), HasSubstr("no policy is named 'none'"));
+  EXPECT_THAT(errors_of("dnssec-policies: [{name: off}]\n"), HasSubstr("cannot have the name"));
+  EXPECT_THAT(errors_of("dnssec-policies: [{name: a}, {name: a}]\n"), HasSubstr("there already"));
+  EXPECT_THAT(errors_of("dnssec-policies: [{name: a, algorithm: RSASHA1}]\n"),
+              HasSubstr("'RSASHA1' is none of"));
+  EXPECT_THAT(errors_of("remotes: [{name: up, address: [192.0.2.1]}]\n"
+                        "zones: [{name: example, primaries: [up], dnssec: default}]\n"),
+              HasSubstr("is secondary: its primary signs it"));
+}
+
+TEST(DnssecConfig, IsShownAsItCouldBeWritten) {
+  const Settings settings = good(zone_with(
+      "short", "dnssec-policies: [{name: short, algorithm: ECDSAP384SHA384, validity: 3d}]\n"));
+  const std::string shown = effective_server(settings);
+  EXPECT_EQ(good(shown).dnssec_policies, settings.dnssec_policies) << shown;
+}
+
+}  // namespace dnssec_config_test
+}  // namespace pando::config

@@ -1,0 +1,144 @@
+#include "manager/signing/zone_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "dns/folded_key.h"
+#include "manager/signing/signed_zone_list.h"
+#include "tests/unit/shm/support.h"
+
+namespace pando::manager {
+namespace zone_keys_test {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+dns::Name key_zone(std::string_view text) { return dns::Name::from_text(text).value(); }
+
+class ZoneKeysTest : public ::testing::Test {
+ protected:
+  Result<ZoneSignerPtr> open(std::string_view zone, bool is_signed = false) {
+    auto opened = open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), 13, {}, is_signed}});
+    EXPECT_THAT(opened, SizeIs(1));
+    return std::move(opened.front());
+  }
+  [[nodiscard]] std::vector<std::string> files_of(std::string_view zone) const {
+    std::vector<std::string> files;
+    const auto folder = key_folder(folder_.path(), key_zone(zone)).value();
+    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+    return files;
+  }
+  static Bytes dnskey(const Result<ZoneSignerPtr>& signer) {
+    return (*signer)->keys().all().front().dnskey();
+  }
+
+  shm::test::Folder folder_;
+};
+
+TEST_F(ZoneKeysTest, AZoneThatHadNoneGetsAKeyThatStays) {
+  const auto first = open("Example.org.");
+  ASSERT_TRUE(first) << first.error().text;
+  const auto files = files_of("example.org.");
+  ASSERT_THAT(files, SizeIs(1));
+  struct stat status{};
+  ASSERT_EQ(::stat(files.front().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  const auto again = open("example.org.", true);
+  ASSERT_TRUE(again) << again.error().text;
+  EXPECT_EQ(dnskey(first), dnskey(again));
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), SizeIs(1));
+}
+
+TEST_F(ZoneKeysTest, EachZoneHasItsOwn) {
+  const auto opened = open_zone_keys(native_files(), folder_.path(),
+                                     {{key_zone("a.test."), 13, {}}, {key_zone("b.test."), 15, {}}});
+  ASSERT_THAT(opened, SizeIs(2));
+  ASSERT_TRUE(opened[0] && opened[1]);
+  EXPECT_EQ((*opened[0])->keys().all().front().algorithm(), 13);
+  EXPECT_EQ((*opened[1])->keys().all().front().algorithm(), 15);
+  EXPECT_NE(dnskey(opened[0]), dnskey(opened[1]));
+}
+
+TEST_F(ZoneKeysTest, KeysThatAreGoneMakeNoOthers) {
+  ASSERT_TRUE(open("example."));
+  for (const std::string& file : files_of("example.")) fs::remove(file);
+  EXPECT_THAT(open("example.").error().text, HasSubstr("are not there"));
+  EXPECT_THAT(files_of("example."), IsEmpty());
+  fs::remove_all(folder_.path() + "/dnssec");
+  EXPECT_EQ(open("example.").error().code, Errc::kNotFound);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/dnssec"));
+}
+
+TEST_F(ZoneKeysTest, AZoneThatSomebodySignedMakesNone) {
+  EXPECT_THAT(open("foreign.", true).error().text, HasSubstr("signed by keys that are not there"));
+  EXPECT_FALSE(fs::exists(folder_.path() + "/dnssec"));
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), IsEmpty());
+}
+
+TEST_F(ZoneKeysTest, AKeyThatCannotBeUsedIsAnError) {
+  ASSERT_TRUE(open("example."));
+  ASSERT_TRUE(open("other."));
+  const std::string ours = files_of("example.").front();
+  ::chmod(ours.c_str(), 0644);
+  EXPECT_THAT(open("example.").error().text, HasSubstr(ours));
+  ::chmod(ours.c_str(), 0600);
+  ASSERT_TRUE(open("example."));
+  // A second one that is another zone's.
+  fs::copy(files_of("other.").front(), fs::path(ours).parent_path() / "second.pem");
+  EXPECT_THAT(open("example.").error().text, HasSubstr("the key is of zone other."));
+  fs::resize_file(fs::path(ours).parent_path() / "second.pem", 20);
+  EXPECT_THAT(open("example.").error().text, HasSubstr("second.pem"));
+}
+
+TEST_F(ZoneKeysTest, AListThatCannotBeReadMakesNoKeys) {
+  std::ofstream(folder_.path() + "/signed-zones.list") << "a..b\n";
+  EXPECT_EQ(open("example.").error().code, Errc::kCorrupt);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/dnssec"));
+}
+
+TEST_F(ZoneKeysTest, ANameTooLongForAFolderIsAnError) {
+  std::string text;
+  for (int i = 0; i < 3; ++i) text += std::string(63, 'x') + ".";
+  const auto opened = open(text + std::string(60, 'y') + ".");
+  EXPECT_THAT(opened.error().text, HasSubstr("too long"));
+}
+
+TEST_F(ZoneKeysTest, TheListKeepsOddNames) {
+  const SignedZoneNames names{dns::folded_key(key_zone("#a.test.")),
+                              dns::folded_key(key_zone("b\\000c.test.")),
+                              dns::folded_key(key_zone("."))};
+  ASSERT_TRUE(write_signed_zones(native_files(), folder_.path(), names));
+  EXPECT_EQ(read_signed_zones(native_files(), folder_.path()).value(), names);
+}
+
+TEST_F(ZoneKeysTest, AListedZoneIsNotServedUnsigned) {
+  ASSERT_TRUE(open("example."));
+  config::Settings settings;
+  settings.store.journal = folder_.path();
+  EXPECT_TRUE(check_signed_zones(native_files(), settings)) << "it left the configuration";
+  config::ZoneOptions options;
+  const auto plain = settings.zones.add_options(options);
+  ASSERT_TRUE(settings.zones.add(key_zone("example."), "/zone", plain));
+  EXPECT_THAT(check_signed_zones(native_files(), settings).error().text,
+              HasSubstr("zone example. is signed here"));
+  for (const bool is_secondary : {false, true}) {
+    config::Settings others;
+    others.store.journal = folder_.path();
+    config::ZoneOptions changed;
+    changed.dnssec = is_secondary ? "" : "default";
+    if (is_secondary) changed.primaries = {"up"};
+    ASSERT_TRUE(others.zones.add(key_zone("example."), "/zone",
+                                 others.zones.add_options(std::move(changed))));
+    EXPECT_TRUE(check_signed_zones(native_files(), others));
+  }
+}
+
+}  // namespace zone_keys_test
+}  // namespace pando::manager
