@@ -33,6 +33,9 @@ class ControlCommands {
   /// Calls `reply` once, now or later.
   void run(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
 
+  /// The verbs that have a handler.
+  [[nodiscard]] std::vector<std::string> verbs() const { return table_.verbs(); }
+
   /// The connection is closed: transactions that end with it are aborted.
   void end_connection(std::uint64_t number) { records_.end_connection(number); }
 

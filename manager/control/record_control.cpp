@@ -95,7 +95,6 @@ struct Target {
 Result<Target> target_of(const ipc::ControlRequest& request) {
   auto zone = dns::Name::from_text(request.name);
   if (!zone) return pass(zone);
-  if (request.owner.empty()) return fail(Errc::kInvalid, "no owner is named");
   auto owner = owner_of(request, *zone);
   if (!owner) return pass(owner);
   auto type = type_of(request);

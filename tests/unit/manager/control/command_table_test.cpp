@@ -48,6 +48,23 @@ TEST(CommandTable, RefusesAnUnknownVerb) {
   EXPECT_EQ(answer.error().text, "unknown verb dance");
 }
 
+TEST(CommandTable, RefusesARequestWithoutANeededArgument) {
+  CommandTable table;
+  table.add_query(ipc::verb::kZoneSet, [](const Request&) -> Result<json> { return json(1); });
+  Request request{.verb = std::string(ipc::verb::kZoneSet), .name = "a.example"};
+  const auto ask = [&] {
+    Result<json> answer = fail(Errc::kIo, "no reply");
+    table.run(request, [&](Result<json> result) { answer = result; });
+    return answer ? "" : answer.error().text;
+  };
+  EXPECT_EQ(ask(), "zone-set needs 'owner'; its arguments: name owner type rdata [ttl]");
+  request.owner = "www";
+  request.type = "A";
+  EXPECT_EQ(ask(), "zone-set needs 'rdata'; its arguments: name owner type rdata [ttl]");
+  request.rdata = "192.0.2.1";
+  EXPECT_EQ(ask(), "") << "ttl is optional";
+}
+
 TEST(CommandTable, PassesTheErrorOfAQuery) {
   CommandTable table;
   table.add_query(
