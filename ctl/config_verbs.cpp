@@ -6,7 +6,7 @@
 #include "ctl/commands/compare_command.h"
 #include "ctl/commands/config_commands.h"
 #include "ctl/commands/manager_commands.h"
-#include "ctl/commands/server_import.h"
+#include "ctl/import/server_import.h"
 #include "ctl/view/completion.h"
 
 namespace pando::ctl {

@@ -7,7 +7,7 @@
 #include "base/crash_point.h"
 #include "manager/change/change_staging.h"
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "zone/draft/detached_draft.h"
 
 namespace pando::manager {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "manager/journal/journal_format.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_format.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/withheld_data.h"
 
 namespace pando::manager {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/record_changes.h"
+#include "manager/journal/record/record_changes.h"
 #include "manager/support/soa.h"
 #include "zone/history/history.h"
 

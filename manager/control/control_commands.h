@@ -1,17 +1,17 @@
 #pragma once
 
+#include "manager/catalog/catalogs.h"
 #include "manager/control/command_table.h"
 #include "manager/control/config_control.h"
-#include "manager/start/reloader.h"
-#include "manager/catalog/catalogs.h"
-#include "manager/start/run_time_zones.h"
-#include "manager/control/status_report.h"
 #include "manager/control/record_control.h"
+#include "manager/control/report/status_report.h"
 #include "manager/control/store_control.h"
 #include "manager/control/worker_control.h"
 #include "manager/control/zone_control.h"
-#include "manager/start/zone_lists.h"
 #include "manager/control/zone_report.h"
+#include "manager/start/reloader.h"
+#include "manager/start/run_time_zones.h"
+#include "manager/start/zone_lists.h"
 
 namespace pando::manager {
 
