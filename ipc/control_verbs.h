@@ -57,8 +57,8 @@ inline constexpr std::string_view kStop = "stop";
 /// One verb of the control socket.
 struct ControlVerb {
   std::string_view name;
-  /// Members of `args` in their order, in brackets unless a request needs them. `|` stands between
-  /// two of which it needs one; the command itself checks these.
+  /// Members of `args` in their order. Those in brackets are optional. Those in parentheses are
+  /// needed, but checked by the command itself, because its error can say more.
   std::string_view arguments;
   std::string_view help;
 };
@@ -74,7 +74,7 @@ inline constexpr ControlVerb kControlVerbs[] = {
     {verb::kZoneRefresh, "name", "ask the primaries of a secondary zone now"},
     {verb::kZoneRetransfer, "name", "transfer a secondary zone whole, whatever its serial"},
     {verb::kZoneNotify, "name", "send NOTIFY to the remotes of a zone now"},
-    {verb::kZoneRollback, "name serial|label", "make a zone again what it was, under a new serial"},
+    {verb::kZoneRollback, "name (serial|label)", "make a zone again what it was, under a new serial"},
     {verb::kZoneSnapshot, "name label", "give a zone's present version a label"},
     {verb::kZoneSnapshotDelete, "name label", "delete a snapshot of a zone"},
     {verb::kZoneSnapshots, "[name] [after] [limit]",
@@ -87,7 +87,7 @@ inline constexpr ControlVerb kControlVerbs[] = {
      "the answer to a query, and why it is so"},
     {verb::kZoneBegin, "names [if_serial] [while_connected]",
      "open a transaction on records of zones"},
-    {verb::kZoneSet, "name owner type rdata [ttl]", "add a record in the transaction"},
+    {verb::kZoneSet, "name owner (type rdata) [ttl]", "add a record in the transaction"},
     {verb::kZoneUnset, "name owner [type] [rdata]", "remove records in the transaction"},
     {verb::kZoneCommit, "names [if_serial] [by] [client]",
      "publish the transactions as one version"},

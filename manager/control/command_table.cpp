@@ -30,7 +30,7 @@ bool lacks(const ipc::ControlRequest& request, std::string_view argument) {
   return std::ranges::any_of(kTexts, is_empty) || std::ranges::any_of(kLists, is_empty);
 }
 
-/// Optional arguments stand in brackets, and no argument has the name of an alternative.
+/// Words with brackets or parentheses are the name of no argument, and hence pass.
 Status check_arguments(const ipc::ControlRequest& request) {
   const ipc::ControlVerb* verb = ipc::find_verb(request.verb);
   if (verb == nullptr) return {};

@@ -123,7 +123,8 @@ def control_verbs():
     names = dict(re.findall(r'string_view (k\w+) = "([a-z-]+)";', text))
     rows = re.findall(r'\{verb::(k\w+), "([^"]*)",\s*"[^"]+"\}', text)
     assert len(rows) > 40 and {constant for constant, _ in rows} == set(names)
-    return {names[constant]: ({word for word in shape.split() if re.fullmatch(r"\w+", word)}, set(re.findall(r"\w+", shape)))
+    needed = {constant: re.sub(r"\[\w+\]|\w+\|\w+", "", shape) for constant, shape in rows}
+    return {names[constant]: (set(re.findall(r"\w+", needed[constant])), set(re.findall(r"\w+", shape)))
             for constant, shape in rows}
 
 
@@ -168,7 +169,7 @@ def test_every_json_member_is_documented(struct, member):
 def test_every_counter_is_documented():
     workers = re.search(r"kCounterNames\{(.*?)\};", (ROOT / "ipc/counters.h").read_text(), re.S)[1]
     names = set(re.findall(r'"(\w+)"', workers))
-    for path in (ROOT / "manager/control").glob("*.cpp"):
+    for path in (ROOT / "manager/control").rglob("*.cpp"):
         for block in re.findall(r"result\.(?:store|journal|image|counters) = \{(.*?)\};", path.read_text(), re.S):
             names |= set(re.findall(r'\{"(\w+)",', block))
     assert len(names) > 60

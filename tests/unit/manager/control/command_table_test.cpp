@@ -57,12 +57,9 @@ TEST(CommandTable, RefusesARequestWithoutANeededArgument) {
     table.run(request, [&](Result<json> result) { answer = result; });
     return answer ? "" : answer.error().text;
   };
-  EXPECT_EQ(ask(), "zone-set needs 'owner'; its arguments: name owner type rdata [ttl]");
+  EXPECT_EQ(ask(), "zone-set needs 'owner'; its arguments: name owner (type rdata) [ttl]");
   request.owner = "www";
-  request.type = "A";
-  EXPECT_EQ(ask(), "zone-set needs 'rdata'; its arguments: name owner type rdata [ttl]");
-  request.rdata = "192.0.2.1";
-  EXPECT_EQ(ask(), "") << "ttl is optional";
+  EXPECT_EQ(ask(), "") << "the command itself checks the rest";
 }
 
 TEST(CommandTable, PassesTheErrorOfAQuery) {

@@ -104,6 +104,12 @@ TEST_F(Commands, WithoutASectionHttpThereAreNoSettingsOfIt) {
   EXPECT_EQ(settings.error().code, Errc::kNotFound);
 }
 
+TEST_F(Commands, QueriesOfZonesAreCountedOnDemand) {
+  const auto counted = run(verb::kZoneQueries);
+  ASSERT_TRUE(counted) << reason(counted);
+  EXPECT_TRUE((*counted)["rows"].is_array());
+}
+
 TEST_F(Commands, AReloadAnswersWithItsCounts) {
   parts_.write_zone("a.test", 1);
   parts_.configure(ManagerParts::primary("a.test"));
