@@ -29,14 +29,14 @@ using nlohmann::json;
 namespace {
 
 /// Zones that one command may name: all of them are looked up on the commit thread.
-constexpr std::size_t kMostNames = 64;
+constexpr std::size_t kMaxNamedZones = 64;
 
 /// RFC 2181 §8: a TTL has 31 bits.
 constexpr std::uint64_t kMaxTtl = 0x7FFFFFFF;
 
 Result<std::vector<dns::Name>> names_of(const ipc::ControlRequest& request) {
-  if (request.names.size() > kMostNames)
-    return fail(Errc::kInvalid, "more than {} zones are named", kMostNames);
+  if (request.names.size() > kMaxNamedZones)
+    return fail(Errc::kInvalid, "more than {} zones are named", kMaxNamedZones);
   return names_from_text(request.names);
 }
 
