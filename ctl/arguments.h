@@ -7,7 +7,7 @@
 
 #include "ctl/commands/check_commands.h"
 #include "ctl/commands/explain_command.h"
-#include "ctl/commands/server_import.h"
+#include "ctl/import/server_import.h"
 #include "ctl/signing/key_commands.h"
 #include "ctl/signing/sign_command.h"
 

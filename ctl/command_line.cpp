@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "ctl/misspelt_words.h"
+#include "ipc/control_verbs.h"
 
 namespace pando::ctl {
 
@@ -71,17 +73,26 @@ CLI::App* CommandLine::group(CLI::App* parent, const char* name, const char* hel
   return command;
 }
 
-CLI::App* CommandLine::add(CLI::App* parent, const char* name, const char* help, Action action) {
-  CLI::App* command = parent->add_subcommand(name, help);
+CLI::App* CommandLine::add(CLI::App* parent, const char* name, std::string_view help,
+                           Action action) {
+  CLI::App* command = parent->add_subcommand(name, std::string(help));
   command->fallthrough();
   command->callback([this, action = std::move(action)] { action_ = action; });
   return command;
 }
 
-CLI::App* CommandLine::add_session(CLI::App* parent, const char* name, const char* help,
+CLI::App* CommandLine::add_session(CLI::App* parent, const char* name, std::string_view help,
                                    SessionAction action) {
   return add(parent, name, help,
              [this, action = std::move(action)] { return with_session(arguments_, action); });
+}
+
+CLI::App* CommandLine::add_session(CLI::App* parent, const char* name, SessionAction action) {
+  const std::string verb =
+      parent == &app_ ? std::string(name) : fmt::format("{}-{}", parent->get_name(), name);
+  const ipc::ControlVerb* row = ipc::find_verb(verb);
+  if (row == nullptr) throw std::logic_error("no verb of the control socket: " + verb);
+  return add_session(parent, name, row->help, std::move(action));
 }
 
 int CommandLine::run(int argc, char** argv) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "ctl/arguments.h"
 #include "ctl/connecting.h"
@@ -29,9 +30,13 @@ class CommandLine {
   /// A word that verbs follow.
   CLI::App* group(const char* name, const char* help) { return group(&app_, name, help); }
   CLI::App* group(CLI::App* parent, const char* name, const char* help);
-  CLI::App* add(CLI::App* parent, const char* name, const char* help, Action action);
+  CLI::App* add(CLI::App* parent, const char* name, std::string_view help, Action action);
   /// A verb that needs a manager.
-  CLI::App* add_session(CLI::App* parent, const char* name, const char* help, SessionAction action);
+  CLI::App* add_session(CLI::App* parent, const char* name, std::string_view help,
+                        SessionAction action);
+  /// The same for a verb of the control socket, which has the line of help: `zone-list` for the
+  /// word `list` of the group `zone`.
+  CLI::App* add_session(CLI::App* parent, const char* name, SessionAction action);
 
   /// Parses the words and runs the verb; returns the exit code.
   int run(int argc, char** argv);

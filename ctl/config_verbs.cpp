@@ -6,7 +6,7 @@
 #include "ctl/commands/compare_command.h"
 #include "ctl/commands/config_commands.h"
 #include "ctl/commands/manager_commands.h"
-#include "ctl/commands/server_import.h"
+#include "ctl/import/server_import.h"
 #include "ctl/view/completion.h"
 
 namespace pando::ctl {
@@ -35,16 +35,16 @@ void add_config_verbs(CommandLine& line) {
   line.add(configuration, "check", "check the configuration; needs no manager",
            [&given] { return check_config(given.config, output_for(given), given.all); })
       ->add_flag("--zones", given.all, "read all zone files, too");
-  line.add_session(configuration, "show", "settings in force; with a name, those of one zone",
+  line.add_session(configuration, "show",
                    [&given](auto& s) { return ConfigCommands(s).show(given.zone); })
       ->add_option("zone", given.zone, "name of a zone");
-  line.add_session(configuration, "diff", "what a reload would change, without changing it",
+  line.add_session(configuration, "diff",
                    [&given](auto& s) { return ConfigCommands(s).diff(given.limit); })
       ->add_option("--limit", given.limit, "rows of each kind")
       ->check(CLI::Range(1U, ipc::kZonePageRows))
       ->capture_default_str();
   CLI::App* log = line.group("log", "logs of the manager and the workers");
-  line.add_session(log, "level", "show or set the level, until a reload or a restart",
+  line.add_session(log, "level",
                    [&given](auto& s) { return ConfigCommands(s).log_level(given.level); })
       ->add_option("level", given.level, "trace, debug, info, warning, error or off");
 }

@@ -23,8 +23,7 @@ int run_upgrade(const Arguments& given) {
 void add_manager_verbs(CommandLine& line) {
   Arguments& given = line.arguments();
   CLI::App* root = line.root();
-  line.add_session(root, "status", "state of the server",
-                   [&given](auto& s) { return s.status(given.all); })
+  line.add_session(root, "status", [&given](auto& s) { return s.status(given.all); })
       ->add_flag("--all", given.all, "with every counter");
   CLI::App* ready = line.add(root, "ready", "whether queries are answered, as exit code", [&given] {
     return with_session_within(given, std::chrono::seconds(given.wait),
@@ -45,13 +44,9 @@ void add_manager_verbs(CommandLine& line) {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   top->add_option("--times", given.times, "prints; without: until Ctrl-C");
-  line.add_session(root, "reload", "read the configuration and changed zone files again",
-                   [](auto& s) { return s.reload(); });
-  line.add_session(root, "stop", "stop the manager and its workers",
-                   [](auto& s) { return s.stop(); });
-  line.add_session(root, "hand-over",
-                   "have the manager leave its work to another one, which follows",
-                   [](auto& s) { return s.hand_over(); });
+  line.add_session(root, "reload", [](auto& s) { return s.reload(); });
+  line.add_session(root, "stop", [](auto& s) { return s.stop(); });
+  line.add_session(root, "hand-over", [](auto& s) { return s.hand_over(); });
   line.add(root, "upgrade", "have the installed programs take over from the running ones",
            [&given] { return run_upgrade(given); })
       ->add_option("--log", given.file, "log file of a manager that no unit starts");
@@ -60,8 +55,8 @@ void add_manager_verbs(CommandLine& line) {
 void add_explain_verb(CommandLine& line) {
   Arguments& given = line.arguments();
   CLI::App* root = line.root();
-  CLI::App* explain = line.add_session(root, "explain", "the answer to a query, and why it is so",
-                                       [&given](auto& s) { return ctl::explain(s, given.query); });
+  CLI::App* explain =
+      line.add_session(root, "explain", [&given](auto& s) { return ctl::explain(s, given.query); });
   QueryWords& query = given.query;
   explain->add_option("name", query.name, "name that is asked for")->required();
   explain->add_option("type", query.type, "type that is asked for; A by default");
@@ -73,18 +68,17 @@ void add_explain_verb(CommandLine& line) {
 void add_worker_verbs(CommandLine& line) {
   Arguments& given = line.arguments();
   CLI::App* worker = line.group("worker", "worker processes");
-  line.add_session(worker, "list", "all workers", [](auto& s) { return s.worker_list(); });
+  line.add_session(worker, "list", [](auto& s) { return s.worker_list(); });
   const auto with_count = [&given](CLI::App* command) {
     command->add_option("count", given.count, "how many")->check(CLI::Range(1, 1024));
   };
-  with_count(line.add_session(
-      worker, "add", "start workers, until the next reload",
-      [&given](auto& s) { return s.change_workers(ipc::verb::kWorkerAdd, given.count); }));
-  with_count(line.add_session(
-      worker, "remove", "end workers, highest slots first",
-      [&given](auto& s) { return s.change_workers(ipc::verb::kWorkerRemove, given.count); }));
-  line.add_session(worker, "restart", "replace all workers, one after the other",
-                   [](auto& s) { return s.worker_restart(); });
+  with_count(line.add_session(worker, "add", [&given](auto& s) {
+    return s.change_workers(ipc::verb::kWorkerAdd, given.count);
+  }));
+  with_count(line.add_session(worker, "remove", [&given](auto& s) {
+    return s.change_workers(ipc::verb::kWorkerRemove, given.count);
+  }));
+  line.add_session(worker, "restart", [](auto& s) { return s.worker_restart(); });
 }
 
 }  // namespace pando::ctl

@@ -11,18 +11,14 @@ namespace pando::ctl {
 void add_store_verbs(CommandLine& line) {
   Arguments& given = line.arguments();
   CLI::App* store = line.group("store", "the zone store");
-  line.add_session(store, "stats", "where its bytes are; with a name, those of one zone",
+  line.add_session(store, "stats", ipc::find_verb(ipc::verb::kStoreAudit)->help,
                    [&given](auto& s) { return s.store_stats(given.zone); })
       ->add_option("name", given.zone, "name of a zone");
-  line.add_session(store, "checkpoint", "write the image now, and wait for it",
-                   [](auto& s) { return s.store_checkpoint(); });
-  line.add_session(store, "copy",
-                   "write an image on which a server with an empty journal can start",
-                   [&given](auto& s) { return s.store_copy(given.file); })
+  line.add_session(store, "checkpoint", [](auto& s) { return s.store_checkpoint(); });
+  line.add_session(store, "copy", [&given](auto& s) { return s.store_copy(given.file); })
       ->add_option("file", given.file, "path of the image; its chunks are beside it")
       ->required();
-  line.add_session(store, "dump", "write all of it as a stream that builds of other layouts read",
-                   [&given](auto& s) { return s.store_dump(given.file); })
+  line.add_session(store, "dump", [&given](auto& s) { return s.store_dump(given.file); })
       ->add_option("file", given.file, "path of the dump")
       ->required();
   line.add(store, "load", "have the server start on a dump; needs no manager",

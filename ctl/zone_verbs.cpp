@@ -23,34 +23,32 @@ int add_zones(const Arguments& given, Session& session) {
 
 void add_snapshot_commands(CommandLine& line, CLI::App* zone) {
   Arguments& given = line.arguments();
-  CLI::App* taken = line.add_session(
-      zone, "snapshot", "give a zone's present version a label", [&given](auto& s) {
-        return given.remove ? s.zone_snapshot_delete(given.zone, given.label)
-                            : s.zone_snapshot(given.zone, given.label);
-      });
+  CLI::App* taken = line.add_session(zone, "snapshot", [&given](auto& s) {
+    return given.remove ? s.zone_snapshot_delete(given.zone, given.label)
+                        : s.zone_snapshot(given.zone, given.label);
+  });
   taken->add_option("name", given.zone, "name of the zone")->required();
   taken->add_option("label", given.label, "for 'zone rollback'")->required();
   taken->add_flag("--delete", given.remove, "let the snapshot go instead");
-  line.add_session(zone, "snapshots", "all snapshots; with a name, those of one zone",
-                   [&given](auto& s) { return s.zone_snapshots(given.zone); })
+  line.add_session(zone, "snapshots", [&given](auto& s) { return s.zone_snapshots(given.zone); })
       ->add_option("name", given.zone, "name of a zone");
 }
 
 void add_reading_commands(CommandLine& line, CLI::App* zone) {
   Arguments& given = line.arguments();
-  CLI::App* read = line.add_session(zone, "read", "records that are served", [&given](auto& s) {
+  CLI::App* read = line.add_session(zone, "read", [&given](auto& s) {
     return RecordCommands(s).read(given.zone, given.owner, given.type);
   });
   read->add_option("name", given.zone, "name of the zone")->required();
   read->add_option("owner", given.owner, kOwnerHelp);
   read->add_option("type", given.type, "type of the records");
-  CLI::App* diff = line.add_session(
-      zone, "diff", "changes since a serial, or of the transaction",
-      [&given](auto& s) { return RecordCommands(s).diff(given.zone, given.serials); });
+  CLI::App* diff = line.add_session(zone, "diff", [&given](auto& s) {
+    return RecordCommands(s).diff(given.zone, given.serials);
+  });
   diff->add_option("name", given.zone, "name of the zone")->required();
   diff->add_option("serials", given.serials, "from, and to; without: the transaction")
       ->expected(0, 2);
-  line.add_session(zone, "history", "changesets that the store has of a zone",
+  line.add_session(zone, "history",
                    [&given](auto& s) { return RecordCommands(s).history(given.zone); })
       ->add_option("name", given.zone, "name of the zone")
       ->required();
@@ -71,27 +69,27 @@ void add_transaction_commands(CommandLine& line, CLI::App* zone) {
     command->add_option("owner", given.owner, kOwnerHelp)->required();
     return command;
   };
-  with_serial(with_zones(line.add_session(
-      zone, "begin", "open a transaction on records of zones",
-      [&given](auto& s) { return RecordCommands(s).begin(given.zones, given.if_serial); })));
-  CLI::App* set = with_owner(line.add_session(
-      zone, "set", "add a record in the transaction",
-      [&given](auto& s) { return RecordCommands(s).set(given.zone, given.owner, given.words); }));
-  CLI::App* unset = with_owner(line.add_session(
-      zone, "unset", "remove records in the transaction",
-      [&given](auto& s) { return RecordCommands(s).unset(given.zone, given.owner, given.words); }));
+  with_serial(with_zones(line.add_session(zone, "begin", [&given](auto& s) {
+    return RecordCommands(s).begin(given.zones, given.if_serial);
+  })));
+  CLI::App* set = with_owner(line.add_session(zone, "set", [&given](auto& s) {
+    return RecordCommands(s).set(given.zone, given.owner, given.words);
+  }));
+  CLI::App* unset = with_owner(line.add_session(zone, "unset", [&given](auto& s) {
+    return RecordCommands(s).unset(given.zone, given.owner, given.words);
+  }));
   set->add_option("record", given.words, "[TTL] TYPE DATA...")->required();
   unset->add_option("record", given.words, "[TYPE [DATA...]]");
-  with_serial(with_zones(line.add_session(
-      zone, "commit", "publish the transactions as one version",
-      [&given](auto& s) { return RecordCommands(s).commit(given.zones, given.if_serial); })));
-  with_zones(line.add_session(zone, "abort", "forget the transactions",
+  with_serial(with_zones(line.add_session(zone, "commit", [&given](auto& s) {
+    return RecordCommands(s).commit(given.zones, given.if_serial);
+  })));
+  with_zones(line.add_session(zone, "abort",
                               [&given](auto& s) { return RecordCommands(s).abort(given.zones); }));
 }
 
 void add_run_time_commands(CommandLine& line, CLI::App* zone) {
   Arguments& given = line.arguments();
-  line.add_session(zone, "reload", "read the files of zones again",
+  line.add_session(zone, "reload",
                    [&given](auto& s) { return ZoneCommands(s).reload(given.zones); })
       ->add_option("names", given.zones, "names of zones")
       ->required();
@@ -105,13 +103,13 @@ void add_run_time_commands(CommandLine& line, CLI::App* zone) {
                   "a file here with its first content, for a file of the manager's own");
   add->add_option("--primary", given.primaries, "remote that the zone is transferred from");
   add->add_option("settings", given.words, "KEY=VALUE, as in the configuration's zones");
-  line.add_session(zone, "remove", "remove zones that were added",
+  line.add_session(zone, "remove",
                    [&given](auto& s) { return ZoneCommands(s).remove(given.zones); })
       ->add_option("names", given.zones, "names of zones")
       ->required();
-  CLI::App* set = line.add_session(
-      zone, "configure", "change a setting of a zone that was added",
-      [&given](auto& s) { return ZoneCommands(s).configure(given.zone, given.key, given.value); });
+  CLI::App* set = line.add_session(zone, "configure", [&given](auto& s) {
+    return ZoneCommands(s).configure(given.zone, given.key, given.value);
+  });
   set->add_option("name", given.zone, "name of the zone")->required();
   set->add_option("key", given.key, "key, as in the configuration's zones")->required();
   set->add_option("value", given.value, "text or JSON; none: the template's value again");
@@ -122,20 +120,18 @@ void add_run_time_commands(CommandLine& line, CLI::App* zone) {
 void add_zone_verbs(CommandLine& line) {
   Arguments& given = line.arguments();
   CLI::App* zone = line.group("zone", "zones");
-  line.add_session(zone, "list", "all zones", [](auto& s) { return s.zone_list(); });
+  line.add_session(zone, "list", [](auto& s) { return s.zone_list(); });
   line.add_session(zone, "status", "one zone; without a name, those with problems",
                    [&given](auto& s) {
                      return given.zone.empty() ? s.zone_problems() : s.zone_status(given.zone);
                    })
       ->add_option("name", given.zone, "name of the zone");
-  CLI::App* written =
-      line.add_session(zone, "export", "write a zone to its file, or to another one",
-                       [&given](auto& s) { return s.zone_export(given.zone, given.file); });
+  CLI::App* written = line.add_session(
+      zone, "export", [&given](auto& s) { return s.zone_export(given.zone, given.file); });
   written->add_option("name", given.zone, "name of the zone")->required();
   written->add_option("--to", given.file, "another file; nothing else changes");
-  CLI::App* back =
-      line.add_session(zone, "rollback", "make a zone again what it was, under a new serial",
-                       [&given](auto& s) { return s.zone_rollback(given.zone, given.label); });
+  CLI::App* back = line.add_session(
+      zone, "rollback", [&given](auto& s) { return s.zone_rollback(given.zone, given.label); });
   back->add_option("name", given.zone, "name of the zone")->required();
   back->add_option("version", given.label,
                    "label of a snapshot, or a serial that its change history still has")
@@ -143,19 +139,12 @@ void add_zone_verbs(CommandLine& line) {
   const auto order = [&given](std::string_view verb) {
     return [&given, verb](auto& s) { return s.zone_order(verb, given.zone); };
   };
-  for (CLI::App* command :
-       {line.add_session(zone, "purge", "drop the updates of a zone that left the configuration",
-                         order(ipc::verb::kZonePurge)),
-        line.add_session(zone, "refresh", "ask the primaries of a secondary zone now",
-                         order(ipc::verb::kZoneRefresh)),
-        line.add_session(zone, "retransfer", "transfer a secondary zone whole, whatever its serial",
-                         order(ipc::verb::kZoneRetransfer)),
-        line.add_session(zone, "notify", "send NOTIFY to the remotes of a zone now",
-                         order(ipc::verb::kZoneNotify)),
-        line.add_session(zone, "freeze", "keep updates and transfers from changing a zone",
-                         order(ipc::verb::kZoneFreeze)),
-        line.add_session(zone, "thaw", "let updates and transfers change a zone again",
-                         order(ipc::verb::kZoneThaw))})
+  for (CLI::App* command : {line.add_session(zone, "purge", order(ipc::verb::kZonePurge)),
+                            line.add_session(zone, "refresh", order(ipc::verb::kZoneRefresh)),
+                            line.add_session(zone, "retransfer", order(ipc::verb::kZoneRetransfer)),
+                            line.add_session(zone, "notify", order(ipc::verb::kZoneNotify)),
+                            line.add_session(zone, "freeze", order(ipc::verb::kZoneFreeze)),
+                            line.add_session(zone, "thaw", order(ipc::verb::kZoneThaw))})
     command->add_option("name", given.zone, "name of the zone")->required();
   add_snapshot_commands(line, zone);
   add_reading_commands(line, zone);

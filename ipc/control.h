@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "ipc/control_results.h"
+#include "ipc/control_verbs.h"
 
 /// The control socket: what pandoctl and the manager say to each other.
 ///
@@ -28,68 +29,7 @@
 /// The rest is a stretch of the JSON text. The last packet of a request may carry one descriptor
 /// (SCM_RIGHTS): ControlRequest::descriptor.
 ///
-/// | verb          | args               | result (ipc/control_results.h)                          |
-/// |---------------|--------------------|---------------------------------------------------------|
-/// | status        |                    | StatusResult                                            |
-/// | zone-list     | after, limit       | ZoneListResult: a page of rows in canonical order       |
-/// | zone-status   | name               | ZoneRow with every field                                |
-/// | zone-export   | name, to           | ExportResult, once the file is there. `to`: an absolute |
-/// |               |                    | path, instead of the zone's own file. A descriptor: the |
-/// |               |                    | file to write; `to` is only its name in messages        |
-/// | store-audit   | name               | StoreAudit of the whole store, or of one zone           |
-/// | store-checkpoint |                 | {} once the disk has the present version                |
-/// | zone-purge    | name               | {} once the removed zone's records are dropped, durably |
-/// | zone-refresh  | name               | {}: the zone's primaries are asked now                  |
-/// | zone-retransfer | name             | {}: the zone is transferred whole now                   |
-/// | zone-notify   | name               | {}: the zone's remotes get a NOTIFY now                 |
-/// | zone-rollback | name, serial or    | {"serial": the new one} once the zone is as it was then |
-/// |               | label              |                                                         |
-/// | zone-snapshot | name, label        | SnapshotResult: the zone's present version has a label  |
-/// | zone-snapshot-delete | name, label | {} once the label is gone                               |
-/// | zone-snapshots | name, after, limit | SnapshotListResult: a page of rows, of one zone or all |
-/// | zone-read     | name, owner, type, | ZoneReadResult: a page of records                       |
-/// |               | after              |                                                         |
-/// | zone-diff     | name, serials,     | ZoneDiffResult: a page of changes, of the open          |
-/// |               | after              | transaction, or between serials                         |
-/// | zone-queries  |                    | ZoneQueriesResult: the zones that are asked for most    |
-/// | zone-history  | name, after        | ZoneHistoryResult: a page of changesets                 |
-/// | explain       | name, type, from,  | ExplainResult: the answer to a query, and why           |
-/// |               | key, dnssec_ok     |                                                         |
-/// | zone-begin    | names, if_serial,  | TransactionList: a transaction of each zone is open     |
-/// |               | while_connected    |                                                         |
-/// | zone-set      | name, owner, ttl,  | TransactionRow                                          |
-/// |               | type, rdata        |                                                         |
-/// | zone-unset    | name, owner, type, | TransactionRow                                          |
-/// |               | rdata              |                                                         |
-/// | zone-commit   | names, if_serial   | ZoneCommitResult once all zones are published           |
-/// | zone-abort    | names              | {} once the transactions are gone                       |
-/// | zone-add      | zones              | ReloadResult once the zones are durable and configured  |
-/// | zone-remove   | names              | ReloadResult                                            |
-/// | zone-configure | name, key, value  | ReloadResult                                            |
-/// | zone-reload   | names              | ReloadResult once the zones' files were read            |
-/// | zone-freeze   | name               | {} once durable: the zone's data stay as they are       |
-/// | zone-thaw     | name               | {}                                                      |
-/// | store-copy    | to                 | {} once the image is at `to`, an absolute path. A       |
-/// |               |                    | descriptor: the folder that `to` has to be in           |
-/// | store-dump    | to                 | DumpResult once the dump is at `to`, an absolute path,  |
-/// |               |                    | or in the file of a descriptor, as above                |
-/// | worker-list   |                    | WorkerListResult                                        |
-/// | worker-add    | count (default 1)  | WorkerListResult after the change                       |
-/// | worker-remove | count (default 1)  | WorkerListResult after it; the highest slots go first   |
-/// | worker-restart |                   | WorkerListResult once all workers have been replaced    |
-/// | config-show   | name               | ConfigShowResult: settings in force, of the server or   |
-/// |               |                    | of a zone                                               |
-/// | config-diff   | limit              | ConfigDiffResult: what a reload would change            |
-/// | http-settings | label              | HttpSettingsResult: all of them, unless they have this  |
-/// |               |                    | label                                                   |
-/// | log-level     | level              | LogLevelResult; without `level` nothing is changed      |
-/// | journal-print | name, position,    | JournalPrintResult: a page of records, of one zone or   |
-/// |               | limit              | all, from that position on                              |
-/// | reload        |                    | ReloadResult, or an error with one problem per line     |
-/// | hand-over     |                    | DumpResult; sent before the manager ends, without its   |
-/// |               |                    | workers                                                 |
-/// | stop          |                    | {}; sent before the manager ends                        |
-///
+/// ipc/control_verbs.h has the verbs with their arguments, ipc/control_results.h the results.
 /// docs/reference/control-protocol.md describes all this for authors of other clients.
 ///
 /// An unknown verb gets code "unsupported"; unknown arguments and result fields are ignored, so
@@ -107,53 +47,6 @@ inline constexpr char kPacketContinues = '+';
 inline constexpr char kPacketEnds = '.';
 /// Rows of one zone-list page: the default and the maximum.
 inline constexpr std::uint32_t kZonePageRows = 1000;
-
-namespace verb {
-inline constexpr std::string_view kStatus = "status";
-inline constexpr std::string_view kZoneList = "zone-list";
-inline constexpr std::string_view kZoneStatus = "zone-status";
-inline constexpr std::string_view kZoneExport = "zone-export";
-inline constexpr std::string_view kStoreAudit = "store-audit";
-inline constexpr std::string_view kStoreCheckpoint = "store-checkpoint";
-inline constexpr std::string_view kZonePurge = "zone-purge";
-inline constexpr std::string_view kZoneRefresh = "zone-refresh";
-inline constexpr std::string_view kZoneRetransfer = "zone-retransfer";
-inline constexpr std::string_view kZoneNotify = "zone-notify";
-inline constexpr std::string_view kZoneRollback = "zone-rollback";
-inline constexpr std::string_view kZoneSnapshot = "zone-snapshot";
-inline constexpr std::string_view kZoneSnapshotDelete = "zone-snapshot-delete";
-inline constexpr std::string_view kZoneSnapshots = "zone-snapshots";
-inline constexpr std::string_view kZoneRead = "zone-read";
-inline constexpr std::string_view kZoneDiff = "zone-diff";
-inline constexpr std::string_view kZoneQueries = "zone-queries";
-inline constexpr std::string_view kZoneHistory = "zone-history";
-inline constexpr std::string_view kExplain = "explain";
-inline constexpr std::string_view kZoneBegin = "zone-begin";
-inline constexpr std::string_view kZoneSet = "zone-set";
-inline constexpr std::string_view kZoneUnset = "zone-unset";
-inline constexpr std::string_view kZoneCommit = "zone-commit";
-inline constexpr std::string_view kZoneAbort = "zone-abort";
-inline constexpr std::string_view kZoneAdd = "zone-add";
-inline constexpr std::string_view kZoneRemove = "zone-remove";
-inline constexpr std::string_view kZoneConfigure = "zone-configure";
-inline constexpr std::string_view kZoneReload = "zone-reload";
-inline constexpr std::string_view kZoneFreeze = "zone-freeze";
-inline constexpr std::string_view kZoneThaw = "zone-thaw";
-inline constexpr std::string_view kStoreCopy = "store-copy";
-inline constexpr std::string_view kStoreDump = "store-dump";
-inline constexpr std::string_view kWorkerList = "worker-list";
-inline constexpr std::string_view kWorkerAdd = "worker-add";
-inline constexpr std::string_view kWorkerRemove = "worker-remove";
-inline constexpr std::string_view kWorkerRestart = "worker-restart";
-inline constexpr std::string_view kConfigShow = "config-show";
-inline constexpr std::string_view kConfigDiff = "config-diff";
-inline constexpr std::string_view kHttpSettings = "http-settings";
-inline constexpr std::string_view kLogLevel = "log-level";
-inline constexpr std::string_view kJournalPrint = "journal-print";
-inline constexpr std::string_view kReload = "reload";
-inline constexpr std::string_view kHandOver = "hand-over";
-inline constexpr std::string_view kStop = "stop";
-}  // namespace verb
 
 /// Value of an absent numeric argument for which each number of 32 bits has a meaning.
 inline constexpr std::uint64_t kAbsent = UINT64_MAX;

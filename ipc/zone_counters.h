@@ -7,7 +7,7 @@
 
 #include "dns/name.h"
 
-/// Counters of single zones: those of the manager (shm/zone_counts.h) and those of a worker
+/// Counters of single zones: those of the manager (shm/counts/zone_counts.h) and those of a worker
 /// (shm::SlotPage::transfers), and the key under which both count a zone.
 namespace pando::ipc {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "base/whole_number.h"
+#include "shm/counts/group_access.h"
 #include "shm/epoch.h"
-#include "shm/group_access.h"
 #include "shm/layout.h"
 #include "shm/live_file.h"
 #include "shm/map/locks.h"

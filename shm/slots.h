@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "shm/count_rows.h"
+#include "shm/counts/count_rows.h"
 #include "shm/map/ref.h"
 
 namespace pando::shm {
@@ -45,7 +45,7 @@ struct SlotPage {
   alignas(64) std::array<Lease, kLeasesPerSlot> leases;
   alignas(
       64) std::array<std::atomic<std::uint64_t>, kCountersPerSlot> counters;  // ipc/counters.h
-  alignas(64) std::array<TransferRow, kTransferRows> transfers;             // shm/count_rows.h
+  alignas(64) std::array<TransferRow, kTransferRows> transfers;  // shm/counts/count_rows.h
 };
 
 /// Memory after the page in the same file, for the worker alone. The worker's successor in the

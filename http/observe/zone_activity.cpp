@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "shm/zone_counts.h"
+#include "shm/counts/zone_counts.h"
 
 namespace pando::http {
 

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kInterval{1};
 constexpr std::uint64_t kRetryAfter = 10;  // seconds
 /// Commands add zones one by one, and a large catalog must not be compared after each.
 constexpr std::uint64_t kAfterCommands = 10;  // seconds
-constexpr std::size_t kMostLines = 10;        // of the log, about refused members of one round
+constexpr std::size_t kMaxRefusalLines = 10;  // of the log, about refused members of one round
 
 /// The template of the first group that the configuration knows.
 std::string template_of(const config::Catalog& catalog, const CatalogMember& member) {
@@ -40,7 +40,7 @@ std::uint64_t grace_of(const config::Catalog& catalog) {
 
 /// The refused members that the log names.
 std::span<const CatalogUpdate::Refused> first_of(const std::vector<CatalogUpdate::Refused>& all) {
-  return std::span(all).first(std::min(kMostLines, all.size()));
+  return std::span(all).first(std::min(kMaxRefusalLines, all.size()));
 }
 
 void add_problem(std::string& problem, const std::vector<CatalogUpdate::Refused>& members,

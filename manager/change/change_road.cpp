@@ -9,7 +9,7 @@
 #include "manager/change/change_staging.h"
 #include "manager/change/built_signing.h"
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "zone/draft/detached_draft.h"
 
 namespace pando::manager {

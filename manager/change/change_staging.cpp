@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "manager/dnssec/change_signing.h"
-#include "manager/journal/journal_format.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_format.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/withheld_data.h"
 
 namespace pando::manager {

@@ -4,7 +4,7 @@
 
 #include "base/crash_point.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "zone/builder/zone_builder.h"
 #include "zone/history/history.h"
 

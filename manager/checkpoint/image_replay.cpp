@@ -11,7 +11,7 @@
 #include "ipc/log.h"
 #include "manager/checkpoint/store_replay.h"
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/journal/snapshot_file.h"
 #include "manager/support/found_damage.h"
 #include "manager/support/soa.h"

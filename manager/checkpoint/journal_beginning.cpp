@@ -2,7 +2,7 @@
 
 #include "ipc/log.h"
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 
 namespace pando::manager {
 

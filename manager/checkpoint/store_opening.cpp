@@ -12,7 +12,7 @@
 #include "base/steady_time.h"
 #include "ipc/log.h"
 #include "manager/checkpoint/store_replay.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/found_damage.h"
 #include "shm/live_file.h"
 

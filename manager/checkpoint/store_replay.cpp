@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/soa.h"
 
 namespace pando::manager {

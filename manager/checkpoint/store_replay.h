@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "manager/commit/next_version.h"
-#include "manager/journal/record_replay.h"
+#include "manager/journal/record/record_replay.h"
 #include "shm/store.h"
 #include "zone/draft/draft.h"
 

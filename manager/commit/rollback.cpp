@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "manager/commit/zone_diff.h"
-#include "manager/journal/journal_payload.h"
-#include "manager/journal/record_changes.h"
+#include "manager/journal/record/journal_payload.h"
+#include "manager/journal/record/record_changes.h"
 #include "manager/support/soa.h"
 #include "zone/history/history.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/unix_time.h"
 #include "ipc/log.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "shm/side_table.h"
 
 namespace pando::manager {

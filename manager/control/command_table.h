@@ -29,8 +29,12 @@ class CommandTable {
   void add(std::string_view verb, Handler handler);
   void add_for_zone(std::string_view verb, ZoneHandler handler);
   void add_query(std::string_view verb, Query query);
-  /// kUnsupported for a verb without handler.
+  /// kUnsupported for a verb without handler. kInvalid, with the verb's usage, for a request
+  /// without an argument that ipc::kControlVerbs demands.
   void run(const Request& request, const Reply& reply) const;
+
+  /// The verbs with a handler, in the order of their names.
+  [[nodiscard]] std::vector<std::string> verbs() const;
 
  private:
   std::map<std::string, Handler, std::less<>> handlers_;

@@ -15,7 +15,6 @@ namespace {
 
 Result<RunTimeChange> addition_of(const ipc::ControlRequest& request, const std::string& journal,
                                   const RemovedZones::Zones& removed) {
-  if (request.zones.empty()) return fail(Errc::kInvalid, "{} takes zones", request.verb);
   RunTimeChange change;
   change.add = request.zones;
   for (std::string& zone : change.add) {
@@ -40,7 +39,6 @@ Result<RunTimeChange> change_of(const ipc::ControlRequest& request) {
     change.set = {*name, request.key, request.value};
     return change;
   }
-  if (request.names.empty()) return fail(Errc::kInvalid, "no zone is named");
   auto names = names_from_text(request.names);
   if (!names) return pass(names);
   (request.verb == ipc::verb::kZoneReload ? change.reread : change.remove) = std::move(*names);

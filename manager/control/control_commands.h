@@ -1,17 +1,17 @@
 #pragma once
 
+#include "manager/catalog/catalogs.h"
 #include "manager/control/command_table.h"
 #include "manager/control/config_control.h"
-#include "manager/start/reloader.h"
-#include "manager/catalog/catalogs.h"
-#include "manager/start/run_time_zones.h"
-#include "manager/control/status_report.h"
 #include "manager/control/record_control.h"
+#include "manager/control/report/status_report.h"
 #include "manager/control/store_control.h"
 #include "manager/control/worker_control.h"
 #include "manager/control/zone_control.h"
-#include "manager/start/zone_lists.h"
 #include "manager/control/zone_report.h"
+#include "manager/start/reloader.h"
+#include "manager/start/run_time_zones.h"
+#include "manager/start/zone_lists.h"
 
 namespace pando::manager {
 
@@ -32,6 +32,9 @@ class ControlCommands {
 
   /// Calls `reply` once, now or later.
   void run(const ipc::ControlRequest& request, const CommandTable::Reply& reply);
+
+  /// The verbs that have a handler.
+  [[nodiscard]] std::vector<std::string> verbs() const { return table_.verbs(); }
 
   /// The connection is closed: transactions that end with it are aborted.
   void end_connection(std::uint64_t number) { records_.end_connection(number); }

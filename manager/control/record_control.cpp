@@ -15,9 +15,9 @@
 #include "dns/rdata/rdata.h"
 #include "ipc/control_json.h"
 #include "manager/commit/rollback.h"
-#include "manager/control/explain.h"
+#include "manager/control/report/explain.h"
+#include "manager/control/report/zone_reading.h"
 #include "manager/control/zone_control.h"
-#include "manager/control/zone_reading.h"
 #include "manager/support/request_author.h"
 #include "manager/support/soa.h"
 #include "shm/side_table.h"
@@ -29,14 +29,14 @@ using nlohmann::json;
 namespace {
 
 /// Zones that one command may name: all of them are looked up on the commit thread.
-constexpr std::size_t kMostNames = 64;
+constexpr std::size_t kMaxNamedZones = 64;
 
 /// RFC 2181 §8: a TTL has 31 bits.
 constexpr std::uint64_t kMaxTtl = 0x7FFFFFFF;
 
 Result<std::vector<dns::Name>> names_of(const ipc::ControlRequest& request) {
-  if (request.names.size() > kMostNames)
-    return fail(Errc::kInvalid, "more than {} zones are named", kMostNames);
+  if (request.names.size() > kMaxNamedZones)
+    return fail(Errc::kInvalid, "more than {} zones are named", kMaxNamedZones);
   return names_from_text(request.names);
 }
 
@@ -95,7 +95,6 @@ struct Target {
 Result<Target> target_of(const ipc::ControlRequest& request) {
   auto zone = dns::Name::from_text(request.name);
   if (!zone) return pass(zone);
-  if (request.owner.empty()) return fail(Errc::kInvalid, "no owner is named");
   auto owner = owner_of(request, *zone);
   if (!owner) return pass(owner);
   auto type = type_of(request);

@@ -25,7 +25,7 @@ using nlohmann::json;
 namespace {
 
 /// A reply stays below ipc::kMaxReplyBytes with this many.
-constexpr std::size_t kMostSnapshots = 10'000;
+constexpr std::size_t kMaxAuditedSnapshots = 10'000;
 
 /// Adds the bytes of the file outside blocks: the store's tables, room in chunks that are in use,
 /// and chunks that are free, wait for readers or belong to an unpublished version. The root block
@@ -71,7 +71,7 @@ void audit_store(shm::Store& store, shm::SlotTable& slots, asio::io_context& io,
     zone::Audit audit =
         zone ? zone::audit_zone(window, version.root, *zone) : zone::audit(window, version.root);
     if (!zone) zone::compare_chunks(audit, occupied);
-    auto result = ipc::store_audit(std::move(audit), version.number, kMostSnapshots);
+    auto result = ipc::store_audit(std::move(audit), version.number, kMaxAuditedSnapshots);
     if (!zone) add_room(result.bytes, stats, occupied);
     asio::post(io, [pin = std::move(pin), result = std::move(result), done = std::move(done)] {
       done(result);

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "manager/inspect/journal_words.h"
 #include "manager/journal/journal.h"
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 #include "manager/journal/segment_reader.h"
 #include "shm/map/locks.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "dns/rdata/rdata.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 
 namespace pando::manager {
 

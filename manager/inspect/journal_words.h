@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "ipc/control_results.h"
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 
 namespace pando::manager {
 

@@ -8,9 +8,9 @@
 #include "base/crash_point.h"
 #include "base/pause_point.h"
 #include "base/random.h"
-#include "manager/journal/journal_format.h"
 #include "manager/journal/journal_recovery.h"
 #include "manager/journal/journal_tail.h"
+#include "manager/journal/record/journal_format.h"
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "manager/io/store_file.h"
-#include "manager/journal/journal_format.h"
 #include "manager/journal/journal_health.h"
+#include "manager/journal/record/journal_format.h"
 #include "manager/support/task_thread.h"
 #include "shm/store.h"
 
@@ -34,15 +34,6 @@ struct JournalNote {
   std::uint64_t missing_to = 0;
 };
 using NoteSink = std::function<void(const JournalNote&)>;
-
-/// One record to append; the journal assigns its position.
-struct JournalEntry {
-  dns::Name zone;
-  dns::Serial from;
-  dns::Serial to;
-  Bytes payload;
-  RecordKind kind = RecordKind::kChangeset;
-};
 
 /// The journal's files at one moment, for readers in other threads.
 struct JournalFiles {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dns/folded_key.h"
-#include "manager/journal/record_replay.h"
+#include "manager/journal/record/record_replay.h"
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {

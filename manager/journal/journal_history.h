@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "manager/journal/journal.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/journal/snapshot_file.h"
 #include "zone/record/changeset.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/random.h"
-#include "manager/journal/journal_format.h"
 #include "manager/journal/journal_recovery.h"
+#include "manager/journal/record/journal_format.h"
 #include "manager/journal/segment_reader.h"
 #include "manager/journal/snapshot_file.h"
 

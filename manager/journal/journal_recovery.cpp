@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 #include "manager/journal/segment_reader.h"
 #include "manager/journal/snapshot_file.h"
 

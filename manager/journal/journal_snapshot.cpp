@@ -5,7 +5,7 @@
 #include "base/crash_point.h"
 #include "base/unix_time.h"
 #include "manager/io/throttled_file.h"
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 #include "manager/journal/snapshot_file.h"
 #include "zone/dump/dump_writer.h"
 

@@ -5,7 +5,7 @@
 
 #include "manager/journal/journal.h"
 #include "manager/journal/journal_history.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "zone/dump/dump_format.h"
 #include "zone/read/store_view.h"
 

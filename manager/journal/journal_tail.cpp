@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 
 namespace pando::manager {
 

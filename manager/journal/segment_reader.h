@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "manager/io/store_file.h"
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 
 namespace pando::manager {
 

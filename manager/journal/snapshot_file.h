@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "manager/io/store_file.h"
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 #include "zone/dump/dump_index.h"
 
 namespace pando::manager {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "manager/journal/dynamic_changes.h"
+#include "manager/journal/record/dynamic_changes.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {

@@ -7,7 +7,7 @@
 
 #include "config/settings/zone_table.h"
 #include "manager/change/zone_change.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "manager/journal/dynamic_changes.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/dynamic_changes.h"
+#include "manager/journal/record/journal_payload.h"
 
 namespace pando::manager {
 

@@ -25,7 +25,7 @@ std::uint64_t lines_in(std::string_view octets) {
 }  // namespace
 
 void QueryLogSink::push(std::string_view line) {
-  if (waiting_.size() - done_ + line.size() > kMostWaiting) {
+  if (waiting_.size() - done_ + line.size() > kMaxWaitingBytes) {
     ++counters_.dropped;
     return;
   }

@@ -30,7 +30,7 @@ class QueryLogSink {
  public:
   using Clock = std::chrono::steady_clock;
   /// Octets that may wait for a reader.
-  static constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxWaitingBytes = std::size_t{1} << 20;
   /// The time between two looks at the path of the file, and between two attempts to open.
   static constexpr std::chrono::milliseconds kPause{1000};
 

@@ -22,14 +22,14 @@ std::uint64_t PersistentTimers::jittered(std::uint64_t seconds) {
   return seconds - (seconds >= 10 ? random_() % (seconds / 10) : 0);
 }
 
-std::uint64_t PersistentTimers::first_look(const dns::Name& zone, std::uint64_t now) {
+std::uint64_t PersistentTimers::first_refresh(const dns::Name& zone, std::uint64_t now) {
   const zone::ZoneView view = view_of(zone);
   auto* side = view && view.loaded() ? store_.side(view.side_index()) : nullptr;
   if (side == nullptr) return now;
   const SoaTimers timers = timers_of(view);
   side->expires_at.store(
       believed_expiry(side->expires_at.load(), now, time_to_keep(timers, range_)));
-  return believed_look(side->next_refresh.load(), now, within(range_, timers.refresh));
+  return believed_refresh(side->next_refresh.load(), now, within(range_, timers.refresh));
 }
 
 void PersistentTimers::clock_went_back(const dns::Name& zone, std::uint64_t due,
@@ -52,7 +52,7 @@ void PersistentTimers::confirm(const dns::Name& zone, std::optional<std::uint32_
       expiry_after_contact(before, stated, now, time_to_keep(timers_of(view), range_)));
 }
 
-std::uint64_t PersistentTimers::next_look(const dns::Name& zone, bool ok, std::uint64_t now) {
+std::uint64_t PersistentTimers::next_refresh(const dns::Name& zone, bool ok, std::uint64_t now) {
   const zone::ZoneView view = view_of(zone);
   const SoaTimers timers = timers_of(view);
   const bool loaded = view && view.loaded();

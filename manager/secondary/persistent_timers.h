@@ -28,7 +28,7 @@ class PersistentTimers {
   /// Returns the time of a zone's first refresh cycle: the stored time, as far as that is
   /// plausible. A zone from a copy on disk has no stored timers and counts as confirmed now. A zone
   /// without data is due at once.
-  std::uint64_t first_look(const dns::Name& zone, std::uint64_t now);
+  std::uint64_t first_refresh(const dns::Name& zone, std::uint64_t now);
   /// Records that a primary has our version. `stated` is the primary's own remaining time in
   /// seconds until expiry (RFC 7314). With `brought`, the primary has just sent the version, so an
   /// earlier primary's statement is dropped.
@@ -36,7 +36,7 @@ class PersistentTimers {
                std::uint64_t now);
   /// Called after a refresh cycle; `ok`: a primary confirmed the zone. Stores and returns the time
   /// of the next refresh cycle.
-  std::uint64_t next_look(const dns::Name& zone, bool ok, std::uint64_t now);
+  std::uint64_t next_refresh(const dns::Name& zone, bool ok, std::uint64_t now);
 
   /// After the clock was put back: stores `due` as the time of the next refresh cycle. A time of
   /// expiry that is implausibly late now becomes the latest plausible one.

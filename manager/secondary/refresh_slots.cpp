@@ -2,7 +2,7 @@
 
 namespace pando::manager {
 
-void RefreshSlots::look_at_all() {
+void RefreshSlots::recheck_all() {
   for (const auto& [primary, queue] : waiting_) freed_.insert(primary);
 }
 

@@ -21,9 +21,9 @@ class RefreshSlots {
     std::uint32_t attempts = 0;  ///< refresh attempts at once
     std::uint32_t per_primary = 0;
   };
-  /// Sets the limits. Waiting zones see higher limits only after look_at_all().
+  /// Sets the limits. Waiting zones see higher limits only after recheck_all().
   void set_limits(const Limits& limits) noexcept { limits_ = limits; }
-  void look_at_all();
+  void recheck_all();
 
   /// True if the total limit is reached.
   [[nodiscard]] bool full() const noexcept { return running_ >= limits_.attempts; }

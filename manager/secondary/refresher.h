@@ -1,28 +1,25 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "ipc/zone_counters.h"
 #include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/net/network.h"
 #include "manager/notify/notify_handler.h"
+#include "manager/secondary/attempt_runner.h"
 #include "manager/secondary/notify_pace.h"
 #include "manager/secondary/persistent_timers.h"
-#include "manager/secondary/primary_shares.h"
 #include "manager/secondary/refresh_cycle.h"
-#include "manager/secondary/refresh_slots.h"
-#include "manager/secondary/transfer_in.h"
+#include "manager/secondary/refresh_places.h"
+#include "manager/secondary/refresh_schedule.h"
 #include "manager/support/token_bucket.h"
 #include "shm/slots.h"
 #include "shm/store.h"
@@ -40,9 +37,11 @@ struct SecondaryStatus {
 
 /// Keeps secondary zones up to date (RFC 1034 §4.3.5, RFC 1996 §3.11), driven by PersistentTimers
 /// and NOTIFY. Each refresh cycle asks one primary after another, by IXFR, with AXFR as the
-/// fallback for every inconsistency. SecondaryZones decides which zones these are.
+/// fallback for every inconsistency. SecondaryZones decides which zones these are. RefreshSchedule
+/// knows when a zone is due, RefreshPlaces whether there is room, RefreshCycle which primary is
+/// next, and AttemptRunner makes the attempt.
 ///
-/// Lives on the commit thread; connections run on the network's.
+/// Lives on the commit thread.
 class Refresher {
  public:
   struct Counters {
@@ -54,24 +53,7 @@ class Refresher {
     std::uint64_t notifies = 0;
   };
 
-  struct Hooks {
-    /// Whether the data of a served zone were verified before, without a fault.
-    std::function<bool(const zone::ZoneView& zone)> is_verified = [](const zone::ZoneView&) {
-      return false;
-    };
-    /// An error: the zone is not to change now, and has the reason. A zone that may change again
-    /// needs refresh_now().
-    std::function<Status(const dns::Name& zone)> may_change = [](const dns::Name&) {
-      return Status();
-    };
-    /// The program that judges the zone's data before they are served; null: none.
-    std::function<ZoneVerifierPtr(const dns::Name& zone)> verifier_of = [](const dns::Name&) {
-      return ZoneVerifierPtr();
-    };
-    /// One more transfer in or failed attempt of the zone.
-    std::function<void(const dns::Name& zone, ipc::ZoneCounter counter)> count =
-        [](const dns::Name&, ipc::ZoneCounter) {};
-  };
+  using Hooks = RefreshHooks;
 
   /// All references outlive the object.
   Refresher(asio::io_context& commit_loop, Network& network, shm::Store& store,
@@ -95,8 +77,8 @@ class Refresher {
   void forget_unless(const dns::Name& zone, const Stays& stays);
   /// Starts due zones after put() calls, and applies the present limits to waiting zones.
   void resume();
-  /// Posts run_due() to the commit loop, for zones that are put one by one.
-  void look_soon();
+  /// Posts the start of due zones to the commit loop, for zones that are put one by one.
+  void run_soon() { schedule_.run_soon(); }
 
   enum class Take : std::uint8_t {
     kNewer,  ///< data with a newer serial
@@ -119,94 +101,56 @@ class Refresher {
   static constexpr std::uint32_t kNotifiesPerSecond = 5;
   static constexpr std::uint32_t kNotifyBurst = 5;
 
-  struct Attempt;  // one refresh attempt at one primary
   struct Zone {
     RefreshCycle cycle;
     std::uint64_t generation = 0;  // of these primaries; results of older ones are dropped
     std::uint64_t due = 0;         // seconds since 1970
-    bool waiting = false;          // queued for a busy or away primary, or for a program
     bool is_urgent = false;        // a NOTIFY or an order wants the zone: it goes before others
-    bool is_first = false;         // stands at the front of a queue
-    std::map<Endpoint, std::uint32_t> queues;  // entries of the zone in the primaries' queues
-    std::shared_ptr<Attempt> attempt;          // the attempt under way
-    bool damaged = false;  // the served data is damaged: neither comparable nor changeable
+    RefreshPlaces::Queued queued;
+    RefreshAttemptPtr attempt;  // under way
+    bool damaged = false;       // the served data is damaged: neither comparable nor changeable
     std::shared_ptr<void> verification;  // under way; its end gives the work up
     std::string problem;
     TokenBucket pace{kNotifiesPerSecond, kNotifyBurst};  // of questions after unsigned NOTIFYs
   };
   using Zones = std::map<dns::Name, Zone, dns::CanonicalLess>;
-  struct Places {
-    PrimaryShares primaries;
-    // For programs, as if all were one primary: a program that hangs must not keep zones without
-    // one from their primaries.
-    RefreshSlots programs;
-    std::set<std::shared_ptr<Attempt>> judged;  // have a place in `programs` instead
-  };
-  /// The next run_due().
-  struct Look {
-    asio::steady_timer timer;
-    std::uint64_t last;        // wall-clock time of the last one
-    asio::steady_timer ticks;  // of places_.primaries
-    bool timer_set = false;
-    bool is_posted = false;
-    bool ticks_set = false;
-  };
 
   // Schedule of the zones.
   void schedule(Zones::iterator zone, std::uint64_t due);
-  void arm_timer();
+  void arm_timers();
   void run_due();
   void start_waiting();
   void start_or_wait(Zones::iterator zone);
-  void wait_for(Zones::iterator zone, const Endpoint& primary);
   void put_timers_back(std::uint64_t before, std::uint64_t now);
   void refresh_soon(Zones::iterator zone, RefreshCycle::Wish wish);
 
   // One refresh attempt.
   void start(Zones::iterator zone);
   void begin_anew(Zones::iterator zone, Primaries primaries, std::uint64_t due);
-  bool wanted(const Attempt& attempt) const;
-  void finished(const std::shared_ptr<Attempt>& attempt,
-                Result<TransferResult, TransferFailure> result);
-  [[nodiscard]] ZoneChange change_of(const std::shared_ptr<Attempt>& attempt,
-                                     TransferResult&& result);
-  void hand_in(const std::shared_ptr<Attempt>& attempt, TransferResult&& result);
-  void begin_judgement(const std::shared_ptr<Attempt>& attempt, ZoneChange& change);
-  void handed_in(const std::shared_ptr<Attempt>& attempt, dns::Serial serial,
-                 const Result<ChangeOutcome>& outcome);
-  Zones::iterator release(const std::shared_ptr<Attempt>& attempt);
+  bool wanted(const RefreshAttempt& attempt) const;
+  void verifying(const RefreshAttemptPtr& attempt, const std::shared_ptr<Progress>& progress);
+  void ended(const RefreshAttemptPtr& attempt, const AttemptOutcome& outcome);
+  Zones::iterator release(const RefreshAttemptPtr& attempt);
 
   // Results of an attempt.
-  void drop(const std::shared_ptr<Attempt>& attempt);
-  void nothing_new(const std::shared_ptr<Attempt>& attempt, dns::Serial serial);
-  void transferred(const std::shared_ptr<Attempt>& attempt, const char* how, dns::Serial serial);
-  void failed(const std::shared_ptr<Attempt>& attempt, const Error& error, bool broken_ixfr);
+  void drop(const RefreshAttemptPtr& attempt);
+  void up_to_date(const RefreshAttemptPtr& attempt, dns::Serial serial);
+  void transferred(const RefreshAttemptPtr& attempt, dns::Serial serial);
+  void failed(const RefreshAttemptPtr& attempt, const Error& error, bool whole_may_succeed);
   void next_primary(Zones::iterator zone);
   void end_cycle(Zones::iterator zone, bool ok);
-  void leave_silent_primary(Zones::iterator zone, const NotifyRequest& request);
+  void abandon_silent_primary(Zones::iterator zone, const NotifyRequest& request);
 
-  asio::io_context& commit_loop_;
-  Network& network_;
-  shm::Store& store_;
-  shm::SlotTable& slots_;
   Committer& committer_;
-  ChangeRoad& road_;
   Hooks hooks_;
-  RuntimePtr runtime_;
   Zones zones_;
   PersistentTimers timers_;
-  // Zones by the time of their next attempt. A zone whose primary has no room waits in places_
-  // instead.
-  std::set<std::pair<std::uint64_t, dns::Name>,
-           bool (*)(const std::pair<std::uint64_t, dns::Name>&,
-                    const std::pair<std::uint64_t, dns::Name>&)>
-      due_;
-  Places places_;
-  Look look_;
+  RefreshSchedule schedule_;  // zones whose primary has no room wait in places_ instead
+  RefreshPlaces places_;
+  AttemptRunner attempts_;
   std::uint64_t generations_ = 0;
   std::map<Endpoint, NotifyPace> notify_paces_;  // of all zones of a primary
   Counters counters_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace pando::manager

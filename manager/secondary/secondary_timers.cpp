@@ -36,8 +36,8 @@ std::uint64_t within(const config::DurationRange& range, std::uint64_t seconds) 
 }
 
 std::uint64_t time_to_keep(const SoaTimers& timers, const config::DurationRange& range) noexcept {
-  const std::uint64_t two_looks = within(range, timers.refresh) + within(range, timers.retry);
-  return std::max<std::uint64_t>(timers.expire, two_looks);
+  const std::uint64_t two_refreshes = within(range, timers.refresh) + within(range, timers.retry);
+  return std::max<std::uint64_t>(timers.expire, two_refreshes);
 }
 
 std::uint64_t expiry_after_contact(std::uint64_t before, std::optional<std::uint32_t> stated,
@@ -47,7 +47,7 @@ std::uint64_t expiry_after_contact(std::uint64_t before, std::optional<std::uint
   return std::min(std::max(before, here), latest);
 }
 
-std::uint64_t believed_look(std::uint64_t stored, std::uint64_t now,
+std::uint64_t believed_refresh(std::uint64_t stored, std::uint64_t now,
                             std::uint64_t interval) noexcept {
   return stored > now + interval ? now : std::max(stored, now);
 }

@@ -39,7 +39,7 @@ struct SoaTimers {
 
 /// Corrects a stored time of the next refresh cycle. A time further away than `interval` was set by
 /// a clock that was ahead. How long the zone has waited is unknown then, so the zone is due now.
-[[nodiscard]] std::uint64_t believed_look(std::uint64_t stored, std::uint64_t now,
+[[nodiscard]] std::uint64_t believed_refresh(std::uint64_t stored, std::uint64_t now,
                                           std::uint64_t interval) noexcept;
 /// Corrects a stored time of expiry in the same way, with `keep` as the limit. A stored 0 means
 /// that the last contact is unknown. The contact then counts as now, since RFC 1034 §4.3.5 wants

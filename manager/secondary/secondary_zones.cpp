@@ -93,7 +93,7 @@ void SecondaryZones::looked_at(const dns::Name& zone) {
   put(*found);
   if (taking_over_) return;  // taken_over() does the rest
   if (early_.erase(zone) > 0) refresher_.refresh_now(zone);
-  refresher_.look_soon();
+  refresher_.run_soon();
 }
 
 void SecondaryZones::take_over_slice(std::uint64_t generation, std::size_t from) {

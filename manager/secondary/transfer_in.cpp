@@ -145,11 +145,11 @@ Status finish_zone(ReceivedZone& zone, const zone::ZoneView& live, TransferResul
 }
 
 /// One refresh attempt at one primary, over several connections if necessary.
-class RefreshAttempt {
+class PrimaryExchange {
  public:
   using Executor = asio::any_io_executor;
   using Outcome = Result<TransferResult, TransferFailure>;
-  RefreshAttempt(const Executor& executor, const TransferJob& job, bool edns,
+  PrimaryExchange(const Executor& executor, const TransferJob& job, bool edns,
                  ConnectionPool& connections, shm::Store& store, asio::thread_pool& pool)
       : executor_(executor),
         job_(job),
@@ -210,13 +210,13 @@ class RefreshAttempt {
   bool authoritative_ = false;
 };
 
-RefreshAttempt::Outcome failure(const Error& error, bool ixfr_asked = false) {
+PrimaryExchange::Outcome failure(const Error& error, bool ixfr_asked = false) {
   return tl::unexpected<TransferFailure>({error, ixfr_asked});
 }
 
 /// Fails after the deadline of the attempt, and limits the next step's timeout to the remaining
 /// time.
-Status RefreshAttempt::check_time() {
+Status PrimaryExchange::check_time() {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
   if (left.count() <= 0)
     return fail(Errc::kFull, "transfer takes more than {} s (limits.transfer-time)",
@@ -226,7 +226,7 @@ Status RefreshAttempt::check_time() {
 }
 
 /// A primary that trickles would hold its share until the deadline, hours later.
-Status RefreshAttempt::check_rate() {
+Status PrimaryExchange::check_rate() {
   const Clock::time_point now = Clock::now();
   if (now < rated_from_ + job_.least_octets_in) return {};
   const std::uint64_t received = octets() - rated_octets_;
@@ -239,7 +239,7 @@ Status RefreshAttempt::check_rate() {
 
 /// Runs a step of the connection, during which the attempt waits for its primary.
 template <class Value>
-asio::awaitable<Value> RefreshAttempt::wait_for_primary(asio::awaitable<Value> step) {
+asio::awaitable<Value> PrimaryExchange::wait_for_primary(asio::awaitable<Value> step) {
   job_.progress->waits.store(true, std::memory_order_relaxed);
   connection_->set_meter(&job_.progress->octets);
   Value value = co_await std::move(step);
@@ -249,7 +249,7 @@ asio::awaitable<Value> RefreshAttempt::wait_for_primary(asio::awaitable<Value> s
 }
 
 /// Provides an idle connection: the present one, a pooled one, or a new one.
-asio::awaitable<Status> RefreshAttempt::open() {
+asio::awaitable<Status> PrimaryExchange::open() {
   if (connection_) co_return check_time();
   if (!was_pooled_) connection_ = connections_.take(job_.primary, job_.source);
   was_pooled_ = connection_ != nullptr;
@@ -262,7 +262,7 @@ asio::awaitable<Status> RefreshAttempt::open() {
 }
 
 /// Sends `query` and returns the first message of the answer, its signature checked.
-asio::awaitable<Result<ByteView>> RefreshAttempt::ask(Query& query) {
+asio::awaitable<Result<ByteView>> PrimaryExchange::ask(Query& query) {
   for (;;) {
     if (auto opened = co_await open(); !opened) co_return pass(opened);
     const std::uint64_t before = connection_->received();
@@ -280,14 +280,14 @@ asio::awaitable<Result<ByteView>> RefreshAttempt::ask(Query& query) {
   }
 }
 
-asio::awaitable<Result<ByteView>> RefreshAttempt::exchange(const Query& query) {
+asio::awaitable<Result<ByteView>> PrimaryExchange::exchange(const Query& query) {
   if (auto sent = co_await wait_for_primary(connection_->send(query.message)); !sent)
     co_return pass(sent);
   co_return co_await wait_for_primary(connection_->receive());
 }
 
 /// Receives the next message of the answer to `query`, its signature checked.
-asio::awaitable<Result<ByteView>> RefreshAttempt::receive(Query& query) {
+asio::awaitable<Result<ByteView>> PrimaryExchange::receive(Query& query) {
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
   auto message = co_await wait_for_primary(connection_->receive());
   if (auto in_time = check_time(); !in_time) co_return pass(in_time);
@@ -295,7 +295,7 @@ asio::awaitable<Result<ByteView>> RefreshAttempt::receive(Query& query) {
   co_return check(query, *message);
 }
 
-Result<ByteView> RefreshAttempt::check(Query& query, ByteView message) {
+Result<ByteView> PrimaryExchange::check(Query& query, ByteView message) {
   const auto header = dns::read_header(message);
   rcode_ = header ? static_cast<dns::Rcode>(header->rcode) : dns::Rcode::kNoError;
   authoritative_ = header && header->aa;
@@ -303,7 +303,7 @@ Result<ByteView> RefreshAttempt::check(Query& query, ByteView message) {
   return message;
 }
 
-asio::awaitable<Result<SoaAnswer>> RefreshAttempt::ask_soa() {
+asio::awaitable<Result<SoaAnswer>> PrimaryExchange::ask_soa() {
   auto query = make_query(job_, dns::RRType::kSOA, edns_);
   if (!query) co_return pass(query);
   auto answer = co_await ask(*query);
@@ -312,7 +312,7 @@ asio::awaitable<Result<SoaAnswer>> RefreshAttempt::ask_soa() {
 }
 
 /// Feeds the response messages of one AXFR or IXFR into the parser.
-asio::awaitable<Status> RefreshAttempt::run_transfer(Query& query, TransferParser& parser) {
+asio::awaitable<Status> PrimaryExchange::run_transfer(Query& query, TransferParser& parser) {
   auto message = co_await ask(query);
   for (;;) {
     if (!message) co_return pass(message);
@@ -325,7 +325,7 @@ asio::awaitable<Status> RefreshAttempt::run_transfer(Query& query, TransferParse
 }
 
 /// Continues a whole zone: by comparison with the served zone while cheap, else by building.
-asio::awaitable<Status> RefreshAttempt::resume(ReceivedZone& zone, bool is_last) {
+asio::awaitable<Status> PrimaryExchange::resume(ReceivedZone& zone, bool is_last) {
   if (zone.waits()) {
     if (job_.served) served_ = co_await job_.served();
     pinned_until_ = Clock::now() + job_.longest_pin;
@@ -343,7 +343,7 @@ asio::awaitable<Status> RefreshAttempt::resume(ReceivedZone& zone, bool is_last)
 }
 
 /// Fills `result`; its transaction holds a whole zone that was built.
-asio::awaitable<Status> RefreshAttempt::fetch_into(TransferResult& result, dns::RRType type) {
+asio::awaitable<Status> PrimaryExchange::fetch_into(TransferResult& result, dns::RRType type) {
   auto query = make_query(job_, type, edns_);
   if (!query) co_return pass(query);
   TransferParser parser(job_.zone, type, job_.current, query->id, job_.limits, *result.transaction);
@@ -367,7 +367,7 @@ asio::awaitable<Status> RefreshAttempt::fetch_into(TransferResult& result, dns::
 }
 
 /// The transfer itself; the connection may have been used for the SOA query before.
-asio::awaitable<Result<TransferResult>> RefreshAttempt::fetch(dns::RRType type) {
+asio::awaitable<Result<TransferResult>> PrimaryExchange::fetch(dns::RRType type) {
   TransferResult result;
   result.transaction.emplace(store_.begin_private());
   auto done = co_await fetch_into(result, type);
@@ -383,7 +383,7 @@ asio::awaitable<Result<TransferResult>> RefreshAttempt::fetch(dns::RRType type) 
 
 /// RFC 1995 §2: the answer to an IXFR begins with the primary's SOA, so no SOA query is needed.
 /// Nullopt: the answer does not show the primary's state, or whether an AXFR would succeed.
-asio::awaitable<std::optional<RefreshAttempt::Outcome>> RefreshAttempt::request_ixfr_directly() {
+asio::awaitable<std::optional<PrimaryExchange::Outcome>> PrimaryExchange::request_ixfr_directly() {
   auto result = co_await fetch(dns::RRType::kIXFR);
   if (result) {
     // As in read_soa_answer(): a non-authoritative server cannot say which serial is current.
@@ -398,7 +398,7 @@ asio::awaitable<std::optional<RefreshAttempt::Outcome>> RefreshAttempt::request_
   co_return std::nullopt;
 }
 
-asio::awaitable<RefreshAttempt::Outcome> RefreshAttempt::query_soa_first() {
+asio::awaitable<PrimaryExchange::Outcome> PrimaryExchange::query_soa_first() {
   std::optional<std::uint32_t> expire;
   if (job_.current) {
     auto soa = co_await ask_soa();
@@ -419,7 +419,7 @@ asio::awaitable<RefreshAttempt::Outcome> RefreshAttempt::query_soa_first() {
   co_return std::move(*result);
 }
 
-asio::awaitable<RefreshAttempt::Outcome> RefreshAttempt::run() {
+asio::awaitable<PrimaryExchange::Outcome> PrimaryExchange::run() {
   std::optional<Outcome> outcome;
   if (job_.notified && job_.current && !job_.whole_zone) {
     outcome = co_await request_ixfr_directly();
@@ -440,7 +440,7 @@ asio::awaitable<Result<TransferResult, TransferFailure>> transfer_in(TransferJob
   if (!job.progress) job.progress = std::make_shared<TransferProgress>();
   bool edns = true;
   for (;;) {
-    RefreshAttempt attempt(executor, job, edns, connections, store, pool);
+    PrimaryExchange attempt(executor, job, edns, connections, store, pool);
     auto result = co_await attempt.run();
     if (!result) result.error().silent = job.progress->octets == 0;
     if (result || !attempt.format_error() || !std::exchange(edns, false)) co_return result;

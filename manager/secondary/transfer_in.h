@@ -12,7 +12,7 @@
 #include "dns/tsig/tsig.h"
 #include "manager/net/connection_pool.h"
 #include "manager/secondary/primary_shares.h"
-#include "manager/secondary/transfer_parser.h"
+#include "manager/secondary/transfer/transfer_parser.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 

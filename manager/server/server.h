@@ -13,6 +13,7 @@
 #include "manager/journal/journal.h"
 #include "manager/net/network.h"
 #include "manager/server/previous_store.h"
+#include "manager/server/service_start.h"
 #include "manager/start/host.h"
 #include "manager/start/pinned_memory.h"
 #include "manager/start/reloader.h"
@@ -33,8 +34,6 @@ struct WorkerServices {
   std::unique_ptr<WorkerPool> pool;
   std::unique_ptr<PinnedMemory> pinned;
   std::unique_ptr<PreviousStore> previous_store;
-  bool wait_for_zones = false;  ///< workers of another build serve until all zones are loaded
-  bool may_start = false;  ///< the store has a list of zones: ours answer SERVFAIL, not REFUSED
 };
 
 /// The parts that change the configuration, and carry out commands of an operator. Later parts refer
@@ -81,18 +80,8 @@ class Server {
   Status open_workers();
   Status open_control();
   [[nodiscard]] WorkerPool::Hooks worker_hooks();
-  // server_loading.cpp
-  void begin_serving();
-  void keep_previous_store();
-  void leave_previous_store();
-  void start_workers();
-  void image_copied(const Status& status);
-  void leave_damaged_image(const Error& reason);
-  void lists_read(const RuntimePtr& complete);
-  void lists_failed();
-  void count_loaded();
-  void bring_in_line();
-  void in_line(const Status& status, std::uint64_t zones_with_data);
+  // server_follow_up.cpp
+  void image_damaged(const Error& reason);
   [[nodiscard]] systemd::Readiness::Hooks readiness_hooks();
   [[nodiscard]] config::SignaturePolicy signature_policy(const dns::Name& zone) const;
   [[nodiscard]] ZoneVerifierPtr verifier_of(const dns::Name& zone);
@@ -124,6 +113,7 @@ class Server {
   StoreServices services_;
   ZoneServices zones_;
   std::unique_ptr<ZoneLists> lists_;
+  std::unique_ptr<ServiceStart> start_;  // outlives the pool, whose end it is told
   WorkerServices workers_;
   ControlServices control_;
   // After the parts that use it, hence ended before them: results of the network refer to them.

@@ -18,7 +18,7 @@ namespace pando::manager {
 namespace {
 
 /// Changes that may wait: as many as all control connections may have under way.
-constexpr std::size_t kMostWaiting = 4096;
+constexpr std::size_t kMaxWaitingChanges = 4096;
 /// A reload that is under way takes a second for a million zones.
 constexpr std::chrono::milliseconds kTryAgain{20};
 
@@ -51,7 +51,7 @@ RunTimeZones::RunTimeZones(asio::io_context& io, asio::thread_pool& pool,
 
 void RunTimeZones::submit(RunTimeChange change, Done done) {
   if (stopping_) return done(fail(Errc::kExists, "the process ends"));
-  if (queue_.size() >= kMostWaiting)
+  if (queue_.size() >= kMaxWaitingChanges)
     return done(fail(Errc::kFull, "{} changes of zones wait", queue_.size()));
   queue_.push_back({std::move(change), std::move(done)});
   if (!busy_) begin_next();

@@ -12,9 +12,9 @@
 #include "manager/start/host.h"
 #include "manager/start/server_parts.h"
 #include "manager/start/zone_lists.h"
+#include "shm/counts/zone_counts.h"
 #include "shm/slots.h"
 #include "shm/store.h"
-#include "shm/zone_counts.h"
 
 namespace pando::manager {
 

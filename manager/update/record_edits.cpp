@@ -3,7 +3,7 @@
 #include "dns/dnssec/derived_types.h"
 #include "dns/folded_key.h"
 #include "dns/rdata/rdata.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/soa.h"
 #include "manager/update/signed_update.h"
 

@@ -12,7 +12,7 @@
 #include "manager/update/update_forwarder.h"
 #include "manager/update/update_request.h"
 #include "manager/workers/worker_link.h"
-#include "shm/zone_counts.h"
+#include "shm/counts/zone_counts.h"
 
 namespace pando::manager {
 

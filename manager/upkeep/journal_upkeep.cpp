@@ -42,9 +42,16 @@ JournalUpkeep::JournalUpkeep(asio::io_context& io, asio::thread_pool& pool,
       pause_before_healing_(shortened(pause_before_healing)) {}
 
 /// Begins past the limit, if the journal has grown by half since the last snapshot. Otherwise zones
-/// larger than the limit would be written again and again.
+/// larger than the limit would be written again and again. The pause after a failed snapshot does
+/// not delay the examination that follows from it.
 void JournalUpkeep::check(bool blocked) {
-  if (running_ || blocked || std::chrono::steady_clock::now() < pause_until_) return;
+  if (running_ || blocked) return;
+  const bool is_whole = journal_.health().state() == JournalHealth::State::kWhole;
+  if (is_whole && std::exchange(is_examination_due_, false)) {
+    running_ = true;
+    return begin_examination();
+  }
+  if (std::chrono::steady_clock::now() < pause_until_) return;
   const std::uint64_t bytes = journal_.total_bytes();
   const bool closes_gap = can_close_gap(committer_.current());
   if (closes_gap) log::warning("journal_gap", "reason", problem());
@@ -155,9 +162,13 @@ void JournalUpkeep::end(const std::shared_ptr<Round>& round, const Status& statu
   pause_until_ = std::chrono::steady_clock::now() +
                  (health.lacks_records() ? pause_before_healing_ : kPauseAfterFailure);
   log::warning("journal_snapshot_failed", "reason", status.error().text, "bytes", last_size_);
-  // Damage that was known before must not hide a part that cannot be read.
-  if (!round->unread.empty() && health.state() == JournalHealth::State::kBehind)
+  if (round->unread.empty()) return;
+  // Damage that was known before must not hide a part that cannot be read. Of a whole journal only
+  // zones with records there are in doubt; an examination tells whether the part is still unread.
+  if (health.state() == JournalHealth::State::kBehind)
     journal_.report(JournalHealth::State::kPartUnread, round->unread);
+  else if (health.state() == JournalHealth::State::kWhole)
+    examine();
 }
 
 }  // namespace pando::manager

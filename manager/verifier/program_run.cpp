@@ -207,11 +207,11 @@ Result<VerifierEnd> ProgramRun::finish() {
 }
 
 std::string ProgramRun::first_line() const {
-  constexpr std::size_t kMostBytes = 300;
+  constexpr std::size_t kMaxLineBytes = 300;
   for (const std::string& text : {errors_.kept, output_.kept}) {
     const std::size_t begin = text.find_first_not_of("\r\n\t ");
     if (begin == std::string::npos) continue;
-    return printable(text.substr(begin, std::min(text.find('\n', begin) - begin, kMostBytes)));
+    return printable(text.substr(begin, std::min(text.find('\n', begin) - begin, kMaxLineBytes)));
   }
   return {};
 }

@@ -146,9 +146,9 @@ std::optional<VerifierEnd> Program::wait() {
 /// Orphans become children only when their parents have ended, hence the rounds. A process that
 /// hangs in the kernel is left to it.
 void Program::kill_all() {
-  constexpr int kMostRounds = 1000;
+  constexpr int kMaxReapRounds = 1000;
   constexpr int kBetweenMs = 10;
-  for (int round = 0; round < kMostRounds && reap(); ++round) {
+  for (int round = 0; round < kMaxReapRounds && reap(); ++round) {
     std::ifstream children("/proc/thread-self/children");
     if (!children) ::kill(-pid_, SIGKILL);  // a kernel without that file: all but other sessions
     for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);

@@ -182,7 +182,7 @@ void WorkerConnections::link_closed(WorkerLink* link, const Error& error) {
     // The process may live on and come back; its pidfd tells of its end.
     slot->link.reset();
     log::info("worker_connection_closed", "slot", slot->number, "reason", error.text);
-    supervisor_.connection_lost(*slot);
+    supervisor_.lifecycle().connection_lost(*slot);
     return handover_.worker_lost(slot->number);
   }
   if (succession_.connection_lost(link)) return;
@@ -209,11 +209,12 @@ void WorkerConnections::greet(const std::shared_ptr<WorkerLink>& link, const ipc
     if (!greeted) return refuse(*link, hello, greeted.error());
     return lenders_.xdp.adopt_links(std::move(queues));
   }
-  auto admitted = admission_.admit(hello, link->peer(), supervisor_.place_of(hello.slot));
+  auto admitted =
+      admission_.admit(hello, link->peer(), supervisor_.lifecycle().place_of(hello.slot));
   if (!admitted) return refuse(*link, hello, admitted.error());
   WorkerSlot& slot = table_.at(hello.slot);
   succession_.is_of_our_layout(slot.number, link->peer().pid);
-  supervisor_.worker_came(slot, link);
+  supervisor_.lifecycle().worker_came(slot, link);
   slot.build = is_build_id(hello.build) ? hello.build : "";
   // Only a worker that had attached was given sockets by its last manager.
   slot.attached = slot.attached || hello.sockets > 0;
@@ -250,7 +251,7 @@ Result<shm::SlotLoan> WorkerConnections::lend(WorkerSlot& slot) {
   auto files = page ? slots_.lend(slot.number, slot.attached) : Result<shm::SlotLoan>(pass(page));
   if (files) return files;
   log::error("slot_failed", "slot", slot.number, "error", files.error().text);
-  supervisor_.kill(slot);
+  supervisor_.lifecycle().kill(slot);
   return files;
 }
 
@@ -276,7 +277,7 @@ void WorkerConnections::serve(WorkerSlot& slot) {
   log::info("worker_serving", "slot", slot.number, "pid", slot.pid, "adopted", slot.adopted);
   if (slot.keeps_store) log::info("worker_keeps_store", "slot", slot.number, "pid", slot.pid);
   handover_.steer();
-  if (leaving) return supervisor_.drain(slot);
+  if (leaving) return supervisor_.lifecycle().drain(slot);
   handover_.hand_over_waiting();
   succession_.succeed(slot);
   if (hooks_.serving) hooks_.serving(slot.number);
@@ -316,7 +317,7 @@ void WorkerConnections::leave_previous_store() {
   if (options_.external || !table_.phase.started || table_.phase.stopping) return;
   for (auto& [number, slot] : table_.slots())
     if (slot.state == WorkerSlot::State::kDead && !slot.process && !slot.lost)
-      supervisor_.launch(slot);
+      supervisor_.lifecycle().launch(slot);
 }
 
 void WorkerConnections::set_keys(WorkerKeys keys) {

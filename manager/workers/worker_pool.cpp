@@ -24,7 +24,8 @@ struct WorkerPool::Parts {
         admission(options.external ? WorkerAdmission::Starter::kOther
                                    : WorkerAdmission::Starter::kManager,
                   options.layout, ::geteuid(), options.worker_uid),
-        handover(table, listeners, [this](std::uint32_t slot) { supervisor.close_slot(slot); }),
+        handover(table, listeners,
+                 [this](std::uint32_t slot) { supervisor.lifecycle().close_slot(slot); }),
         succession(table, slots, handover, admission, options, succession_calls()),
         processes(io, slots, launcher, options),
         supervisor(table, slots, listeners, processes, options, handover, succession,
@@ -48,8 +49,8 @@ struct WorkerPool::Parts {
     LayoutSuccession::Calls calls;
     calls.none_left = hooks.no_previous_layout_workers;
     calls.settle = [this] { supervisor.settle_if_complete(); };
-    calls.launch = [this](WorkerSlot& slot) { supervisor.launch(slot); };
-    calls.drain = [this](WorkerSlot& slot) { supervisor.drain(slot); };
+    calls.launch = [this](WorkerSlot& slot) { supervisor.lifecycle().launch(slot); };
+    calls.drain = [this](WorkerSlot& slot) { supervisor.lifecycle().drain(slot); };
     calls.kill = [this](std::uint32_t slot, WatchedProcess& process) {
       processes.kill(slot, process);
     };

@@ -15,7 +15,7 @@ namespace {
 
 /// The smallest answer that a client without EDNS may be promised, and its headers.
 constexpr std::uint32_t kLeastMtu = 600;
-constexpr std::uint32_t kMostQueues = 64;
+constexpr std::uint32_t kMaxQueuesOfInterface = 64;
 constexpr auto kRefreshPause = std::chrono::seconds(2);
 /// The kernel frees a queue a moment after its socket was closed.
 constexpr auto kBusyPause = std::chrono::milliseconds(20);
@@ -38,7 +38,7 @@ XdpLender::XdpLender(asio::io_context& io, XdpOptions options, Calls calls)
 XdpLender::~XdpLender() = default;
 
 std::uint32_t XdpLender::Interface::queues() const noexcept {
-  const std::uint32_t most = std::min(facts.queues, kMostQueues);
+  const std::uint32_t most = std::min(facts.queues, kMaxQueuesOfInterface);
   return what.queues == 0 ? most : std::min(what.queues, most);
 }
 
@@ -75,7 +75,8 @@ void XdpLender::adopt(std::uint32_t slot, std::vector<AdoptedXdpQueue>&& queues)
   for (AdoptedXdpQueue& adopted : queues) {
     const auto found = interfaces_.find(adopted.queue.interface);
     const bool is_ours = found != interfaces_.end() && found->second.wanted &&
-                         adopted.queue.queue < kMostQueues && is_xdp_socket(adopted.socket) &&
+                         adopted.queue.queue < kMaxQueuesOfInterface &&
+                         is_xdp_socket(adopted.socket) &&
                          !found->second.holders.contains(adopted.queue.queue);
     if (!is_ours) {
       // Before the worker closes its socket, or frames would come for it.

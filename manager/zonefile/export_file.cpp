@@ -9,7 +9,7 @@
 
 #include "base/crash_point.h"
 #include "ipc/log.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/merge/merge_base.h"
 
 namespace pando::manager {

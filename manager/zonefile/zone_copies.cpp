@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ipc/log.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/merge/merge_base.h"
 #include "manager/zonefile/zone_file.h"
 

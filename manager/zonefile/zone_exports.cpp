@@ -9,7 +9,7 @@
 #include "base/steady_time.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
 

@@ -7,7 +7,7 @@
 #include "base/crash_point.h"
 #include "dns/zonefile/zone_text.h"
 #include "manager/io/throttled_file.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/zone_text_records.h"
 
 namespace pando::manager {

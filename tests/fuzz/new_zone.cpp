@@ -29,8 +29,8 @@ std::vector<config::Remote> make_remotes() {
 
 void check_records(const http::NewZone& zone) {
   // The name of the mailbox in the SOA is longer than that of the zone.
-  constexpr std::size_t kMostNameOctets = 255 - 11;
-  if (zone.name.view().size() > kMostNameOctets) return;
+  constexpr std::size_t kMaxZoneNameOctets = 255 - 11;
+  if (zone.name.view().size() > kMaxZoneNameOctets) return;
   dns::ScanOptions options;
   options.allow_include = false;
   options.max_errors = 1;

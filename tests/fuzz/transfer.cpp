@@ -4,7 +4,7 @@
 //
 // Input: one octet of mode, then messages, each behind its length in two octets as on TCP.
 
-#include "manager/secondary/transfer_parser.h"
+#include "manager/secondary/transfer/transfer_parser.h"
 #include "tests/fuzz/served_zone.h"
 #include "zone/builder/zone_builder.h"
 

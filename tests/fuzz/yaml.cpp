@@ -7,7 +7,7 @@ namespace {
 using pando::config::YamlDocument;
 using pando::config::YamlNode;
 
-constexpr int kMostDepth = 24;
+constexpr int kMaxYamlDepth = 24;
 
 /// Walks over both documents together. Aliases could make that endless.
 class Comparison {
@@ -16,7 +16,7 @@ class Comparison {
     if (a.kind() != b.kind() || a.text() != b.text() || a.tag() != b.tag() ||
         a.line() != b.line() || a.column() != b.column() || a.size() != b.size())
       std::abort();
-    if (depth == kMostDepth) return;
+    if (depth == kMaxYamlDepth) return;
     for (std::size_t i = 0; i < a.size() && nodes_left_ > 0; ++i) {
       --nodes_left_;
       if (a.is_mapping()) compare(a.key(i), b.key(i), depth + 1);

@@ -117,13 +117,37 @@ def test_every_verb_of_pandoctl_is_documented():
     assert verbs == documented
 
 
+def control_verbs():
+    """The rows of ipc/control_verbs.h: {verb: (arguments that a request needs, all arguments)}."""
+    text = (ROOT / "ipc/control_verbs.h").read_text()
+    names = dict(re.findall(r'string_view (k\w+) = "([a-z-]+)";', text))
+    rows = re.findall(r'\{verb::(k\w+), "([^"]*)",\s*"[^"]+"\}', text)
+    assert len(rows) > 40 and {constant for constant, _ in rows} == set(names)
+    needed = {constant: re.sub(r"\[\w+\]|\w+\|\w+", "", shape) for constant, shape in rows}
+    return {names[constant]: (set(re.findall(r"\w+", needed[constant])), set(re.findall(r"\w+", shape)))
+            for constant, shape in rows}
+
+
 def test_every_verb_of_the_control_socket_is_documented():
-    table = re.search(r"^namespace verb \{(.*?)^\}", (ROOT / "ipc/control.h").read_text(), re.M | re.S)[1]
-    verbs = re.findall(r'= "([a-z-]+)";', table)
-    assert len(verbs) > 40
     section = (REFERENCE / "control-protocol.md").read_text().split("\n## Verbs\n")[1].split("\n## ")[0]
-    documented = [verb for row in re.findall(r"^\| (`.*?) \|", section, re.M) for verb in re.findall(r"`([a-z-]+)`", row)]
-    assert sorted(verbs) == sorted(documented)
+    documented = {}
+    for verbs, arguments in re.findall(r"^\| (`.*?) \| *(.*?) ?\|", section, re.M):
+        needed = arguments.split(" (required)")[0] if "(required)" in arguments else ""
+        shape = (set(re.findall(r"`(\w+)`", needed)),
+                 set(re.findall(r"`(\w+)`", arguments)) | ({"descriptor"} if "descriptor" in arguments else set()))
+        documented |= {verb: shape for verb in re.findall(r"`([a-z-]+)`", verbs)}
+    assert documented == control_verbs()
+
+
+def test_every_verb_of_the_control_socket_has_a_test():
+    """By its constant in a test of the manager, or by pandoctl's words in one of a whole server."""
+    names = dict(re.findall(r'string_view (k\w+) = "([a-z-]+)";', (ROOT / "ipc/control_verbs.h").read_text()))
+    unit = "".join(path.read_text() for path in (ROOT / "tests/unit/manager").rglob("*.cpp"))
+    system = "".join(path.read_text() for path in (ROOT / "tests/system").rglob("*.py"))
+    missing = [verb for constant, verb in names.items()
+               if not re.search(rf"verb::{constant}\b", unit) and f'"{verb}"' not in system
+               and '"' + verb.replace("-", '", "', 1) + '"' not in system]
+    assert not missing
 
 
 def members_in_code():
@@ -145,7 +169,7 @@ def test_every_json_member_is_documented(struct, member):
 def test_every_counter_is_documented():
     workers = re.search(r"kCounterNames\{(.*?)\};", (ROOT / "ipc/counters.h").read_text(), re.S)[1]
     names = set(re.findall(r'"(\w+)"', workers))
-    for path in (ROOT / "manager/control").glob("*.cpp"):
+    for path in (ROOT / "manager/control").rglob("*.cpp"):
         for block in re.findall(r"result\.(?:store|journal|image|counters) = \{(.*?)\};", path.read_text(), re.S):
             names |= set(re.findall(r'\{"(\w+)",', block))
     assert len(names) > 60

@@ -42,7 +42,7 @@ MAY_READ = {
     "manager/secondary/refresher.cpp": f"{STORED}: refresh and expiry; a clock that is put back is noticed",
     "manager/secondary/transfer_in.cpp": SIGNED,
     "manager/server/server.cpp": f"{STORED}: since when a zone is not configured",
-    "manager/server/server_loading.cpp": SHOWN,
+    "manager/server/service_start.cpp": SHOWN,
     "manager/server/server_setup.cpp": f"{SIGNED}; the start: {SHOWN}",
     "manager/start/reloader.cpp": SHOWN,
     "manager/start/removed_zones.cpp": f"{STORED}: since when a zone is not configured",

@@ -22,15 +22,15 @@ MAY_INCLUDE = {
 
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
-    "manager": ["", "server", "control", "catalog", "start", "update", "request", "secondary", "checkpoint", "zonefile", "merge", "signing", "change", "notify", "dnssec", "verifier", "upkeep", "commit", "inspect", "journal",
+    "manager": ["", "server", "control", "control/report", "catalog", "start", "update", "request", "secondary", "secondary/transfer", "checkpoint", "zonefile", "merge", "signing", "change", "notify", "dnssec", "verifier", "upkeep", "commit", "inspect", "journal", "journal/record",
                 "workers", "workers/rules", "launch", "xdp", "net", "io", "systemd", "support"],
     "worker": ["", "xdp", "net", "tap", "respond", "request", "answer"],
     "zone": ["audit", "dnssec", "dump", "builder", "draft", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
-    "shm": ["inspect", "", "map"],
+    "shm": ["inspect", "", "counts", "map"],
     "base": ["files", ""],
     "config": ["import", "import/pdns", "import/named", "import/model", "", "yaml", "settings"],
-    "ctl": ["", "signing", "commands", "backup", "compare", "upgrade", "view"],
+    "ctl": ["", "signing", "commands", "import", "backup", "compare", "upgrade", "view"],
     "http": ["", "page", "api", "metrics", "observe", "serve"],
 }
 

@@ -40,10 +40,10 @@ class ResolveTrace {
   [[nodiscard]] std::span<const Step> steps() const noexcept { return {steps_.data(), size_}; }
 
  private:
-  static constexpr std::size_t kMostSteps = 64;  // three for each name of a chain, and some
+  static constexpr std::size_t kMaxTraceSteps = 64;  // three for each name of a chain, and some
 
   std::size_t size_ = 0;
-  std::array<Step, kMostSteps> steps_;
+  std::array<Step, kMaxTraceSteps> steps_;
 };
 
 }  // namespace pando::worker

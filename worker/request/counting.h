@@ -9,7 +9,7 @@
 #include "ipc/counters.h"
 #include "ipc/seen_clients.h"
 #include "ipc/zone_counters.h"
-#include "shm/count_rows.h"
+#include "shm/counts/count_rows.h"
 #include "shm/slots.h"
 
 namespace pando::worker {

@@ -39,7 +39,7 @@ void StreamSender::open(Fd descriptor) {
   stream->assign(descriptor.get(), error);
   if (error) return calls_.lost();
   [[maybe_unused]] const int owned_by_asio_now = descriptor.release();
-  if (!buffer_) buffer_.emplace(kMostWaiting, form_);
+  if (!buffer_) buffer_.emplace(kMaxBufferedBytes, form_);
   stream_ = std::move(stream);
   watch();
 }

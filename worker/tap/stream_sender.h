@@ -22,7 +22,7 @@ namespace pando::worker {
 class StreamSender {
  public:
   /// Octets that may wait for the reader.
-  static constexpr std::size_t kMostWaiting = std::size_t{256} << 10;
+  static constexpr std::size_t kMaxBufferedBytes = std::size_t{256} << 10;
   /// Octets that are worth a system call of their own.
   static constexpr std::size_t kWorthSending = std::size_t{32} << 10;
   /// Fewer octets are sent after this time.

@@ -67,8 +67,8 @@ struct DumpChangeset {
   bool last = false;  ///< whether this is the changeset's last part
   Changeset records;
 };
-/// The journal's knowledge of the zone's file: a journal record (manager/journal/journal_format.h),
-/// which the dump's code does not interpret.
+/// The journal's knowledge of the zone's file: a journal record
+/// (manager/journal/record/journal_format.h), which the dump's code does not interpret.
 struct DumpNote {
   std::uint8_t kind = 0;
   dns::Serial from;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shm/zone_counts.h"
+#include "shm/counts/zone_counts.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::http {

@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/upkeep/store_upkeep.h"
 #include "shm/inspect/inspection.h"
 #include "tests/unit/manager/commit/parts.h"

@@ -10,7 +10,7 @@
 #include "manager/checkpoint/dump_loading.h"
 #include "manager/checkpoint/placed_dump.h"
 #include "manager/journal/journal_identity.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "shm/inspect/inspection.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
 namespace pando::manager {

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/upkeep/journal_upkeep.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"

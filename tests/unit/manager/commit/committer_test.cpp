@@ -7,7 +7,7 @@
 #include <atomic>
 #include <future>
 
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "tests/unit/manager/commit/parts.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "zone/builder/zone_builder.h"

@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "tests/unit/manager/run_until.h"
 #include "tests/unit/manager/zone_support.h"
 

@@ -8,7 +8,7 @@
 
 #include "ipc/log.h"
 #include "manager/commit/space_search.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 #include "tests/unit/manager/io/fake_disk.h"
 

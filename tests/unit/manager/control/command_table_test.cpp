@@ -48,6 +48,20 @@ TEST(CommandTable, RefusesAnUnknownVerb) {
   EXPECT_EQ(answer.error().text, "unknown verb dance");
 }
 
+TEST(CommandTable, RefusesARequestWithoutANeededArgument) {
+  CommandTable table;
+  table.add_query(ipc::verb::kZoneSet, [](const Request&) -> Result<json> { return json(1); });
+  Request request{.verb = std::string(ipc::verb::kZoneSet), .name = "a.example"};
+  const auto ask = [&] {
+    Result<json> answer = fail(Errc::kIo, "no reply");
+    table.run(request, [&](Result<json> result) { answer = result; });
+    return answer ? "" : answer.error().text;
+  };
+  EXPECT_EQ(ask(), "zone-set needs 'owner'; its arguments: name owner (type rdata) [ttl]");
+  request.owner = "www";
+  EXPECT_EQ(ask(), "") << "the command itself checks the rest";
+}
+
 TEST(CommandTable, PassesTheErrorOfAQuery) {
   CommandTable table;
   table.add_query(

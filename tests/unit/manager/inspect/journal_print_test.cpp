@@ -10,7 +10,7 @@
 #include "dns/rdata/rdata.h"
 #include "manager/io/directory_lock.h"
 #include "manager/journal/journal.h"
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/journal/segment_reader.h"
 
 namespace pando::manager {

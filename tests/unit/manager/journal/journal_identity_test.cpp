@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "manager/journal/journal_format.h"
+#include "manager/journal/record/journal_format.h"
 #include "tests/unit/manager/io/fake_disk.h"
 
 namespace pando::manager {

@@ -36,21 +36,21 @@ class TimersInTheStore : public ::testing::Test {
 };
 
 TEST_F(TimersInTheStore, AZoneThatHasNoneIsLookedAtAtOnceAndCountsAsConfirmed) {
-  EXPECT_EQ(timers_.first_look(zone_, kNow), kNow);
+  EXPECT_EQ(timers_.first_refresh(zone_, kNow), kNow);
   EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire);
 }
 
 TEST_F(TimersInTheStore, AZoneIsFirstLookedAtWhenTheyLastSaid) {
   side().next_refresh = kNow + 77;
   side().expires_at = kNow + 99;
-  EXPECT_EQ(timers_.first_look(zone_, kNow), kNow + 77);
+  EXPECT_EQ(timers_.first_refresh(zone_, kNow), kNow + 77);
   EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + 99);
 }
 
 TEST_F(TimersInTheStore, WhatAClockThatWasAheadHasSetIsNotBelieved) {
   side().next_refresh = kNow + 100 * kRefresh;
   side().expires_at = kNow + 100 * kExpire;
-  EXPECT_EQ(timers_.first_look(zone_, kNow), kNow);
+  EXPECT_EQ(timers_.first_refresh(zone_, kNow), kNow);
   EXPECT_EQ(timers_.stored(zone_).expires_at, kNow + kExpire);
 }
 
@@ -59,23 +59,23 @@ TEST_F(TimersInTheStore, AClockThatWasPutBackLeavesTheWaitAsItWas) {
   side().expires_at = kNow + kExpire;
   const std::uint64_t earlier = kNow - 2 * kExpire;
   timers_.clock_went_back(zone_, earlier + 60, earlier);
-  EXPECT_EQ(timers_.first_look(zone_, earlier), earlier + 60) << "also after a restart";
+  EXPECT_EQ(timers_.first_refresh(zone_, earlier), earlier + 60) << "also after a restart";
   EXPECT_EQ(timers_.stored(zone_).expires_at, earlier + kExpire);
 }
 
 TEST_F(TimersInTheStore, AZoneWithoutDataIsLookedAtAtOnceAndThenEachMinute) {
   unload();
-  EXPECT_EQ(timers_.first_look(zone_, kNow), kNow);
-  expect_about(timers_.next_look(zone_, false, kNow), kNow, 60);
+  EXPECT_EQ(timers_.first_refresh(zone_, kNow), kNow);
+  expect_about(timers_.next_refresh(zone_, false, kNow), kNow, 60);
   timers_.set_range({std::chrono::seconds(300), std::chrono::weeks(4)});
-  expect_about(timers_.next_look(zone_, false, kNow), kNow, 300);
+  expect_about(timers_.next_refresh(zone_, false, kNow), kNow, 300);
 }
 
 TEST_F(TimersInTheStore, AnUnknownZoneHasNone) {
   const dns::Name unknown = name("elsewhere.");
-  EXPECT_EQ(timers_.first_look(unknown, kNow), kNow);
+  EXPECT_EQ(timers_.first_refresh(unknown, kNow), kNow);
   timers_.confirm(unknown, 10, true, kNow);
-  expect_about(timers_.next_look(unknown, true, kNow), kNow, 60);
+  expect_about(timers_.next_refresh(unknown, true, kNow), kNow, 60);
   EXPECT_EQ(timers_.stored(unknown).expires_at, 0U);
 }
 
@@ -90,11 +90,11 @@ TEST_F(TimersInTheStore, AConfirmedZoneIsKeptForExpireOrForWhatItsPrimarySays) {
 
 TEST_F(TimersInTheStore, TheNextLookIsByRefreshOrAfterAFailureByRetry) {
   timers_.confirm(zone_, std::nullopt, true, kNow);
-  const std::uint64_t good = timers_.next_look(zone_, true, kNow);
+  const std::uint64_t good = timers_.next_refresh(zone_, true, kNow);
   expect_about(good, kNow, kRefresh);
   EXPECT_EQ(side().next_refresh.load(), good);
   EXPECT_EQ(timers_.stored(zone_).last_ok, kNow);
-  const std::uint64_t bad = timers_.next_look(zone_, false, kNow + 9);
+  const std::uint64_t bad = timers_.next_refresh(zone_, false, kNow + 9);
   expect_about(bad, kNow + 9, kRetry);
   EXPECT_EQ(side().next_refresh.load(), bad);
   EXPECT_EQ(timers_.stored(zone_).last_ok, kNow);
@@ -102,7 +102,7 @@ TEST_F(TimersInTheStore, TheNextLookIsByRefreshOrAfterAFailureByRetry) {
 
 TEST_F(TimersInTheStore, WhatWouldExpireBeforeItsNextLookIsLookedAtSooner) {
   timers_.confirm(zone_, 1000, true, kNow);
-  EXPECT_EQ(timers_.next_look(zone_, true, kNow), kNow + 500);
+  EXPECT_EQ(timers_.next_refresh(zone_, true, kNow), kNow + 500);
 }
 
 TEST_F(TimersInTheStore, AZoneExpiresAtItsMomentAndNotBeforeThatIsKnown) {

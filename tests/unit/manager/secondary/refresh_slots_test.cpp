@@ -108,7 +108,7 @@ TEST_F(Places, ThatNewLimitsBringAreGivenWhenAllQueuesAreLookedAt) {
   wait(kTwo, "b");
   places_.set_limits({5, 3});
   EXPECT_EQ(next(), "-");
-  places_.look_at_all();
+  places_.recheck_all();
   EXPECT_EQ(next(), "a");
   places_.begin(kOne);
   EXPECT_EQ(next(), "-") << "there are as many as may be at once";

@@ -57,10 +57,10 @@ TEST(SecondaryTimers, APrimaryThatExpiresItselfBoundsTheZone) {
 }
 
 TEST(SecondaryTimers, ARefreshThatAClockAheadHasSetIsDueNow) {
-  EXPECT_EQ(believed_look(kNow + 100, kNow, 3600), kNow + 100);
-  EXPECT_EQ(believed_look(kNow - 100, kNow, 3600), kNow) << "it is due";
-  EXPECT_EQ(believed_look(0, kNow, 3600), kNow);
-  EXPECT_EQ(believed_look(kNow + kYear, kNow, 3600), kNow);
+  EXPECT_EQ(believed_refresh(kNow + 100, kNow, 3600), kNow + 100);
+  EXPECT_EQ(believed_refresh(kNow - 100, kNow, 3600), kNow) << "it is due";
+  EXPECT_EQ(believed_refresh(0, kNow, 3600), kNow);
+  EXPECT_EQ(believed_refresh(kNow + kYear, kNow, 3600), kNow);
 }
 
 TEST(SecondaryTimers, AnExpiryThatAClockAheadHasSetIsNoLaterThanAfterAContactNow) {

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "manager/journal/journal_payload.h"
 #include "manager/journal/journal_snapshot.h"
+#include "manager/journal/record/journal_payload.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
 
 namespace pando::manager {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "manager/commit/next_version.h"
-#include "manager/journal/journal_payload.h"
 #include "manager/journal/journal_snapshot.h"
+#include "manager/journal/record/journal_payload.h"
 #include "tests/unit/manager/io/fake_disk.h"
 #include "tests/unit/manager/zone_support.h"
 #include "zone/builder/zone_builder.h"

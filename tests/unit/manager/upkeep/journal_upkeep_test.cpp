@@ -9,6 +9,7 @@
 #include "manager/journal/journal_history.h"
 #include "manager/journal/snapshot_file.h"
 #include "tests/unit/manager/checkpoint/parts_steps.h"
+#include "tests/unit/manager/io/failing_files.h"
 
 namespace pando::manager {
 namespace journal_upkeep_test {
@@ -164,6 +165,62 @@ TEST_F(Upkeep, DamageOfAnOlderSegmentIsFoundAndHealed) {
   const auto history = JournalHistory::read(native_files(), parts_.journal.files(),
                                             [](const JournalNote& note) { FAIL() << note.text; });
   EXPECT_FALSE(history->damaged());
+}
+
+/// Until an update of it met the part, nobody but the log would know.
+TEST_F(Upkeep, APartThatASnapshotCannotReadIsInTheHealth) {
+  const auto moved = [](int serial) {
+    return fmt::format("@ 3600 SOA ns1 admin {} 3600 600 86400 300", serial);
+  };
+  for (int serial = 10; serial < 13; ++serial) {
+    ASSERT_TRUE(parts_.apply({moved(serial)}, {moved(serial + 1)}).has_value());
+    parts_.journal.seal();
+  }
+  testing::FailingFiles files;
+  const std::string bad = parts_.journal.files().segments.front().path;
+  files.fail = [&](testing::FailingFiles::Call call, const std::string& path) {
+    return call == testing::FailingFiles::Call::kRead && path == bad
+               ? fail(Errc::kIo, "a bad sector")
+               : Status();
+  };
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, files, parts_.journal,
+                       parts_.committer, parts_.slots, 1);
+  const auto check = [&] {
+    upkeep.check(false);
+    EXPECT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  };
+  check();
+  EXPECT_EQ(upkeep.snapshots(), 0U);
+  EXPECT_EQ(parts_.journal.health().state(), JournalHealth::State::kWhole);
+  check();  // during the pause after the failure
+  EXPECT_EQ(parts_.journal.health().state(), JournalHealth::State::kPartUnread);
+  EXPECT_THAT(upkeep.problem(), ::testing::HasSubstr("a bad sector"));
+}
+
+/// A fault of the moment is no fault of the journal.
+TEST_F(Upkeep, APartThatIsReadableAgainLeavesTheHealthAsItIs) {
+  ASSERT_TRUE(parts_
+                  .apply({"@ 0 SOA ns1 admin 10 3600 600 86400 300"},
+                         {"@ 3600 SOA ns1 admin 11 3600 600 86400 300"})
+                  .has_value());
+  parts_.journal.seal();
+  testing::FailingFiles files;
+  bool fails = true;
+  files.fail = [&](testing::FailingFiles::Call call, const std::string&) {
+    return fails && call == testing::FailingFiles::Call::kRead ? fail(Errc::kIo, "a bad sector")
+                                                               : Status();
+  };
+  JournalUpkeep upkeep(parts_.io, parts_.pool, parts_.journal_thread, files, parts_.journal,
+                       parts_.committer, parts_.slots, 1);
+  for (const bool is_examination : {false, true}) {
+    fails = !is_examination;
+    upkeep.check(false);
+    ASSERT_TRUE(parts_.run_until([&] { return !upkeep.running(); }));
+  }
+  upkeep.check(false);
+  EXPECT_FALSE(upkeep.running()) << "the next snapshot waits for the end of the pause";
+  EXPECT_EQ(parts_.journal.health().state(), JournalHealth::State::kWhole);
+  EXPECT_EQ(upkeep.problem(), "");
 }
 
 }  // namespace journal_upkeep_test

@@ -40,8 +40,8 @@ class Supervisor : public ::testing::Test {
   LayoutSuccession::Calls succession_calls() {
     LayoutSuccession::Calls calls;
     calls.settle = [this] { supervisor_.settle_if_complete(); };
-    calls.launch = [this](WorkerSlot& slot) { supervisor_.launch(slot); };
-    calls.drain = [this](WorkerSlot& slot) { supervisor_.drain(slot); };
+    calls.launch = [this](WorkerSlot& slot) { supervisor_.lifecycle().launch(slot); };
+    calls.drain = [this](WorkerSlot& slot) { supervisor_.lifecycle().drain(slot); };
     calls.ended = [this](WorkerSlot& slot) { supervisor_.previous_layout_worker_ended(slot); };
     calls.kill = [this](std::uint32_t slot, WatchedProcess& process) {
       processes_.kill(slot, process);
@@ -56,8 +56,9 @@ class Supervisor : public ::testing::Test {
   Listeners listeners_{Listeners::Addresses{{free_endpoint()}, {}}};
   WorkerTable table_{io_};
   WorkerAdmission admission_{WorkerAdmission::Starter::kManager, PoolDirectory::kLayout, 0, 0};
-  SocketHandover handover_{table_, listeners_,
-                           [this](std::uint32_t number) { supervisor_.close_slot(number); }};
+  SocketHandover handover_{table_, listeners_, [this](std::uint32_t number) {
+                             supervisor_.lifecycle().close_slot(number);
+                           }};
   LayoutSuccession succession_{table_,     directory_.slots(),   handover_,
                                admission_, directory_.options(), succession_calls()};
   WorkerProcesses processes_{io_, directory_.slots(), nullptr, directory_.options()};
@@ -74,7 +75,7 @@ TEST_F(Supervisor, StartsAsManyWorkersAsWantedAndOpensTheirSockets) {
     EXPECT_EQ(slot.state, State::kStarting);
     EXPECT_TRUE(slot.process);
     EXPECT_EQ(listeners_.of(number).size(), 2U);
-    EXPECT_EQ(supervisor_.place_of(number).process, slot.pid);
+    EXPECT_EQ(supervisor_.lifecycle().place_of(number).process, slot.pid);
   }
 }
 
@@ -94,7 +95,7 @@ TEST_F(Supervisor, AProgramThatCannotBeStartedIsTriedAgain) {
 TEST_F(Supervisor, AnAddedWorkerGetsTheLowestFreeSlot) {
   ASSERT_TRUE(supervisor_.start(2));
   EXPECT_EQ(supervisor_.add().value(), 2U);
-  supervisor_.close_slot(1);
+  supervisor_.lifecycle().close_slot(1);
   EXPECT_EQ(supervisor_.add().value(), 1U);
 }
 
@@ -124,7 +125,7 @@ TEST_F(Supervisor, AWorkerOfTheLastManagerIsAwaited) {
   EXPECT_TRUE(table_.at(0).awaited);
 
   const Connection connection(io_, process.child());
-  supervisor_.worker_came(table_.at(0), connection.link);
+  supervisor_.lifecycle().worker_came(table_.at(0), connection.link);
   supervisor_.settle_if_complete();
   EXPECT_TRUE(table_.phase.settled);
   EXPECT_TRUE(table_.at(0).adopted);
@@ -139,7 +140,7 @@ class SupervisorBesideThePreviousStore : public Supervisor {
     table_.phase.keeps_previous_store = true;
     ASSERT_TRUE(supervisor_.start(2));
     WorkerSlot& slot = table_.at(0);
-    supervisor_.worker_came(slot, connection_.link);
+    supervisor_.lifecycle().worker_came(slot, connection_.link);
     slot.keeps_store = true;
     slot.state = State::kServing;
     supervisor_.settle_if_complete();
@@ -160,7 +161,7 @@ TEST_F(SupervisorBesideThePreviousStore, NoOtherWorkerIsStarted) {
 
   table_.phase.keeps_previous_store = false;
   for (const std::uint32_t number : {1U, 2U}) {
-    supervisor_.launch(table_.at(number));
+    supervisor_.lifecycle().launch(table_.at(number));
     EXPECT_TRUE(table_.at(number).process);
   }
 }
@@ -220,7 +221,7 @@ class ExternalSupervisor : public Supervisor {
   WorkerSlot& come(const WorkerProcess& process) {
     connections_.push_back(std::make_unique<Connection>(io_, process.child()));
     WorkerSlot& slot = table_.at(0);
-    supervisor_.worker_came(slot, connections_.back()->link);
+    supervisor_.lifecycle().worker_came(slot, connections_.back()->link);
     slot.state = State::kServing;
     return slot;
   }
@@ -354,10 +355,10 @@ TEST_F(Supervisor, AWorkerWhoseConnectionBreaksHasToComeBack) {
   directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
   ASSERT_TRUE(supervisor_.start(1));
   Connection connection(io_, process.child());
-  supervisor_.worker_came(table_.at(0), connection.link);
+  supervisor_.lifecycle().worker_came(table_.at(0), connection.link);
   supervisor_.settle_if_complete();
   table_.at(0).link.reset();
-  supervisor_.connection_lost(table_.at(0));
+  supervisor_.lifecycle().connection_lost(table_.at(0));
   ASSERT_TRUE(run_until(io_, [&] { return table_.at(0).restarts.count() > 0; }));
 }
 
@@ -366,7 +367,7 @@ TEST_F(Supervisor, ABackOffEndsWhenTheLastServingWorkerIsRemoved) {
   directory_.slots().add(0).value()->pid = static_cast<std::uint32_t>(process.pid());
   ASSERT_TRUE(supervisor_.start(2));
   const Connection connection(io_, process.child());
-  supervisor_.worker_came(table_.at(0), connection.link);
+  supervisor_.lifecycle().worker_came(table_.at(0), connection.link);
   supervisor_.settle_if_complete();
   table_.at(0).state = State::kServing;
   ASSERT_TRUE(run_until(io_, [&] { return table_.at(1).restarts.backoff() >= milliseconds(1600); }));

@@ -6,7 +6,7 @@
 #include <asio/post.hpp>
 #include <latch>
 
-#include "manager/journal/journal_payload.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/merge/merge_base.h"
 #include "manager/zonefile/export_file.h"
 #include "manager/zonefile/zone_file.h"
