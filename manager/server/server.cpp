@@ -100,7 +100,7 @@ void Server::stop() {
   if (!begin_stop()) return;
   log::info("manager_stopping");
   readiness_.stops();
-  zones_.loader->stop();  // at once, as the process waits for the loader's threads
+  zones_.loader->stop();  // immediately, as the process waits for the loader's threads
   // Workers first, so that no request comes in any more; then accepted work is finished.
   write_last_checkpoint([this] {
     end_parts();

@@ -112,7 +112,7 @@ class Server {
   StoreServices services_;
   ZoneServices zones_;
   std::unique_ptr<ZoneLists> lists_;
-  std::unique_ptr<ServiceStart> start_;  // outlives the pool, whose end it is told
+  std::unique_ptr<ServiceStart> start_;  // outlives the pool, whose hooks refer to it
   WorkerServices workers_;
   ControlServices control_;
   // After the parts that use it, hence ended before them: results of the network refer to them.
