@@ -20,7 +20,7 @@ Server::~Server() = default;
 int Server::run() {
   await_signals();
   watchdog();
-  start_->begin();
+  workers_.start->begin();
   tick_later();  // the upkeep, huge pages most of all, is no part of a start
   io_.run();
   // Other threads may still post results; nobody runs them any more.
