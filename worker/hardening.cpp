@@ -102,13 +102,13 @@ bool allow_sockets(void* filter) {
 }
 
 bool allow_files(void* filter) {
-  // No locks: the kernel cannot tell whose a lock is, and a filter cannot see its position.
+  // No locks: the kernel does not show whose a lock is, and a filter cannot see its position.
   // Nor may a descriptor of the log get another number.
   for (const std::uint64_t command : {F_DUPFD_CLOEXEC, F_GETFD, F_GETFL})
     if (!allow_above_standard(filter, SCMP_SYS(fcntl), equals(1, command))) return false;
   // All files come from the manager, by descriptor. Size, owner and times of any other file are
   // nothing to a worker, and Landlock does not govern them. A filter cannot see whether a path is
-  // empty, so own code has file_status(), and libraries are told that there is no such right.
+  // empty, so own code has file_status(), and libraries get the error of a missing right.
   return refuse(filter, SCMP_SYS(openat), EACCES) &&
          refuse(filter, SCMP_SYS(newfstatat), EACCES) && refuse(filter, SCMP_SYS(statx), EACCES);
 }

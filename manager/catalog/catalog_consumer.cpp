@@ -57,10 +57,10 @@ using Yields = std::map<std::string, std::set<std::string>>;
 }  // namespace
 
 struct CatalogConsumer::State {
-  std::uint64_t data_version = 0;   // of the catalog, as it was looked at last
+  std::uint64_t data_version = 0;   // of the catalog, when last checked
   std::uint64_t configured_at = 0;  // the configuration of then
   std::uint64_t zone_commands = 0;  // Calls::zone_commands of then
-  std::uint64_t begun_at = 0;       // time of the last look
+  std::uint64_t begun_at = 0;       // time of the last check
   config::Catalog settings{};       // and its section
   std::uint64_t retry_at = 0;       // 0: only after a change
   std::uint64_t many_left_at = 0;   // since when members wait for their removal; 0: none do
@@ -71,7 +71,7 @@ struct CatalogConsumer::State {
   std::string problem{};
 };
 
-/// One look at one catalog.
+/// One check of one catalog.
 struct CatalogConsumer::Task {
   config::Catalog catalog;
   zone::ZoneView zone;
@@ -190,7 +190,7 @@ void CatalogConsumer::read_all() {
 
 /// The members of all catalogs are known before the first one is applied: a catalog may yield
 /// members to another one. A catalog whose last try failed is applied alone: the reason, such as a
-/// full store, must not keep the members of others out.
+/// full store, must not block the members of others.
 void CatalogConsumer::all_read() {
   round_->pin = {};
   if (stopped_) return round_.reset();

@@ -24,7 +24,7 @@ namespace pando::manager {
 /// is made equal to its members. Catalogs that changed together are applied together, so that the
 /// time does not grow with their number.
 ///
-/// A broken catalog changes nothing. If more than half of the members leave at once, or the last
+/// A broken catalog changes nothing. If more than half of the members leave together, or the last
 /// one, they stay for `removal-grace`: a catalog that was emptied by mistake must not take its
 /// zones away.
 ///

@@ -50,7 +50,7 @@ class CatalogProducer {
   const CurrentConfiguration& configuration_;
   Calls calls_;
   asio::steady_timer timer_;
-  RuntimePtr seen_;                   // the configuration of the last look
+  RuntimePtr seen_;                   // the configuration of the last check
   std::vector<dns::Name> unread_;     // catalogs whose new file was not read yet
   Status unwritten_;                  // why some file could not be written
   std::chrono::steady_clock::time_point retry_at_{};

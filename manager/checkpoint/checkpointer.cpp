@@ -123,7 +123,7 @@ void Checkpointer::start() {
     begin();
 }
 
-/// Nothing needs to be written if the image behind the head is sound. To find out means reading up
+/// Nothing needs to be written if the image after the head is sound. To find out means reading up
 /// to 12 bytes for each chunk.
 void Checkpointer::prove() {
   running_ = true;

@@ -15,7 +15,7 @@ using shm::ImageIndex;
 
 /// The store's image on disk: a file of chunks, which grows and changes in place, and an *index* of
 /// the valid chunks, replaced by rename. Bytes that the index refers to are never written again, so
-/// the index stays valid whatever a later checkpoint leaves behind. For that purpose the
+/// the index stays valid however a later checkpoint ends. For that purpose the
 /// version of the index stays pinned in the store (index()).
 ///
 /// In doubt (a failed sync, chunks that changed unexpectedly) a checkpoint begins a new file. The
@@ -39,11 +39,11 @@ class Image {
   /// new image in its place; see quarantine().
   Status open();
   /// For a live store of this lineage (Store::lineage()), which needs only the version to pin:
-  /// reads the index's head alone. The rest is left to prove(), or to the first write(), so that a
+  /// reads the index's head alone. The rest is read by prove(), or to the first write(), so that a
   /// start does not wait for it. Errors as those of open(). kDenied also for another lineage, whose
   /// image may have data that the live store lacks.
   Status look(std::uint64_t lineage);
-  /// True after look(): the image behind the index's head was not read.
+  /// True after look(): the image after the index's head was not read.
   [[nodiscard]] bool unproven() const noexcept { return looked_at_; }
   /// Reads the part that look() left out; no effect otherwise. Errors, as those of open(), are
   /// logged, too. An error that may pass (kIo, kFull) leaves the image unproven(), a few times.

@@ -33,11 +33,12 @@ constexpr std::size_t kRecordsPerGroup = 4096;
 /// Number of lost records that is assumed where nobody can count them. No larger step of a serial
 /// is needed for as many updates as fit a segment.
 constexpr std::uint64_t kUncounted = 1 << 20;
-/// Step for zones of which nothing tells the serial: earlier faults may have raised it many times.
+/// Serial step for zones whose last serial is unknown, because earlier faults may have raised it
+/// often.
 constexpr std::uint64_t kUnknownSerialStep = kUncounted << 6;
 /// RFC 1982: no step of a serial may be 2^31 or more.
 constexpr std::uint64_t kLargestRaise = (std::uint64_t{1} << 31) - 2;
-/// Few: moved blocks need space before the next step can use the space that they leave.
+/// Few, because moved blocks need new space before their old space can be used again.
 constexpr std::size_t kNamesPerStep = 32;
 constexpr std::size_t kBlocksPerStep = 1024;
 
@@ -98,7 +99,7 @@ class ImageReplay {
   }
 
   /// Unloads the zones for which `which` is true. The data of a primary zone are kept, with the
-  /// records so far: no other copy may have all of that. Records may be lost behind the image.
+  /// records so far: no other copy may have all of that. Records may be lost after the image.
   Status withhold_all(const std::function<bool(const zone::ZoneView&)>& which) {
     for (const dns::Name& name : loaded_zones(which)) {
       if (is_secondary(replay_.zone(name))) {
@@ -304,16 +305,16 @@ class ImageReplay {
   std::vector<JournalEntry> raised_;  // records of raised serials
 };
 
-/// Whether the journal's records do not continue the image: those behind it were folded into the
-/// journal's snapshot, or the journal began behind a dump or another store. The journal snapshot
+/// Whether the journal's records do not continue the image: those after it were folded into the
+/// journal's snapshot, or the journal began after a dump or another store. The journal snapshot
 /// names the zones with records, but not those that left the configuration and came again.
 bool has_forgotten(const JournalFiles& present, std::uint64_t position) noexcept {
-  // A snapshot of the image's own position proves that this journal has had the position. Groups
-  // that were refused before and behind it may have left nothing but void positions there.
+  // A snapshot of the image's own position proves that this journal has had the position. Refused
+  // groups on both sides of the position may have made void positions only.
   if (present.snapshot_position >= position) return present.snapshot_position > position;
   if (present.segments.empty()) return false;
   // The image has positions that never took place in this journal: all positions before it are
-  // void. Positions of refused groups are void as well, but lie behind a snapshot. An image may
+  // void. Positions of refused groups are void as well, but lie after a snapshot. An image may
   // have such a position, since a start gives the store the position at which the journal ends. A
   // journal whose first groups were all refused cannot be told apart: zones are then loaded anew.
   const SegmentHeader& head = present.segments.front().header;
@@ -362,9 +363,9 @@ DamagedZones damaged_zones(Files& files, const std::string& path) {
   return damaged;
 }
 
-/// For an image older than the journal's snapshot. Zones come from the snapshot then. A zone that is
-/// damaged there keeps the image's data, and all that the journal has behind the snapshot. A zone
-/// that cannot be read there may turn out to be damaged.
+/// For an image older than the journal's snapshot, from which zones are taken then. A zone that is
+/// damaged in the snapshot keeps the image's data and takes the journal's later records. So does an
+/// unreadable zone, because it may prove damaged.
 Status pass_snapshot(ImageReplay& replay, Files& files, const JournalFiles& present,
                      std::uint64_t position, const NoteSink& note) {
   DamagedZones damaged;
@@ -415,7 +416,7 @@ Result<std::vector<dns::Name>> replay_onto_image(shm::Store& store, Journal& jou
   if (!walked || present.health.is_unreadable())
     if (auto kept = replay.withhold_all(may_be_concerned); !kept) return pass(kept);
   // A file that was left out for its header lies among the segments, which shows as a gap, or
-  // behind them. In the second case it may have records behind the image, wherever it begins.
+  // after them. In the second case it may have records after the image, wherever it begins.
   if (ends_in_damage(present) && position < present.health.lost().from + kPositionsOfAFile)
     replay.pass_gap(UINT64_MAX);
   if (auto raised = replay.raise_serials(); !raised) return pass(raised);

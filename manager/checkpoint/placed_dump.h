@@ -16,7 +16,7 @@ namespace pando::manager {
 /// over. A start without a live store of this build makes the store from the dump. The dump is
 /// removed after its use.
 ///
-/// A dump of this journal is like an image: the journal's records behind the dump are replayed. A
+/// A dump of this journal is like an image: the journal's records after the dump are replayed. A
 /// dump of another journal is accepted only while ours has no records, and becomes ours. The merge
 /// bases known to the other journal are written to ours.
 class PlacedDump {

@@ -42,7 +42,7 @@ Status check_same_folder(const Fd& descriptor, const std::string& path);
 /// thread of `pool`, pinned and paced, while the store goes on. Call on the commit thread, where
 /// `done` is called, too; all references outlive the pool's threads.
 ///
-/// kDenied: cancelled; a file at the path stays. kIo, at once, while `journal`'s end is not
+/// kDenied: cancelled; a file at the path stays. kIo, immediately, while `journal`'s end is not
 /// durable: after a host crash this server could give a serial of the copy to other data.
 ///
 /// The copy clears the store's record of chunks written since the last checkpoint

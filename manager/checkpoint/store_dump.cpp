@@ -47,7 +47,7 @@ zone::DumpNote file_note(const zone::ZoneView& zone, const zone::ZoneFileInfo& s
   return note_of(std::move(entry));
 }
 
-/// The records that a journal snapshot would have behind the zone (journal_snapshot.cpp). For a
+/// The records that a journal snapshot would have after the zone (journal_snapshot.cpp). For a
 /// zone unknown to the journal, at most the merge base's file.
 std::vector<zone::DumpNote> notes_of_zone(const JournalHistory& history, const zone::ZoneView& zone,
                                           std::uint64_t position) {

@@ -39,8 +39,8 @@ struct DumpRequest {
 /// store goes on. Call on the commit thread, where `done` is called, too; all references outlive
 /// the pool's threads. The file is for its owner alone, since it has all served data.
 ///
-/// kIo, at once, while `journal`'s end is not durable. After a host crash the journal could give a
-/// position of the dump to another record, which a start from the dump would skip.
+/// kIo, immediately, while `journal`'s end is not durable. After a host crash the journal could
+/// give a position of the dump to another record, which a start from the dump would skip.
 void dump_store(shm::Store& store, shm::SlotTable& slots, const Journal& journal,
                 asio::io_context& io, asio::thread_pool& pool, Files& files, DumpRequest request,
                 std::function<void(const Result<WrittenDump>&)> done);

@@ -23,7 +23,7 @@ namespace {
 /// An image up to this size is copied and checked in less than a tenth of a second. Then all served
 /// data have been checked.
 constexpr std::uint64_t kCopiedFirst = std::uint64_t{64} << 20;
-/// Chunk numbers left behind the image's, for changes while the image is copied.
+/// Chunk numbers reserved after the image's, for changes while the image is copied.
 constexpr std::uint64_t kRoomBehind = (std::uint64_t{1} << 30) / shm::kChunkBytes;
 constexpr std::uint64_t kLeastRoom = 64;
 
@@ -48,7 +48,7 @@ bool may_borrow(const shm::StoreOptions& options, const shm::ImageState& state) 
          has_memory(options.path, bytes + bytes / 8);
 }
 
-/// The image's chunks, and the journal's records behind the image.
+/// The image's chunks, and the journal's records after the image.
 class Restoration final : public shm::ImageSource {
  public:
   /// `path`: of a file with the chunks that may be mapped; empty: the chunks are copied first.
@@ -185,7 +185,7 @@ class JournalReplay {
   /// Called with the outcome of the walk over all records. Records that do not count are voided.
   Status finish(Status walked, Journal& journal) {
     if (walked) walked = remove_gone();
-    // Records that cannot be applied were never acknowledged, and must not come back behind later
+    // Records that cannot be applied were never acknowledged, and must not come back after later
     // updates.
     if (failed_at_ != 0) {
       note_({true, fmt::format("journal records from {} on could not be applied: {}", failed_at_,

@@ -23,7 +23,7 @@ struct OpenedStore {
 };
 
 /// Brings a store up to the present before anybody else sees the store. A store that is attached to
-/// later, however this process ends, is then behind the journal by its last group at most.
+/// later, however this process ends, then lags behind the journal by its last group at most.
 using BringUp = std::function<Status(shm::Store&)>;
 
 /// The sources from which a store can be made.
@@ -45,7 +45,7 @@ struct StoreSeeds {
 /// if `without_dump` agrees. kExists: another manager runs.
 Result<OpenedStore> open_store(const shm::StoreOptions& options, const StoreSeeds& seeds = {});
 
-/// Applies the journal's records behind the store's position, which were durable but not published
+/// Applies the journal's records after the store's position, which were durable but not published
 /// when the last manager died. A record that does not fit its zone's serial is skipped with a note.
 Status replay_journal(shm::Store& store, Journal& journal, Files& files, const NoteSink& note);
 

@@ -23,7 +23,7 @@ class CommandTable {
   /// The same for the zone that the request names.
   using ZoneHandler =
       std::function<void(const dns::Name& zone, const Request&, const Reply& reply)>;
-  /// Has its result at once.
+  /// Has its result immediately.
   using Query = std::function<Result<nlohmann::json>(const Request&)>;
 
   void add(std::string_view verb, Handler handler);

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxConnections = 64;
 /// Users other than root and the manager's own: whatever they do, these two get in.
 constexpr std::size_t kMaxOfOthers = 56;
 constexpr std::size_t kMaxOfOneUser = 32;
-/// Together 1,600 connections a second: a flood must not keep the commit thread from its work.
+/// Together 1,600 connections a second: a flood must not stall the commit thread.
 constexpr int kAcceptsPerTurn = 16;
 constexpr std::chrono::milliseconds kAcceptPause{10};
 /// Two of the longest replies: a client that does not read loses its connection.
@@ -51,7 +51,7 @@ struct ControlServer::Connection {
   std::uint64_t number = 0;                              // from 1 on
   std::deque<std::shared_ptr<Unanswered>> unanswered{};  // in the order of the requests
   std::size_t unanswered_bytes = 0;
-  bool is_decoding = false;  // requests behind a long one begin after it
+  bool is_decoding = false;  // requests after a long one begin after it
 
   /// The requests under way, and replies that wait for an earlier one, take little more memory than
   /// the longest request.

@@ -101,7 +101,7 @@ void StoreControl::join() {
   if (writers_) writers_->pool().join();
 }
 
-/// The writers sleep most of the time, and each would keep a thread of the pool from loading.
+/// The writers sleep most of the time, and in the pool each would block a thread that loads zones.
 asio::thread_pool& StoreControl::writers() {
   constexpr std::size_t kCopyAndDump = 2;
   if (!writers_) writers_.emplace(kCopyAndDump);
@@ -189,7 +189,7 @@ void StoreControl::write_dump(const std::string& path, std::shared_ptr<StoreFile
       });
 }
 
-/// Files that a snapshot replaces meanwhile are told as damage of this page.
+/// Files that a snapshot replaces meanwhile are reported as damage on this page.
 void StoreControl::print_records(const Request& request, const Reply& reply) {
   JournalPage page;
   page.from = request.position;

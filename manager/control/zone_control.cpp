@@ -100,7 +100,7 @@ void ZoneControl::freeze(const dns::Name& zone, const Request&, const Reply& rep
   });
 }
 
-/// The zone may have left the configuration. A secondary zone asks its primaries at once.
+/// The zone may have left the configuration. A secondary zone asks its primaries immediately.
 void ZoneControl::thaw(const dns::Name& zone, const Request&, const Reply& reply) {
   parts_.zones.frozen->thaw(zone, [this, reply, zone](const Status& status) {
     if (status) {

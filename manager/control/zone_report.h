@@ -18,7 +18,7 @@ class ZoneReport {
   ZoneReport(ServerParts parts, const CatalogConsumer& catalogs, const CatalogProducer& producer)
       : parts_(parts), catalogs_(catalogs), producer_(producer) {}
 
-  /// One page of zones behind `request.after`.
+  /// One page of zones after `request.after`.
   [[nodiscard]] Result<nlohmann::json> list(const ipc::ControlRequest& request) const;
   [[nodiscard]] Result<nlohmann::json> status(const ipc::ControlRequest& request) const;
   /// The catalog zones of the configuration, in its order.

@@ -25,9 +25,9 @@ constexpr std::uint64_t kRepeatAfter = 24 * kHour;
 /// After a verification was given up for its memory.
 constexpr std::uint64_t kAfterGivingUp = kHour;
 constexpr std::chrono::minutes kSweepInterval{10};
-/// Between two looks at the zones whose pause is not over.
+/// Between two checks of the zones whose pause is not over.
 constexpr std::chrono::seconds kLookInterval{1};
-/// Zones looked at in one turn of the event loop.
+/// Zones checked in one turn of the event loop.
 constexpr std::size_t kSweepSlice = 1000;
 
 /// Whether there is anything to verify: keys, signatures, or a digest.

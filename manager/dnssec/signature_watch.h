@@ -56,7 +56,7 @@ class SignatureWatch {
   SignatureWatch(const SignatureWatch&) = delete;
   SignatureWatch& operator=(const SignatureWatch&) = delete;
 
-  /// Begins to look at the ends of signatures regularly.
+  /// Begins to check the ends of signatures regularly.
   void start();
   /// Nothing is verified between these two, as reading would delay a start.
   void hold() noexcept { held_ = true; }

@@ -155,7 +155,7 @@ class FolderListing {
   JournalFiles journal_;
 };
 
-/// A manager that writes keeps its lock. Looking for it needs a descriptor for reading alone.
+/// A manager that writes holds its lock. Checking this needs a descriptor for reading alone.
 Status check_unused(const std::string& folder) {
   const std::string path = folder + "/journal.lock";
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

@@ -21,12 +21,12 @@ struct JournalPage {
   std::uint64_t from = 0;         ///< first position
   std::uint32_t records = 100;
   std::size_t text_bytes = std::size_t{512} << 10;   ///< of all rows
-  std::uint64_t read_bytes = std::uint64_t{64} << 20;  ///< of records that are looked at
+  std::uint64_t read_bytes = std::uint64_t{64} << 20;  ///< of records that are read
   std::size_t rows = 100;  ///< resource records that a row has at most of each list
 };
 
 /// Reads a page from the files of a journal that may be written meanwhile. The result names damage
-/// and unreadable files; sound records behind them are read.
+/// and unreadable files; sound records after them are read.
 [[nodiscard]] ipc::JournalPrintResult print_journal(Files& files, JournalFiles journal,
                                                     const JournalPage& page);
 

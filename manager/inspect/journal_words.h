@@ -8,7 +8,7 @@
 namespace pando::manager {
 
 /// One record of the journal in words, with at most `rows` resource records of each list. A payload
-/// that cannot be decoded is told in the note.
+/// that cannot be decoded is reported in the note.
 [[nodiscard]] ipc::JournalRecordRow words_of(const JournalRecord& record, std::size_t rows);
 
 /// Bytes of text in the row, roughly.

@@ -106,7 +106,7 @@ Status FrozenZones::apply(const Change& change, Zones& zones) {
   return {};
 }
 
-/// Changes that come while the file is written are written together behind it.
+/// Changes that come while the file is written are written together after it.
 void FrozenZones::write_next() {
   writing_ = !queue_.empty();
   if (!writing_) return;

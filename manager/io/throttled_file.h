@@ -7,7 +7,8 @@
 namespace pando::manager {
 
 /// A large file that is written front to back and synced as it grows. A single sync at the end
-/// would send all pages to the disk at once. A sync of the journal would then wait for all of them.
+/// would send all pages to the disk together. A sync of the journal would then wait for all of
+/// them.
 class ThrottledFile final : public StoreFile {
  public:
   /// Limit of written bytes of one file that the kernel may hold back.

@@ -7,8 +7,8 @@
 
 namespace pando::manager {
 
-/// Limits the bytes per second of a thread that writes a large file. Unlimited writes leave the
-/// disk to nobody else, and each sync of the journal waits behind them. Time lost to a slow disk is
+/// Limits the bytes per second of a thread that writes a large file. Unlimited writes
+/// monopolize the disk, and each sync of the journal waits for them. Time lost to a slow disk is
 /// made up for only up to kSlack, since more would be the very burst.
 class WriteRateLimiter {
  public:

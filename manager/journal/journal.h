@@ -41,7 +41,7 @@ struct JournalFiles {
     std::string path;
     SegmentHeader header;
     /// Bytes that were written and synced. The file may be growing, and readers must ignore the
-    /// bytes behind.
+    /// bytes after.
     std::uint64_t bytes = UINT64_MAX;
   };
   std::vector<Segment> segments;  ///< ascending
@@ -87,7 +87,8 @@ class Journal {
   /// (JournalHealth::has_durable_end()), or fails.
   Result<std::uint64_t> append(std::span<const JournalEntry> group);
   /// Voids the group that began at `from`, which was synced but not published. As after an error of
-  /// append(), the next process must not find the group: that is made durable at once if possible.
+  /// append(), the next process must not find the group: that is made durable immediately if
+  /// possible.
   void abandon(std::uint64_t from) noexcept;
   /// Positions up to `position` count as used (the live store may be ahead of an emptied
   /// directory).
@@ -156,11 +157,11 @@ void pass_over_damaged_end(Journal& journal) noexcept;
 [[nodiscard]] bool is_void(const JournalFiles& journal, std::uint64_t position) noexcept;
 
 /// The last position of the segment of that index that is known to have been synced, since a later
-/// segment was begun behind it. 0: none is.
+/// segment was begun after it. 0: none is.
 [[nodiscard]] std::uint64_t synced_end(const JournalFiles& journal, std::size_t index) noexcept;
 
 /// Calls `visit` for each valid record with a position above `after`, in order, skipping void ones.
-/// Missing records are reported to `note`, before the first record behind them. An error of `visit`
+/// Missing records are reported to `note`, before the first record after them. An error of `visit`
 /// ends the walk.
 using RecordVisit = std::function<Status(JournalRecord&&)>;
 Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t after,
@@ -174,7 +175,7 @@ Status for_each_record(Files& files, const JournalFiles& journal, std::uint64_t 
 }
 
 /// kIo while the journal is known to lack records (JournalHealth::lacks_records). To be checked
-/// before an update: it would exist in the live store only, or behind a gap. Any thread.
+/// before an update: it would exist in the live store only, or after a gap. Any thread.
 [[nodiscard]] inline Status check_whole(const Journal& journal) {
   if (!journal.health().lacks_records()) return {};
   return fail(Errc::kIo,

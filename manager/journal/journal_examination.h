@@ -12,7 +12,7 @@ struct JournalFaults {
   std::string unreadable;  ///< records cannot be read for now
 };
 
-/// Reads every record of the journal, and keeps none. For a pool thread; the files must not be
+/// Reads every record of the journal to check it. For a pool thread; the files must not be
 /// replaced meanwhile.
 JournalFaults examine_journal(Files& files, const JournalFiles& journal);
 /// Has the journal know of the faults, so that updates wait until it is whole again.

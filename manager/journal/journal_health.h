@@ -25,8 +25,8 @@ class JournalHealth {
 
   enum class State : std::uint8_t {
     kWhole,       ///< no record is known to be missing
-    kBehind,      ///< behind the store: records are lost, and a snapshot of all zones has them
-    kPartUnread,  ///< behind, too; the records are in a file that may become readable again
+    kBehind,      ///< lags behind the store: records are lost, and a snapshot of all zones has them
+    kPartUnread,  ///< lags, too; the records are in a file that may become readable again
     kUnreadable,  ///< the journal's end is not known: groups are refused until it can be read
   };
 
@@ -42,7 +42,7 @@ class JournalHealth {
     return unreadable_.empty() ? lack_ : unreadable_;
   }
   [[nodiscard]] bool is_unreadable() const noexcept { return !unreadable_.empty(); }
-  /// True until a snapshot has all zones: an update would exist in the live store only, or behind a
+  /// True until a snapshot has all zones: an update would exist in the live store only, or after a
   /// gap.
   [[nodiscard]] bool lacks_records() const noexcept { return records_ != State::kWhole; }
   /// Why records are missing, for people; empty: none is.

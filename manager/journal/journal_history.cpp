@@ -10,10 +10,11 @@ namespace pando::manager {
 
 namespace {
 
-/// Assumed number of lost records where no position tells it: of the journal's last file, or of a
+/// Assumed number of lost records where no position shows it: of the journal's last file, or of a
 /// snapshot. No larger step of a serial is needed for a number of updates that fits a segment.
 constexpr std::uint64_t kUnknownNumber = 1 << 20;
-/// Step for a zone of which nothing is left. Earlier faults may have raised its serial many times.
+/// Serial step for a zone that has lost all records. Earlier faults may have raised its serial many
+/// times.
 constexpr std::uint64_t kUnknownSerial = kUnknownNumber << 6;
 /// RFC 1982: no step of a serial may be 2^31 or more.
 constexpr std::uint64_t kLargestStep = (std::uint64_t{1} << 31) - 2;
@@ -338,7 +339,7 @@ Result<MergeBase> JournalHistory::merge_base(dns::NameView zone, std::uint64_t u
     };
     if (auto taken = for_each_zone_record(*places, zone, up_to, take); !taken) return pass(taken);
   }
-  // Whether records are missing behind the last one, the serial of a served zone tells the caller.
+  // Whether records are missing after the last one, the serial of a served zone tells the caller.
   lose_after(damages_ - (is_end_missing_ ? 1 : 0));
   return state;
 }

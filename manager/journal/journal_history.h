@@ -19,7 +19,7 @@ namespace pando::manager {
 /// each zone is loaded with its updates before it is served. After an edit of a zone file, the
 /// history gives the dynamic changes. Threads may call the const functions.
 ///
-/// Two faults are told apart. Damaged records are lost. Records that cannot be read for now (an
+/// There are two kinds of faults. Damaged records are lost. Records that cannot be read for now (an
 /// error of the disk) may come back, so nothing may be concluded from their absence.
 class JournalHistory {
  public:
@@ -38,19 +38,19 @@ class JournalHistory {
   /// Why the zone may have records in a part that could not be read; empty: it has none there.
   /// `may_have_updates`: the answer's default for a zone of which no record could be read.
   [[nodiscard]] std::string unreadable(dns::NameView zone, bool may_have_updates) const;
-  /// Whether synced records of the zone may be lost behind the last one that says all of it.
+  /// Whether synced records of the zone may be lost after the last one that says all of it.
   [[nodiscard]] bool may_have_lost(dns::NameView zone) const;
   /// For a zone that may_have_lost(): a serial that no version of the zone had. It is ahead of
   /// `present` and of each serial that the journal has, by more than the number of lost records.
   [[nodiscard]] dns::Serial unused_serial(dns::NameView zone, dns::Serial present) const;
 
-  /// The highest serial of the zone that the journal tells of, also where its data are lost.
+  /// The highest serial of the zone in the journal, also where its data are lost.
   [[nodiscard]] std::optional<dns::Serial> highest_serial(dns::NameView zone) const;
 
-  /// The treatment of records behind lost ones.
+  /// The treatment of records after lost ones.
   enum class Gaps : std::uint8_t {
     kUnknown,  ///< dynamic changes are unknown, and changesets that do not fit are skipped
-    kPassed,   ///< all that is left counts
+    kPassed,   ///< all surviving records count
   };
   /// How to bring a zone up to date by serials alone, from a file with `file_serial` (nullopt:
   /// there is no file). A whole zone of the journal snapshot replaces an older file. A changeset up
@@ -80,10 +80,10 @@ class JournalHistory {
   /// When the zone left the configuration, in seconds since 1970; nullopt: the journal's last record
   /// of the zone is another one.
   [[nodiscard]] std::optional<std::uint64_t> removed_at(dns::NameView zone) const;
-  /// Whether the journal has all of the zone since a position behind `position`, so that older data
+  /// Whether the journal has all of the zone since a position after `position`, so that older data
   /// of it are of no use.
   [[nodiscard]] bool has_all_since(dns::NameView zone, std::uint64_t position) const;
-  /// Whether synced records of the zone behind `position` may be lost.
+  /// Whether synced records of the zone after `position` may be lost.
   [[nodiscard]] bool may_have_lost_behind(dns::NameView zone, std::uint64_t position) const;
   /// Names of all zones with records, in lower case.
   [[nodiscard]] std::vector<dns::Name> zone_names() const;
@@ -148,7 +148,7 @@ class JournalHistory {
   std::uint32_t unreadable_ = 0;  // places that may have records of any zone
   bool has_lost_zones_ = false;   // some zones of the snapshot are damaged
   bool knows_all_zones_ = true;   // of the snapshot
-  bool is_end_missing_ = false;   // one of these, behind all records
+  bool is_end_missing_ = false;   // one of these, after all records
   std::uint64_t missing_ = 0;     // positions of lost records
   std::uint64_t lost_up_to_ = 0;  // the last of these; UINT64_MAX: not known
   std::uint64_t folded_ = 0;      // positions up to here are in the journal snapshot alone

@@ -28,7 +28,7 @@ Result<std::string> name_to_keep(Files& disk, const std::string& first) {
 }
 
 /// For an intact file of another format. The file has data that another build can read, so nothing
-/// may be appended behind them.
+/// may be appended after them.
 Status refused(const Error& why) { return fail(why.code, "journal file {}", why.text); }
 
 /// Of the last segment. The tail may prove that damaged records had been synced; readers skip the
@@ -174,7 +174,7 @@ void Recovery::remove_replaced(const std::string& file) {
   all_replaced_ = all_replaced_ && done;
 }
 
-/// The last process may have been killed behind a snapshot that took the place of unread files.
+/// The last process may have been killed after a snapshot that took the place of unread files.
 void Recovery::end_keeping() {
   if (!keeps_replaced_ || !all_replaced_ || health().is_unreadable()) return;
   Status done = disk_.sync_directory(directory_);
@@ -204,7 +204,7 @@ void Recovery::drop_replaced() {
   }
 }
 
-/// Zeros behind the last record are the preallocated rest; anything else was never synced.
+/// Zeros after the last record are the preallocated rest; anything else was never synced.
 Status Recovery::recover_tail(const std::string& file, const SegmentReader& reader) {
   if (reader.torn())
     note_({false, fmt::format("journal file {}: torn tail cut off at byte {}", file,

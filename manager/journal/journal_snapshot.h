@@ -31,7 +31,7 @@ Result<std::string> write_snapshot(
 /// `version` may take the place of a part that cannot be read.
 [[nodiscard]] std::optional<dns::Name> zone_without_data(const zone::StoreView& version);
 
-/// The records of the zone's dynamic changes at `serial`, which stand behind a whole zone.
+/// The records of the zone's dynamic changes at `serial`, which stand after a whole zone.
 [[nodiscard]] std::vector<zone::DumpNote> notes_of(const dns::Name& zone, dns::Serial serial,
                                                    const MergeBase& state);
 

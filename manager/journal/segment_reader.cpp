@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kReadAhead = 256 << 10;
 /// The kernel reads files in such pages, so one unreadable sector takes its page along.
 constexpr std::uint64_t kPage = 4096;
-/// Zeros directly behind the last record show that no group follows, because a group begins with a
+/// Zeros directly after the last record show that no group follows, because a group begins with a
 /// header. One page of them may be a fault of the medium; two are none.
 constexpr std::uint64_t kEmptyBehindRecord = 2 * kPage;
 /// No written record has as many zeros in one stretch: RDATA have 65,535 bytes at most, and other
@@ -97,7 +97,7 @@ Result<std::optional<JournalRecord>> SegmentReader::record_at(std::uint64_t offs
   return std::optional<JournalRecord>(std::move(*record));
 }
 
-/// Passes over the page at which the window ended with the error `why`. Returns the offset behind
+/// Passes over the page at which the window ended with the error `why`. Returns the offset after
 /// the page; the error, if an acknowledged record may be there.
 Result<std::uint64_t> SegmentReader::pass_over(const Error& why) {
   const std::uint64_t page = window_at_ + window_.size();
@@ -108,7 +108,7 @@ Result<std::uint64_t> SegmentReader::pass_over(const Error& why) {
   return (page / kPage + 1) * kPage;
 }
 
-/// Whether `offset` lies behind all that has been synced: between the last record and there is a
+/// Whether `offset` lies after all that has been synced: between the last record and there is a
 /// stretch of zeros that synced records do not have.
 Result<bool> SegmentReader::is_reserve(std::uint64_t offset) {
   std::uint64_t zeros_from = at_;
@@ -171,7 +171,7 @@ Result<bool> SegmentReader::is_written_and_wrong() {
          !decode_record(whole->first(length), header_.nonce);
 }
 
-/// For a place without a valid record: finds a record behind it that counts, if there is one.
+/// For a place without a valid record: finds a record after it that counts, if there is one.
 Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   const std::uint64_t expected = last_position_ + 1;
   std::optional<std::uint64_t> same;  // the first sound record of the damaged group
@@ -200,8 +200,8 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
     at_ = same.value_or(offset);
     return same ? record_at(at_) : std::move(found);
   }
-  if (!is_last_) return std::nullopt;  // positions tell the rest
-  // Behind a first proof, a record that is not whole is damage as well.
+  if (!is_last_) return std::nullopt;  // positions show the rest
+  // After a first proof, a record that is not whole is damage as well.
   auto damaged = synced_ != 0 ? Result<bool>(true) : is_written_and_wrong();
   if (!damaged) return pass(damaged);
   if (!*damaged) return std::nullopt;
@@ -215,7 +215,7 @@ Result<std::optional<JournalRecord>> SegmentReader::skip_damage() {
   return record_at(at_);
 }
 
-/// The record at `at_`, or the first one behind it that counts; moves `at_` there.
+/// The record at `at_`, or the first one after it that counts; moves `at_` there.
 Result<std::optional<JournalRecord>> SegmentReader::find_record() {
   auto record = record_at(at_);
   if (!record || *record) return record;
@@ -232,7 +232,7 @@ Result<std::optional<JournalRecord>> SegmentReader::find_record() {
 Result<std::optional<SegmentReader::Found>> SegmentReader::read_ahead() {
   if (ended_) return std::nullopt;
   auto record = find_record();
-  // The records behind the synced end never took place, so nobody needs to read them.
+  // The records after the synced end never took place, so nobody needs to read them.
   if (!record && has_all_synced()) record = std::nullopt;
   if (!record) return pass(record);
   if (!*record) {
@@ -263,7 +263,7 @@ Status SegmentReader::read_group() {
     ahead_.reset();
     if (ends) return {};
   }
-  // The next segment tells that the rest of the group is missing.
+  // The next segment shows that the rest of the group is missing.
   if (ready_.empty() || ready_.back().record.position <= synced_) return {};
   torn_ = true;
   at_ = ready_.front().offset;
@@ -275,7 +275,7 @@ Result<std::optional<JournalRecord>> SegmentReader::next() {
   if (ready_.empty())
     if (auto read = read_group(); !read) return pass(read);
   if (ready_.empty()) {
-    // Damage that no record follows: positions do not tell how many records are lost. The record
+    // Damage that no record follows: positions do not show how many records are lost. The record
     // that proves the damage may be of a torn group.
     const bool is_behind_all = damaged_ahead_ != std::exchange(damaged_, damaged_ahead_);
     ends_damaged_ = ends_damaged_ || (is_behind_all && is_last_);

@@ -17,13 +17,13 @@ namespace pando::manager {
 inline constexpr std::uint64_t kWrittenPiece = 64;
 
 /// Reads one journal file front to back. A place without a valid record is the end, a torn tail (a
-/// group that was never synced), or damage. A record of a *later* group behind the place proves
+/// group that was never synced), or damage. A record of a *later* group after the place proves
 /// damage, since that group was written only after the damaged place had been synced.
 ///
 /// So does a record that was written whole and is wrong all the same: a loss of power leaves zeros
 /// where something was not written, in pieces of kWrittenPiece bytes or more.
 ///
-/// The reader continues behind damage, where records may belong to other zones. A group whose end
+/// The reader continues after damage, where records may belong to other zones. A group whose end
 /// is torn has no valid record, however sound each is: the group was written to be there as a
 /// whole.
 ///
@@ -42,21 +42,21 @@ class SegmentReader {
   Result<std::optional<JournalRecord>> next();
 
   [[nodiscard]] const SegmentHeader& header() const noexcept { return header_; }
-  /// Offset behind the last valid record, where a torn tail begins.
+  /// Offset after the last valid record, where a torn tail begins.
   [[nodiscard]] std::uint64_t valid_bytes() const noexcept { return at_; }
   /// Offset of the record that next() returned last; see read_record().
   [[nodiscard]] std::uint64_t last_offset() const noexcept { return last_offset_; }
-  /// Whether a group that was never synced stood behind the last record (known after the end).
+  /// Whether a group that was never synced stood after the last record (known after the end).
   [[nodiscard]] bool torn() const noexcept { return torn_; }
   /// Whether damage stood there instead: nobody knows how many records are lost.
   [[nodiscard]] bool ends_damaged() const noexcept { return ends_damaged_; }
   /// Places skipped so far because they hold damage.
   [[nodiscard]] std::uint32_t damaged_places() const noexcept { return damaged_; }
-  /// Bytes up to the first unreadable place behind the records; the file's bytes without one.
+  /// Bytes up to the first unreadable place after the records; the file's bytes without one.
   [[nodiscard]] std::uint64_t readable_bytes() const noexcept {
     return unread_.empty() ? file_bytes_ : unread_.front();
   }
-  /// Unreadable pages behind the last record, by their offsets (known after the end). They have no
+  /// Unreadable pages after the last record, by their offsets (known after the end). They have no
   /// acknowledged record, because a long stretch of zeros lies before them: records are synced in
   /// order without gaps, and none has such a stretch.
   [[nodiscard]] const std::vector<std::uint64_t>& unread_reserve() const noexcept {

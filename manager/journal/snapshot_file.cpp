@@ -41,7 +41,7 @@ Result<Bytes> SnapshotFile::read(std::uint64_t offset, std::uint64_t bytes) cons
   return out;
 }
 
-/// The header at the beginning, else its copy in the trailer. Of two errors the first is told,
+/// The header at the beginning, else its copy in the trailer. Of two errors the first is reported,
 /// unless the second says that only reading failed.
 Result<zone::DumpHeader> SnapshotFile::read_header() const {
   auto head = read(0, zone::kDumpHeaderBytes);
@@ -126,7 +126,7 @@ SnapshotFile::Zones SnapshotFile::zones() const {
 }
 
 namespace {
-/// Damage is told only if nothing is unreadable: what is unreadable now may come back.
+/// Damage is reported only if all is readable, because unreadable parts may come back.
 void note_others(SnapshotFile::Zones& found, Status why) {
   if (found.others || found.others.error().code == Errc::kCorrupt) found.others = std::move(why);
 }
@@ -171,7 +171,7 @@ SnapshotFile::Zones SnapshotFile::search() const {
   }
 }
 
-/// The first sound beginning of a zone at or behind `offset`. An error: there is none.
+/// The first sound beginning of a zone at or after `offset`. An error: there is none.
 Result<SnapshotFile::Cursor> SnapshotFile::find_zone(std::uint64_t offset) const {
   for (; offset + zone::kDumpFrameBytes <= bytes_; offset += kSearchBytes) {
     const std::uint64_t count =

@@ -11,7 +11,7 @@
 
 namespace pando::manager {
 
-/// Reads a journal snapshot, zone by zone: a dump with an index behind it. One damaged or
+/// Reads a journal snapshot, zone by zone: a dump with an index after it. One damaged or
 /// unreadable place costs at most the zone in which it lies: the header stands twice, each record
 /// has a checksum, and zones can be found without the index. Threads may share one object.
 class SnapshotFile {

@@ -47,7 +47,7 @@ std::vector<std::string> words_of(pid_t pid) {
   return words;
 }
 
-/// What stands behind `option` in "--option value" or "--option=value".
+/// What stands after `option` in "--option value" or "--option=value".
 std::string value_of(const std::vector<std::string>& words, const std::string& option) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == option && i + 1 < words.size()) return words[i + 1];

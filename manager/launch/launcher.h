@@ -43,7 +43,7 @@ struct WorkerCommand {
 Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
                            std::optional<std::uint32_t> cpu);
 
-/// A program of the operator that judges a zone (manager/verifier).
+/// A program of the operator that verifies a zone (manager/verifier).
 struct VerifierCommand {
   std::string user;                      ///< the program becomes it; empty = stays the caller's
   std::vector<std::string> words;        ///< the program's path and its arguments

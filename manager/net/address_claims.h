@@ -9,11 +9,11 @@
 
 namespace pando::manager {
 
-/// Claims keep two managers of one user from serving the same address. The kernel lets all sockets
-/// of a user share an address (SO_REUSEPORT). A second manager would take half of the first one's
-/// queries, and neither would see an error. A manager that serves an address therefore listens at
-/// an abstract Unix socket named after user and address, which the kernel closes with the process.
-/// Workers have no claim: a killed manager's successor finds none.
+/// Claims prevent two managers of one user from serving the same address. The kernel lets all
+/// sockets of a user share an address (SO_REUSEPORT). A second manager would take half of the first
+/// one's queries, and neither would see an error. A manager that serves an address therefore
+/// listens at an abstract Unix socket named after user and address, which the kernel closes with
+/// the process. Workers have no claim: a killed manager's successor finds none.
 class AddressClaims {
  public:
   /// Claims `address` for this process. kExists, with the other's process number, when another

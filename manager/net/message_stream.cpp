@@ -21,8 +21,8 @@ constexpr std::size_t kPrefix = 2;
 constexpr std::size_t kShort = 4096;
 constexpr std::size_t kLongest = kPrefix + 65535;
 
-/// Sends as much as the socket takes at once: a turn of the event loop costs more than the call.
-/// Errors are left to the later write of the rest.
+/// Sends as much as the socket takes in one call: a turn of the event loop costs more than the
+/// call. Errors are left to the later write of the rest.
 std::size_t send_at_once(int socket, const Bytes& octets) {
   const ssize_t sent = ::send(socket, octets.data(), octets.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 ? 0 : static_cast<std::size_t>(sent);

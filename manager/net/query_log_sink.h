@@ -31,7 +31,7 @@ class QueryLogSink {
   using Clock = std::chrono::steady_clock;
   /// Octets that may wait for a reader.
   static constexpr std::size_t kMaxWaitingBytes = std::size_t{1} << 20;
-  /// The time between two looks at the path of the file, and between two attempts to open.
+  /// The time between two checks of the path of the file, and between two attempts to open.
   static constexpr std::chrono::milliseconds kPause{1000};
 
   struct Counters {
@@ -43,7 +43,7 @@ class QueryLogSink {
 
   /// Takes a line, with its newline.
   void push(std::string_view line);
-  /// Writes the lines that wait; a reader may leave some of them.
+  /// Writes the lines that wait; a reader may not take all of them.
   void flush(Clock::time_point now);
   /// The reader's descriptor while lines wait for room in it; else -1.
   [[nodiscard]] int waits_for() const noexcept;

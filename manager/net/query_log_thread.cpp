@@ -21,7 +21,7 @@ namespace pando::manager {
 
 namespace {
 
-/// A thread that a disk holds for longer is left behind when the manager ends.
+/// The manager ends without waiting for a thread that a disk holds for longer.
 constexpr std::chrono::milliseconds kEndTime{2000};
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 /// Octets of one worker that are read before the others get their turn.

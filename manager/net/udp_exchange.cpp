@@ -89,7 +89,7 @@ class Attempt {
   udp::socket socket_;
   asio::steady_timer deadline_;
   asio::steady_timer again_;
-  asio::error_code absence_;  // the last error that told of the peer's absence
+  asio::error_code absence_;  // the last error that showed the peer's absence
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   bool timed_out_ = false;
   std::array<std::uint8_t, kLargestAnswer> buffer_;

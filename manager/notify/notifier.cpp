@@ -105,7 +105,7 @@ void Notifier::configure(const RuntimePtr& runtime) {
 }
 
 /// Translates the old backlog, which identifies zones by their index in the previous table. A
-/// million look-ups are spread over several turns of the event loop. False: more zones are left.
+/// million look-ups are spread over several turns of the event loop. False: more zones remain.
 bool Notifier::keep_backlog(Target& target) const {
   const config::ZoneTable& zones = runtime_->settings.zones;
   for (std::size_t looked_at = 0; !target.earlier.empty(); ++looked_at) {
@@ -185,7 +185,7 @@ bool Notifier::refill(Target& target, std::uint64_t now) {
 }
 
 /// A query of a remote that did not answer shows that the remote is back: the pauses end. At most
-/// one look each pause, and none while the remote answers.
+/// one probe each pause, and none while the remote answers.
 void Notifier::look_for_life(Target& target, std::uint64_t now) const {
   if (!seen_ || !target.presence.is_silent() || target.queue.waiting() == 0 || now < target.look_at)
     return;

@@ -21,7 +21,7 @@ namespace pando::manager {
 /// `notify` has its own queue, so that an absent remote delays no other. The number of NOTIFYs
 /// under way and the rate per second are limited in total.
 ///
-/// Lives on the commit thread, which only keeps the queues. Messages are built, signed, sent and
+/// Lives on the commit thread, which only manages the queues. Messages are built, signed, sent and
 /// verified on the network's thread.
 class Notifier {
  public:
@@ -31,7 +31,7 @@ class Notifier {
     RemotePresence::Options presence{};
     /// Between two datagrams of a probe: a remote that comes up hears within a second.
     std::chrono::milliseconds probe_pause{800};
-    /// Time between two looks for a sign of life of a remote that does not answer.
+    /// Time between two probes of a remote that does not answer.
     std::uint64_t look_pause = 500;
     std::uint32_t max_running = 256;  ///< limit of sockets in use
     std::uint32_t max_running_per_remote = 32;
@@ -58,7 +58,7 @@ class Notifier {
 
   /// Takes over a configuration. Pending zones of remotes in both configurations stay pending.
   void configure(const RuntimePtr& runtime);
-  /// Called when a new version of the zone was published. Returns at once.
+  /// Called when a new version of the zone was published. Returns immediately.
   void zone_changed(const dns::Name& zone);
   /// Notifies every zone, spread over time: secondaries may have missed changes before a start.
   void tell_all();
@@ -86,7 +86,7 @@ class Notifier {
     bool is_probing = false;       ///< a probe is under way
     std::uint64_t next_probe = 0;  ///< no probe begins earlier
     std::uint64_t seen = 0;     ///< SeenClient when the last try began
-    std::uint64_t look_at = 0;  ///< time of the next look for a sign of life
+    std::uint64_t look_at = 0;  ///< time of the next probe
   };
   using TargetPtr = std::shared_ptr<Target>;
   struct Attempt;

@@ -17,7 +17,7 @@ struct NotifyRequest {
   std::optional<dns::Name> key{};     ///< whose signature was verified
 };
 
-/// Told of a secondary zone that may have changed at its primary. Must return at once.
+/// Told of a secondary zone that may have changed at its primary. Must return immediately.
 using NotifyHandler = std::function<void(const NotifyRequest& request)>;
 
 }  // namespace pando::manager

@@ -21,7 +21,7 @@ class NotifyMessage {
 
   [[nodiscard]] const Bytes& octets() const noexcept { return octets_; }
   /// Returns the RCODE if `message` answers this NOTIFY: ID, QR, opcode, question and signature
-  /// match (§3.6, RFC 8945 §5.3). Otherwise the error tells the mismatch.
+  /// match (§3.6, RFC 8945 §5.3). Otherwise the error names the mismatch.
   Result<dns::Rcode> read_answer(ByteView message, std::uint64_t now);
 
  private:

@@ -127,7 +127,7 @@ void AttemptRunner::transferred(const RefreshAttemptPtr& attempt,
   hand_in(attempt, std::move(*result));
 }
 
-/// The change of the received data, without its judges. A zone sent whole may be a changeset here,
+/// The change of the received data, not verified yet. A zone sent whole may be a changeset here,
 /// from the serial `compared`.
 ZoneChange AttemptRunner::change_of(const RefreshAttemptPtr& attempt, TransferResult&& result) {
   ZoneChange change;
@@ -172,7 +172,7 @@ void AttemptRunner::hand_in(const RefreshAttemptPtr& attempt, TransferResult&& r
   parts_.road.submit(std::move(change));
 }
 
-/// An IXFR that does not fit, or that a judge refuses, may be the fault of our version: then the
+/// An IXFR that does not fit, or that does not verify, may be the fault of our version: then the
 /// whole zone has none. After a failure of disk or memory the IXFR is retried later: an AXFR would
 /// need more memory, and would bypass the journal.
 void AttemptRunner::committed(const RefreshAttemptPtr& attempt, dns::Serial serial,

@@ -27,7 +27,7 @@ class PersistentTimers {
 
   /// Returns the time of a zone's first refresh cycle: the stored time, as far as that is
   /// plausible. A zone from a copy on disk has no stored timers and counts as confirmed now. A zone
-  /// without data is due at once.
+  /// without data is due immediately.
   std::uint64_t first_refresh(const dns::Name& zone, std::uint64_t now);
   /// Records that a primary has our version. `stated` is the primary's own remaining time in
   /// seconds until expiry (RFC 7314). With `brought`, the primary has just sent the version, so an

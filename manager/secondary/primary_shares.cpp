@@ -83,7 +83,7 @@ void PrimaryShares::heard(States::value_type& primary, Time now) {
   offer(primary);
 }
 
-/// True if the attempt has received nothing since it was last judged.
+/// True if the attempt has received nothing since it was last rated.
 bool PrimaryShares::judge(Share& share, Time now) {
   const std::uint64_t octets = share.progress.octets.load(std::memory_order_relaxed);
   const bool waits = share.progress.waits.load(std::memory_order_relaxed);

@@ -28,8 +28,8 @@ struct TransferProgress {
 /// room. A primary that is silent or slow must not keep the zones of others waiting:
 ///
 /// - An attempt that receives nearly nothing for a second gives its place back while that lasts.
-/// - A primary that has not answered yet, or not lately, gets few attempts at once, and these need
-///   no free place.
+/// - A primary that has not answered yet, or not lately, gets few attempts at a time, and these
+///   need no free place.
 /// - The primaries with waiting zones take turns.
 ///
 /// A primary is *away* once an attempt has ended without an octet from it. Its zones wait in its
@@ -49,9 +49,9 @@ class PrimaryShares {
   /// An attempt needs its place if it received kLeastOctets in kJudgedAfter.
   static constexpr std::chrono::milliseconds kJudgedAfter{1000};
   static constexpr std::uint64_t kLeastOctets = 4096;
-  /// Attempts at once at a primary that does not answer, and the time from one to the next. With a
-  /// timeout of 10 s and TCP's own repetitions a returning primary is noticed within this time, or
-  /// within six seconds if it has lost a query.
+  /// Concurrent attempts at a primary that does not answer, and the time from one to the next. With
+  /// a timeout of 10 s and TCP's own repetitions a returning primary is noticed within this time,
+  /// or within six seconds if it has lost a query.
   static constexpr std::uint32_t kMaxProbes = 3;
   static constexpr std::chrono::milliseconds kProbePause{2000};
   /// Attempts without a place; more of them take places again. With 50 places the sum stays below
@@ -66,9 +66,9 @@ class PrimaryShares {
     Endpoint primary;
     TransferProgress progress;
     Time begun;
-    Time judged;                // the last time, or the beginning
+    Time judged;                // the last time that the attempt was rated, or its beginning
     std::uint64_t heard = 0;    // octets at the last tick
-    std::uint64_t counted = 0;  // octets when last judged
+    std::uint64_t counted = 0;  // octets when last rated
     bool has_place = false;
     std::list<std::shared_ptr<Share>>::iterator at;
   };
@@ -91,10 +91,10 @@ class PrimaryShares {
   /// Ends an attempt. `silence`: the reason for which no octet of an answer came; empty: one came,
   /// or the primary was not asked.
   void end(const SharePtr& share, const std::string& silence, Time now);
-  /// A NOTIFY has come from the primary, which may be back: one attempt may begin at once. Anybody
-  /// can send NOTIFYs in its name, so the primary counts as away until it answers.
+  /// A NOTIFY has come from the primary, which may be back: one attempt may begin immediately.
+  /// Anybody can send NOTIFYs in its name, so the primary counts as away until it answers.
   void call(const Endpoint& primary);
-  /// Judges the attempts under way, and has away primaries asked again.
+  /// Rates the attempts under way, and has away primaries asked again.
   void tick(Time now);
   [[nodiscard]] bool needs_ticks() const noexcept { return !running_.empty() || waiting_ > 0; }
 

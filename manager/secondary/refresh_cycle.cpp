@@ -45,7 +45,7 @@ std::optional<RefreshCycle::Wish> RefreshCycle::end(bool is_news) {
   if (!is_news) hint_.reset();
   if (!hint_) return wish;
   first_ = hint_->primary;
-  // A serial is kept only if the key of its primary, if any, has signed the NOTIFY.
+  // A serial is stored only if the key of its primary, if any, has signed the NOTIFY.
   const bool is_signed = primaries_[first_].key.has_value();
   return Wish{!is_signed && (!wish || wish->paced)};
 }

@@ -21,8 +21,8 @@ struct Primary {
 using Primaries = std::vector<Primary>;
 
 /// Which primary of one zone is asked next, and how. A refresh cycle asks one primary after another
-/// until one has a newer version. NOTIFYs and orders of a running cycle are kept for its end.
-/// No clock and no I/O: Refresher says when.
+/// until one has a newer version. NOTIFYs and orders that come during a cycle take effect at its
+/// end. No clock and no I/O: Refresher says when.
 class RefreshCycle {
  public:
   /// How the next attempt asks its primary.
@@ -82,7 +82,7 @@ class RefreshCycle {
   /// No primary is behind any more.
   void forget_behind() noexcept { behind_.clear(); }
   /// Whether a NOTIFY with a serial that is not ahead of `ours` contradicts what is known about its
-  /// sender. It can be forged or late, so the sender is asked before the operator is told.
+  /// sender. It can be forged or late, so the sender is asked before the operator gets a warning.
   [[nodiscard]] bool is_doubt(const NotifyRequest& request, dns::Serial ours) const;
   /// The primary that a NOTIFY comes from; null: none of this zone.
   [[nodiscard]] const Primary* sender(const NotifyRequest& request) const;

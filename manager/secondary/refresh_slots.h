@@ -18,7 +18,7 @@ namespace pando::manager {
 class RefreshSlots {
  public:
   struct Limits {
-    std::uint32_t attempts = 0;  ///< refresh attempts at once
+    std::uint32_t attempts = 0;  ///< concurrent refresh attempts
     std::uint32_t per_primary = 0;
   };
   /// Sets the limits. Waiting zones see higher limits only after recheck_all().

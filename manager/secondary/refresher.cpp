@@ -31,7 +31,7 @@ void log_change(const Endpoint& primary, const std::string& reason) {
   log::warning("primary_silent", "primary", to_text(primary), "reason", reason);
 }
 
-/// Null: no program.
+/// Whether two verifiers run the same program alike; null: no program.
 bool are_alike(const ZoneVerifierPtr& a, const ZoneVerifierPtr& b) {
   return a == b || (a && b && a->is_like(*b));
 }

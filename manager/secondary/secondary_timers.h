@@ -24,8 +24,8 @@ struct SoaTimers {
 [[nodiscard]] std::uint64_t within(const config::DurationRange& range,
                                    std::uint64_t seconds) noexcept;
 
-/// Seconds to keep a zone after the last contact with a primary: EXPIRE, but at least one refresh
-/// and one retry interval. With less, a single lost packet could expire the zone.
+/// Seconds until a zone expires after the last contact with a primary: EXPIRE, but at least one
+/// refresh and one retry interval. With less, a single lost packet could expire the zone.
 [[nodiscard]] std::uint64_t time_to_keep(const SoaTimers& timers,
                                          const config::DurationRange& range) noexcept;
 

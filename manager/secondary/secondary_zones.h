@@ -34,7 +34,7 @@ class SecondaryZones {
   /// Called before a configuration is taken over. From `done` on, no data comes in for zones that
   /// are not secondary in `next` or have other primaries there.
   void let_go(const RuntimePtr& next, std::function<void()> done);
-  /// Takes over a configuration: new secondaries are asked at once or at their saved time, and
+  /// Takes over a configuration: new secondaries are asked immediately or at their saved time, and
   /// secondaries that are gone are forgotten. The zones' settings must be published already. A zone
   /// without data is added only by looked_at(): the zone's copy or the journal may still supply its
   /// data.
@@ -42,7 +42,7 @@ class SecondaryZones {
   /// let_go() for some zones alone, done on return. False, and nothing was done: a configuration is
   /// being taken over.
   bool let_go_of(const std::vector<dns::Name>& zones, const RuntimePtr& next);
-  /// configure() behind let_go_of(): `runtime` differs in those zones alone. They are added by
+  /// configure() after let_go_of(): `runtime` differs in those zones alone. They are added by
   /// looked_at().
   void configure_released(const RuntimePtr& runtime);
   /// Called when the data of the zone's copy and journal is in the store. No effect between

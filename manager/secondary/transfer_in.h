@@ -75,8 +75,8 @@ struct TransferFailure {
 
 /// Asks one primary over TCP: its SOA first (unless there is no data), then IXFR or AXFR if the
 /// primary is ahead. See RFC 1995 §2 and RFC 5936 §4.1.1. A primary that notified a newer serial
-/// gets the IXFR at once, since the answer shows the current serial. If that IXFR gives no usable
-/// answer, the SOA query follows as usual. With a key, all queries are signed.
+/// gets the IXFR immediately, since the answer shows the current serial. If that IXFR gives no
+/// usable answer, the SOA query follows as usual. With a key, all queries are signed.
 ///
 /// A whole zone is compared with the served one while it arrives. The zone is built instead when
 /// building takes less memory, or when the served zone would be pinned for too long. Long work is

@@ -12,8 +12,8 @@
 namespace pando::manager {
 
 /// How long workers of the last manager go on with its store, or old workers of another layout with
-/// theirs, because ours lacks data yet. Usually until all zones were looked at. Two things end it
-/// earlier:
+/// theirs, because ours lacks data yet. Usually until all zone files were checked. Two things end
+/// it earlier:
 ///   - The machine has too little memory. The other store's memory is given back when its last
 ///     reader leaves.
 ///   - Loading gets nowhere. A file that is never read to its end must not hold back all other
@@ -37,12 +37,12 @@ class PreviousStore {
   /// `store` outlives the object.
   PreviousStore(asio::io_context& io, const shm::Store& store, Calls calls, Options options);
 
-  /// Never calls `leave` itself: the start goes on first.
+  /// Never calls `leave` before it returns, because the start has to go on first.
   void keep();
   /// Does nothing unless kept. `reason` is for the log.
   void leave(std::string_view reason);
-  /// All zones were looked at, and `failed` of them have no new data. They may have found no memory
-  /// beside the other store: they are loaded once more when its memory is free.
+  /// All zone files were checked, and `failed` of them have no new data. They may have found no
+  /// memory beside the other store: they are loaded once more when its memory is free.
   void loaded(std::uint64_t failed);
   /// Forgets the store without a call: the process ends.
   void stop() noexcept;
@@ -61,7 +61,7 @@ class PreviousStore {
   bool kept_ = false;
   bool lacked_memory_ = false;
   std::chrono::steady_clock::time_point since_{};
-  // Both only grow while zones are loaded, and within bounds: nothing else keeps the store for
+  // Both only grow while zones are loaded, and within bounds: nothing else holds the store for
   // ever.
   std::uint64_t most_loaded_ = 0;
   std::uint64_t most_chunks_ = 0;

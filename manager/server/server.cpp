@@ -20,7 +20,7 @@ Server::~Server() = default;
 int Server::run() {
   await_signals();
   watchdog();
-  start_->begin();
+  workers_.start->begin();
   tick_later();  // the upkeep, huge pages most of all, is no part of a start
   io_.run();
   // Other threads may still post results; nobody runs them any more.
@@ -103,7 +103,7 @@ void Server::stop() {
   if (!begin_stop()) return;
   log::info("manager_stopping");
   readiness_.stops();
-  zones_.loader->stop();  // at once, as the process waits for the loader's threads
+  zones_.loader->stop();  // immediately, as the process waits for the loader's threads
   // Workers first, so that no request comes in any more; then accepted work is finished.
   write_last_checkpoint([this] {
     end_parts();

@@ -29,6 +29,7 @@ namespace pando::manager {
 
 /// The worker processes and their sockets. Later parts refer to earlier ones.
 struct WorkerServices {
+  std::unique_ptr<ServiceStart> start;  ///< outlives the pool, whose hooks refer to it
   std::string binary;  ///< empty: the program beside this one
   std::unique_ptr<Listeners> listeners;
   std::unique_ptr<WorkerPool> pool;
@@ -113,7 +114,6 @@ class Server {
   StoreServices services_;
   ZoneServices zones_;
   std::unique_ptr<ZoneLists> lists_;
-  std::unique_ptr<ServiceStart> start_;  // outlives the pool, whose end it is told
   WorkerServices workers_;
   ControlServices control_;
   // After the parts that use it, hence ended before them: results of the network refer to them.

@@ -16,7 +16,7 @@ void Server::image_damaged(const Error& reason) {
   Status left = QuarantinedImage::dispose(native_files(), lent.index_path, reason);
   crash_point("image-damaged");
   // No start attaches to a store that lacks chunks. But if the image could not be removed, the
-  // store stays: it tells the next start to read the whole image before it is served.
+  // store stays, because it makes the next start read the whole image before it is served.
   if (left) left = native_files().remove(lent.store_path);
   if (!left) log::error("image_not_removed", "reason", left.error().text);
   exit_code_ = 1;
@@ -28,7 +28,7 @@ void Server::image_damaged(const Error& reason) {
 }
 
 /// Ready is the server once: when the live store is served again, or when each zone of a new store
-/// is served, has failed, or is judged by a program.
+/// is served, has failed, or is being verified by a program.
 systemd::Readiness::Hooks Server::readiness_hooks() {
   systemd::Readiness::Hooks hooks;
   hooks.closed = [this]() -> std::optional<systemd::Readiness::Closed> {
@@ -83,13 +83,13 @@ void Server::keys_ready(const dns::Name& zone) {
 }
 
 /// Zones are being loaded from the journal, or wait to be. A snapshot before that would not have
-/// what damage has left of their updates.
+/// their updates that survive damage.
 bool Server::reads_journal() const {
   return zones_.loads->under_way() || !zones_.loads->waiting().empty();
 }
 
 /// Tells all who follow what is served that a version was published. Zones that a start loads from
-/// files are announced all at once, when all files were checked.
+/// files are announced together, when all files were checked.
 void Server::follow_up(const PublishedVersion& version) {
   for (const JournalEntry& record : version.records) zones_.exports->journalled(record);
   services_.journal_upkeep->check(reads_journal());

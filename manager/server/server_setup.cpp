@@ -202,8 +202,8 @@ void Server::make_update_services() {
 
 void Server::make_lists(UnreadLists lists) {
   ZoneLists::Hooks hooks;
-  hooks.read = [this](const RuntimePtr& complete) { start_->lists_read(complete); };
-  hooks.failed = [this] { start_->lists_failed(); };
+  hooks.read = [this](const RuntimePtr& complete) { workers_.start->lists_read(complete); };
+  hooks.failed = [this] { workers_.start->lists_failed(); };
   lists_ = std::make_unique<ZoneLists>(io_, background_.pool(), *zones_.update_queue,
                                        std::move(lists), std::move(hooks));
 }
@@ -237,7 +237,7 @@ Status Server::open_workers() {
   workers_.previous_store = std::make_unique<PreviousStore>(
       io_, *data_->store,
       PreviousStore::Calls{[this] { return zones_.loads->loaded(); },
-                           [this] { start_->leave_previous_store(); },
+                           [this] { workers_.start->leave_previous_store(); },
                            [this] {
                              zones_.loads->load(configuration_.runtime,
                                                 make_history(*data_->journal),
@@ -271,7 +271,7 @@ WorkerPool::Hooks Server::worker_hooks() {
   hooks.current_version = [this] { return data_->store->current().number; };
   hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
   hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
-  hooks.no_previous_layout_workers = [this] { start_->previous_layout_ended(); };
+  hooks.no_previous_layout_workers = [this] { workers_.start->previous_layout_ended(); };
   hooks.image = [this]() -> Result<shm::ImageFile> {
     return services_.copying_image ? services_.copying_image->lend() : shm::ImageFile();
   };
@@ -284,7 +284,7 @@ Status Server::open_control() {
   const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
                           *workers_.listeners, *workers_.pool, readiness_};
   control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
-  start_ = std::make_unique<ServiceStart>(
+  workers_.start = std::make_unique<ServiceStart>(
       io_, background_.pool(), parts, *workers_.previous_store, host_,
       ServiceStart::Calls{[this](const Error& reason) { image_damaged(reason); },
                           [this] { control_.reloader->allow(); }});

@@ -19,7 +19,7 @@ namespace pando::manager {
 
 namespace {
 
-/// A zone whose file failed, or whose program hangs, must not keep the server from being ready.
+/// A zone whose file failed, or whose program hangs, must not delay the readiness of the server.
 std::string loaded_text(std::uint64_t loaded, std::uint64_t zones, std::uint64_t being_judged) {
   const std::string judged =
       being_judged == 0 ? "" : fmt::format(", {} being judged", being_judged);
@@ -47,9 +47,9 @@ ServiceStart::ServiceStart(asio::io_context& io, asio::thread_pool& pool, Server
       host_(host),
       calls_(std::move(calls)) {}
 
-/// A live store is served at once, as it is, and the zone lists are read then. The same holds for a
-/// store from an image of this configuration. Any other store gets its list of zones first, so that
-/// zones still loading answer SERVFAIL rather than REFUSED.
+/// A live store is served immediately, as it is, and the zone lists are read then. The same holds
+/// for a store from an image of this configuration. Any other store gets its list of zones first,
+/// so that zones still loading answer SERVFAIL rather than REFUSED.
 void ServiceStart::begin() {
   parts_.services.upkeep->start();
   may_start_ = parts_.data.serves_first;

@@ -194,7 +194,7 @@ Status AddedZoneList::load(bool expected) {
   }
   changed_.clear();
   seen_ = now;
-  // A part behind the last whole change goes when the file is written anew.
+  // A part after the last whole change goes when the file is written anew.
   end_ = list->end == text.size() ? list->end : 0;
   return {};
 }
@@ -279,7 +279,7 @@ Status AddedZoneList::remove(const std::vector<dns::Name>& zones, config::Settin
     if (auto listed = check_listed(zone, settings); !listed) return listed;
     keys.insert(dns::folded_key(zone));
   }
-  // A zone that the configuration has, too, stays as that.
+  // If the configuration also names the zone, it wins.
   settings.zones = settings.zones.filtered([&](const config::ZoneRef& zone) {
     return !zone.added || !keys.contains(dns::folded_key(zone.name));
   });

@@ -27,7 +27,7 @@ struct CatalogUpdate {
     dns::Name zone;
     std::string reason;
   };
-  /// Fewer members may leave at once whatever their share, unless the catalog is empty then.
+  /// Fewer members may leave together whatever their share, unless the catalog is empty then.
   static constexpr std::size_t kFew = 4;
 
   dns::Name catalog;
@@ -35,13 +35,14 @@ struct CatalogUpdate {
   std::vector<Member> members{};
   std::vector<dns::Name> members_below{};  ///< see config::Catalog
   std::set<std::string> yielded{};  ///< dns::folded_key() of members that other catalogs yield to it
-  bool may_remove_many = false;     ///< more than half of the members may leave at once, or all
+  bool may_remove_many = false;     ///< more than half of the members may leave together, or all
 
   std::uint64_t added = 0;
   std::uint64_t changed = 0;     ///< template or primaries are others
   std::uint64_t taken_over = 0;  ///< from other catalogs
   std::uint64_t removed = 0;
-  std::uint64_t waiting = 0;  ///< members that left and stay, as too many left
+  std::uint64_t waiting =
+      0;  ///< members that the catalog dropped, but that stay because these were too many
   std::vector<Refused> refused{};
   /// Members that were there before a zone of others came above them. Such a member stays, unless
   /// `members_below` says what the catalog may have.
@@ -65,7 +66,7 @@ struct RunTimeChange {
   std::vector<dns::Name> reread{};  ///< primary zones whose files are read again
 };
 
-/// The file that keeps the zones that were added by commands (config/added_list.h). Changes are
+/// The file of the zones that commands have added (config/added_list.h). Changes are
 /// appended; the file is written anew when most of it is of no use any more.
 ///
 /// Not thread-safe: one thread at a time.
@@ -74,7 +75,7 @@ class AddedZoneList {
   /// `files` outlives the object. `journal`: the folder of the list.
   AddedZoneList(Files& files, const std::string& journal);
 
-  /// Reads the file, unless it is as this object left it. A journal that never had a list has an
+  /// Reads the file, unless it is as this object wrote it. A journal that never had a list has an
   /// empty one; kNotFound: it had one, or one is `expected`.
   Status load(bool expected);
   /// Makes the change in the list and in `settings`. kExists, kNotFound, kInvalid: nothing has

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Of clients that may add zones not all may read the manager's files. The directive is looked for
-/// in the whole text: a place where it would be harmless is not worth a parser.
+/// Of clients that may add zones not all may read the manager's files. The directive is searched
+/// for in the whole text: a place where it would be harmless is not worth a parser.
 bool may_include(std::string_view content) {
   constexpr std::string_view kDirective = "$include";
   const auto equal = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };

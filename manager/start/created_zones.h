@@ -24,7 +24,7 @@ struct CreatedZone {
 Result<std::optional<CreatedZone>> take_content(std::string& zone, const std::string& journal);
 
 /// Writes the files durably, but of zones that `settings` has: theirs are in use. Returns those
-/// that were written; after an error none is left.
+/// that were written; after an error all are removed.
 Result<std::vector<dns::Name>> write_created_zones(std::span<const CreatedZone> zones,
                                                    const config::Settings& settings);
 /// Removes the file of a zone that is not served any more; false: there was none.

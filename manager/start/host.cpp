@@ -100,8 +100,8 @@ void warn_of_shared_user(Host& host) {
   log::warning("single_user", "uid", ::geteuid(), "effect", kSharedEffect);
 }
 
-/// The launcher keeps what the manager gives up: the right to become, and so to signal, the
-/// workers' user.
+/// The launcher retains rights that the manager gives up: the right to become, and so to signal,
+/// the workers' user.
 Status start_launcher(const config::Settings& settings, Host& host) {
   auto launcher = Launcher::start(
       {worker_binary(""), settings.server.run_directory, settings.server.worker_user});
@@ -130,7 +130,7 @@ std::vector<std::uint32_t> groups_of(const Host& host) {
   return groups;
 }
 
-/// server.xdp is looked at once: what is dropped cannot come back by a reload.
+/// server.xdp is read once, because a reload cannot regain dropped capabilities.
 ipc::Keep kept_rights(const config::Settings& settings) {
   return settings.server.xdp.empty() ? ipc::Keep::kBindService : ipc::Keep::kBindServiceAndXdp;
 }
@@ -196,7 +196,7 @@ Result<Host> prepare_host(const config::Settings& settings) {
 
 Status prepare_session_keys(const config::Settings& settings) {
   Owner owner;
-  // prepare_host() tells of a user that does not exist.
+  // prepare_host() reports a user that does not exist.
   if (::geteuid() == 0)
     if (const auto user = ipc::user_id(settings.server.user)) owner = *user;
   auto made = make_session_keys(settings, owner);

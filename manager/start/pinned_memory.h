@@ -11,8 +11,8 @@
 namespace pando::manager {
 
 /// The bound for memory that is held back for readers of old versions. The worker that holds the
-/// oldest version is asked for it, and ended when that does not help; at once when twice as much is
-/// held back.
+/// oldest version is asked for it, and ended when that does not help; immediately when twice as
+/// much is held back.
 class PinnedMemory {
  public:
   /// References outlive the object.

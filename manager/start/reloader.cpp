@@ -21,7 +21,7 @@ namespace {
 /// take space also when a journal snapshot has replaced them.
 constexpr std::chrono::seconds kHistoryTime{10};
 
-/// Whether workers have to be told: the same keys may be the manager's alone, or theirs as well.
+/// Whether workers need the keys anew: the same keys may be the manager's alone, or theirs as well.
 bool same_holders(const WorkerKeys& a, const WorkerKeys& b) {
   return std::equal(a.held.begin(), a.held.end(), b.held.begin(), b.held.end(),
                     [](const auto& one, const auto& other) { return one.name == other.name; });
@@ -287,7 +287,7 @@ void Reloader::load_files(const ReloadPtr& reload) {
 }
 
 /// A zone that is new gets journal records only while the store has it, and a record when it
-/// leaves. So a journal that was read before tells all of a new zone, unless zones have left since.
+/// leaves. So a journal that was read before has all of a new zone, unless zones have left since.
 /// Without this, zones that are added one by one would each have the whole journal read.
 std::shared_ptr<HistorySource> Reloader::history_for(const Reload& reload) {
   if (!reload.only_added || may_return(reload)) return make_history(*parts_.data.journal);
@@ -310,7 +310,7 @@ void Reloader::files_loaded(const ReloadPtr& reload, const ZoneFileLoads::Counts
   if (may_differ) parts_.zones.copies->keep_only(runtime);
   configure_exports(parts_.services, parts_.zones, runtime, may_differ);
   if (files.is_first) parts_.zones.notifier->tell_all();
-  // The journal cannot be read for now, or it may not tell that a zone has left.
+  // The journal cannot be read for now, or it may not show that a zone has left.
   if (!parts_.zones.loads->waiting().empty() || result.zones_removed > 0) kept_history_.drop();
   result.zones_changed += files.changed;
   result.zones_failed = files.failed;

@@ -51,7 +51,7 @@ class Reloader {
   void release();
 
   /// The store's list of zones was compared with the configuration, or cannot be. A reload that
-  /// came earlier has waited for this: two comparisons at once would give zones the same places in
+  /// came earlier has waited for this: two comparisons together would give zones the same places in
   /// the store's side table.
   void allow();
   [[nodiscard]] bool is_allowed() const noexcept { return gate_.is_allowed(); }
@@ -93,7 +93,7 @@ class Reloader {
   ServerParts parts_;
   ReloadGate gate_;
   ReloadPtr waiting_;  // for allow() or release()
-  /// Of the zones in the store; nullopt: the next comparison looks at all of them.
+  /// Of the zones in the store; nullopt: the next comparison reads all of them.
   std::optional<SideIndexes> sides_;
   RetiredRuntimes retired_;
   /// The journal as it was read for new zones; marked by Committer::Counters::gone.

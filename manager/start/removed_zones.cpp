@@ -29,7 +29,7 @@ bool has_nothing(const MergeBase& state) {
 struct RemovedZones::Found {
   Zones zones;
   std::vector<JournalEntry> records;  ///< for zones whose leaving the journal does not know, and
-                                      ///< for zones without anything to keep
+                                      ///< for zones without updates or a serial in the journal
   std::string problem;
 };
 
@@ -85,7 +85,7 @@ void RemovedZones::look(RuntimePtr runtime, std::shared_ptr<HistorySource> histo
   });
 }
 
-/// A journal that cannot be read tells nothing about its zones, so the list stays as it was.
+/// An unreadable journal has no news of its zones, so the list stays as it was.
 void RemovedZones::take(Found& found, const RuntimePtr& runtime) {
   if (!found.problem.empty())
     return log::warning("removed_zones_unknown", "reason", found.problem);
@@ -98,7 +98,7 @@ void RemovedZones::take(Found& found, const RuntimePtr& runtime) {
   if (!found.records.empty()) write_records(std::move(found.records));
 }
 
-/// After a start the list as a whole is told, later each zone that comes or goes.
+/// After a start the log has the whole list, later each zone that comes or goes.
 void RemovedZones::report(const Zones& before, const RuntimePtr& runtime) const {
   if (!looked_ && !zones_.empty()) log::info("removed_zones_kept", "zones", zones_.size());
   LogLimit limit;

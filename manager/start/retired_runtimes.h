@@ -12,8 +12,8 @@
 namespace pando::manager {
 
 /// Configurations that are no longer in force. Whoever lets go of one last frees it, which takes
-/// the commit thread 15 ms for the settings of 100,000 zones. So each is kept until nobody else has
-/// it, and then freed in the pool. Lives on the commit thread.
+/// the commit thread 15 ms for the settings of 100,000 zones. So each one is held until nobody else
+/// has it, and then freed in the pool. Lives on the commit thread.
 class RetiredRuntimes {
  public:
   explicit RetiredRuntimes(asio::thread_pool& pool) : pool_(pool) {}
@@ -23,7 +23,7 @@ class RetiredRuntimes {
     const bool known = std::find(kept_.begin(), kept_.end(), runtime) != kept_.end();
     if (runtime && !known) kept_.push_back(std::move(runtime));
   }
-  /// Frees those that nobody else has; to be called regularly.
+  /// Frees settings that nobody else has; to be called regularly.
   void free_unused() {
     std::erase_if(kept_, [this](RuntimePtr& runtime) {
       if (runtime.use_count() > 1) return false;

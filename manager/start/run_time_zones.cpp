@@ -235,7 +235,7 @@ void RunTimeZones::finish(Batch& batch, const Result<ipc::ReloadResult>& result,
   begin_next();
 }
 
-/// Each change is told of its own zones.
+/// Each change gets the result of its own zones.
 ipc::ReloadResult RunTimeZones::own_result(const Pending& pending, const ipc::ReloadResult& all,
                                            const Files& files) {
   ipc::ReloadResult own;

@@ -95,7 +95,7 @@ bool knows_zones(const shm::Store& store) {
   return !version_of(store).server_settings_bytes().empty();
 }
 
-/// A store that cannot reach its limit looks far from full to the operator until it is full.
+/// A store that cannot reach its limit seems far from full to the operator until it is full.
 void warn_of_small_machine(const shm::Store& store, const std::string& path) {
   const shm::StoreStats stats = store.stats();
   if (stats.limit_bytes < stats.size_limit)
@@ -263,7 +263,7 @@ bool Startup::image_is_in_line() {
   return configuration != 0 && configuration == configuration_.fingerprint;
 }
 
-/// A store from the image takes the journal's records behind the image. From then on the two belong
+/// A store from the image takes the journal's records after the image. From then on the two belong
 /// together, and no copy of the image may be taken under another journal.
 Status Startup::bring_up(shm::Store& restored) {
   auto done = replay_onto_image(restored, *data_->journal, disk_.files,

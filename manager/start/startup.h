@@ -37,7 +37,7 @@ struct OpenedData {
   bool serves_first = false;
 };
 
-/// Opens the data of the manager: journal, store, slots, and the journal's records behind the
+/// Opens the data of the manager: journal, store, slots, and the journal's records after the
 /// store. Used once, before anything is served.
 class Startup {
  public:

@@ -34,7 +34,7 @@ class ZoneLists {
   struct Hooks {
     /// The configuration with all its zones; the lists are in use once accept() is called.
     std::function<void(const RuntimePtr& complete)> read;
-    std::function<void()> failed;  ///< state() and problem() tell of it already
+    std::function<void()> failed;  ///< state() and problem() report it already
   };
   using Reply = std::function<void(Result<nlohmann::json>)>;
   /// A worker starts and serves in a tenth of this time.

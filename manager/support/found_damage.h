@@ -9,10 +9,10 @@
 namespace pando::manager {
 
 /// Damage of journal, store and image that was found, for `status`: it is mended soon after, and
-/// the log may be gone when the operator looks. May be used by any thread.
+/// the log may be gone when the operator reads it. May be used by any thread.
 class FoundDamage {
  public:
-  /// A failing disk may damage thousands of records; the first tell which disk.
+  /// A failing disk may damage thousands of records; the first ones show which disk.
   static constexpr std::size_t kMost = 32;
 
   /// The same text counts once, since a part may be read again before it is mended.

@@ -15,7 +15,7 @@ class HeapUpkeep {
  public:
   struct Options {
     std::chrono::seconds interval{10};
-    std::size_t free_bytes = std::size_t{8} << 20;  ///< less is left for the next load
+    std::size_t free_bytes = std::size_t{8} << 20;  ///< less stays for the next load
     /// Bytes free in all arenas, and their release; both may walk all free blocks.
     std::function<std::size_t()> measure = measure_heap;
     std::function<void()> release = release_heap;
@@ -24,7 +24,7 @@ class HeapUpkeep {
   HeapUpkeep(asio::io_context& io, asio::thread_pool& pool, Options options)
       : io_(io), pool_(pool), options_(std::move(options)) {}
 
-  /// To be called about once a second on the commit thread; returns at once.
+  /// To be called about once a second on the commit thread; returns immediately.
   void check(std::chrono::steady_clock::time_point now);
   /// Fixes the thresholds above which freed memory goes back to the system by itself. To be called
   /// first of all. malloc_trim() leaves the upper end of each thread's arena alone. glibc raises

@@ -16,7 +16,7 @@ class KeptValue {
   /// `time`: for which a value holds.
   explicit KeptValue(Clock::duration time) noexcept : time_(time) {}
 
-  /// The value that is kept, or the one that `make` gives now. `mark` is older than what `make`
+  /// The cached value, or the one that `make` gives now. `mark` is older than what `make`
   /// reads.
   template <class Make>
   const Value& get(const Mark& mark, Clock::time_point now, Make make) {

@@ -15,7 +15,7 @@ namespace pando::manager {
 /// there gets its processor back late on a busy host, above all one of BackgroundThreads; until
 /// then the loop's thread waits. A sender to a mailbox holds nothing.
 ///
-/// The loop does not run out of work while there is a mailbox. Tasks that are left when the loop
+/// The loop does not run out of work while there is a mailbox. Tasks that remain when the loop
 /// is destroyed are dropped.
 class LoopMailbox : public asio::execution_context::service {
  public:

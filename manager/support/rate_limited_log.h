@@ -32,7 +32,7 @@ class RateLimitedLog {
 };
 
 /// Limits log lines that come in bursts, and of which each is wanted: so many a second, and more
-/// after a pause. RateLimitedLog is for lines of which one tells enough.
+/// after a pause. RateLimitedLog is for lines of which one is enough.
 class BurstLimitedLog {
  public:
   BurstLimitedLog(std::uint32_t per_second, std::uint32_t burst) : pace_(per_second, burst) {}

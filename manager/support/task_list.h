@@ -6,7 +6,7 @@
 
 namespace pando::manager {
 
-/// Tasks that many threads hand to one. There is no lock: a sender that is preempted keeps neither
+/// Tasks that many threads hand to one. There is no lock: a preempted sender blocks neither
 /// the taker nor other senders waiting.
 class TaskList {
  public:

@@ -16,8 +16,8 @@ struct WithheldData {
   std::uint64_t position = 0;  ///< of the image; later records of the journal may be in the data
 };
 
-/// Unloads the zone and keeps its data; in low space the data are dropped, which is logged. A zone
-/// with the most snapshots that it may have loses a user's. The journal's records up to
+/// Unloads the zone and withholds its data; in low space the data are dropped, which is logged. A
+/// zone with the most snapshots that it may have loses a user's. The journal's records up to
 /// `position` are in the data, and some of the later ones may be.
 Status withhold_data(zone::Draft& draft, dns::NameView apex, std::uint64_t position);
 /// The withheld data of the zone; nullopt: the zone serves data, or none were withheld.

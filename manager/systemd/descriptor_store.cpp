@@ -17,7 +17,7 @@ struct Freed {
 
 std::vector<InheritedDescriptor> take_inherited_descriptors() {
   char** names = nullptr;
-  // The variables go: no process that this one starts may take its own descriptors for these.
+  // Unset LISTEN_FDS, so that child processes do not mistake their descriptors for sockets.
   const int count = ::sd_listen_fds_with_names(1, &names);
   const std::unique_ptr<char*, Freed> list(names);
   std::vector<InheritedDescriptor> inherited;

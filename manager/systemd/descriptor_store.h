@@ -25,13 +25,13 @@ class DescriptorStore {
  public:
   DescriptorStore();
 
-  /// False: nothing can be kept, or leave() was called.
+  /// False: nothing can be stored, or leave() was called.
   [[nodiscard]] bool is_open() const noexcept { return open_; }
-  /// Has a duplicate of `descriptor` kept. A name is used for one descriptor at a time.
+  /// Stores a duplicate of `descriptor`. A name is used for one descriptor at a time.
   void keep(const std::string& name, int descriptor) const;
   /// The service manager closes its duplicate, a moment later.
   void remove(const std::string& name) const;
-  /// This process is about to end: all that is kept stays, whatever is closed from now on.
+  /// This process is about to end: all stored descriptors stay, whatever is closed from now on.
   void leave() noexcept { open_ = false; }
 
  private:

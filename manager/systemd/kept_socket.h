@@ -7,7 +7,7 @@
 
 namespace pando::manager::systemd {
 
-/// Facts about a listening socket that the socket itself does not tell. They are the name under
+/// Facts about a listening socket that the socket itself does not show. They are the name under
 /// which the service manager keeps it (FDNAME in sd_notify(3)).
 struct KeptSocket {
   std::uint32_t slot = 0;      ///< of the worker that serves it

@@ -42,7 +42,8 @@ class Readiness {
   void announce(std::string_view reason);
   /// Addresses may have opened meanwhile; to be called regularly.
   void check();
-  /// A reload before the process is ready is not told: systemd would take its end for the start's.
+  /// A reload before the process is ready is not reported, because systemd would take its end for
+  /// the start's.
   void reload_begins();
   void reload_ends();
   /// Tells that the process ends, and nothing after that.

@@ -91,7 +91,7 @@ class LayoutSuccession {
     WatchedProcess process;
     std::shared_ptr<WorkerLink> link;  ///< null: it has not said Hello yet
     bool awaited = false;              ///< it has not said Hello yet and is waited for
-    asio::steady_timer step;           ///< its next step: Hello's deadline, a look, stop's deadline
+    asio::steady_timer step;  ///< its next step: Hello's deadline, a check, stop's deadline
   };
 
   [[nodiscard]] bool is_recorded(const FoundWorker& found) const;
@@ -110,7 +110,7 @@ class LayoutSuccession {
   const WorkerPoolOptions& options_;
   Calls calls_;
   std::map<std::uint32_t, Record> records_;
-  /// Workers that no page named at the first look, and that have neither ended nor said Hello with
+  /// Workers that no page named at the first check, and that have neither ended nor said Hello with
   /// our layout, with their pidfds.
   std::map<pid_t, Fd> unidentified_;
   asio::steady_timer look_timer_;

@@ -57,10 +57,10 @@ class Listeners {
   /// kNotFound: its address is not served any more. kExists: the slot has another socket there.
   /// A duplicate is accepted.
   Status adopt(std::uint32_t slot, const ipc::SocketDescription& description, Fd fd);
-  /// Takes the slot's UDP sockets out of their groups without closing them. The kernel's receive
-  /// path may be about to queue a datagram in a socket that is just being closed, which throws it
-  /// away; after this and a pause has_queue() says whether there was one. TCP needs no such care:
-  /// a SYN comes again. Sockets that cannot be withdrawn stay as they are.
+  /// Takes the slot's UDP sockets out of their groups without closing them, because a datagram that
+  /// the kernel is just queuing in a closed socket is lost. After a pause, has_queue() tells if a
+  /// datagram arrived. TCP needs no pause: clients repeat a SYN. Sockets that cannot be withdrawn
+  /// stay as they are.
   void withdraw(std::uint32_t slot);
   /// Closes the slot's withdrawn sockets.
   void drop_withdrawn(std::uint32_t slot);

@@ -63,7 +63,8 @@ Status set_udp_options(int socket, const IpAddress& address) {
 Status set_tcp_options(int socket) {
   // Connections of an earlier run in TIME_WAIT must not keep the address.
   if (auto s = set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"); !s) return s;
-  // Accepted sockets inherit it: each response leaves at once (RFC 7766 §8 wants whole messages).
+  // Accepted sockets inherit it: each response leaves immediately (RFC 7766 §8 wants whole
+  // messages).
   return set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
 }
 

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "ipc/worker_messages.h"
 
-/// System calls on single listening sockets; Listeners keeps the books.
+/// System calls on single listening sockets; Listeners knows whose they are.
 namespace pando::manager {
 
 /// 0.0.0.0 or ::.

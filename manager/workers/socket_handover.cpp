@@ -12,7 +12,7 @@ namespace {
 /// Time for the slot's next worker to come before a dead worker's sockets are withdrawn. Meanwhile
 /// they are steered away and read: a quick restart changes no SO_REUSEPORT group.
 constexpr auto kAbsenceLimit = std::chrono::seconds(1);
-/// Each look finds less, unless steering failed: then traffic never ends, and the slot has to.
+/// Each check finds less, unless steering failed: then traffic never ends, and the slot has to.
 constexpr std::uint32_t kMaxLateRounds = 8;
 /// A handshake of TCP that began before new traffic was steered away ends within this time.
 constexpr auto kHandshake = std::chrono::milliseconds(200);

@@ -17,18 +17,18 @@
 ///   2. wait until packets that chose this socket before are in its queue;
 ///   3. let its worker read the queue to the end and leave; when there is no worker, let another
 ///      slot's worker read it (the drain worker of this slot);
-///   4. look into the queue once more: the kernel may have held up a packet for longer;
+///   4. check the queue once more: the kernel may have held up a packet for longer;
 ///   5. withdraw the socket from its group: while a socket is being closed there are moments when
 ///      the kernel still finds it, outside its group, so that no program steers;
-///   6. wait and look again; close it.
+///   6. wait and check again; close it.
 namespace pando::manager {
 
 /// Passes listening sockets between the manager and workers, and brings each queue to a reader
 /// before its sockets are closed.
 class SocketHandover {
  public:
-  /// The kernel's receive path sees a new program at once, apart from packets that are just being
-  /// handed to a socket: microseconds. The margin is for virtual machines that lose their
+  /// The kernel's receive path sees a new program immediately, apart from packets that are just
+  /// being handed to a socket: microseconds. The margin is for virtual machines that lose their
   /// processor.
   static constexpr std::chrono::milliseconds kSteerSettle{20};
 
@@ -37,7 +37,7 @@ class SocketHandover {
                  std::function<void(std::uint32_t number)> forget_slot)
       : table_(table), listeners_(listeners), forget_slot_(std::move(forget_slot)) {}
 
-  /// Opens what the slot lacks. A failure is logged, kept for take_failure() and tried again by
+  /// Opens what the slot lacks. A failure is logged, stored for take_failure() and tried again by
   /// retry_openings().
   void open(std::uint32_t number);
   /// The first failure of open() since the last call.
@@ -70,8 +70,8 @@ class SocketHandover {
   /// the borrower of each, and the owner. No sound worker does that. The sockets stay in their
   /// groups, without a reader, until both have ended.
   [[nodiscard]] std::set<std::uint32_t> find_impairing();
-  /// The slot's worker has ended: its queue goes to another worker at once, or to the first that
-  /// serves.
+  /// The slot's worker has ended: its queue goes to another worker immediately, or to the first
+  /// that serves.
   void await_worker(WorkerSlot& slot);
   /// Gives `state` to slots that have nothing but sockets, which the service manager has kept: they
   /// are read by the first worker that serves. A draining slot ends then.

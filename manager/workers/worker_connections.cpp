@@ -15,7 +15,7 @@
 namespace pando::manager {
 
 namespace {
-/// Together 12,800 connections a second: a flood must not keep the commit thread from its work. All
+/// Together 12,800 connections a second: a flood must not stall the commit thread. All
 /// that wait in the kernel at one moment (ipc::listen_packets) fit into a turn.
 constexpr int kAcceptsPerTurn = 128;
 constexpr std::chrono::milliseconds kAcceptPause{10};

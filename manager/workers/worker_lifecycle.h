@@ -60,7 +60,7 @@ class WorkerLifecycle {
   /// The process that is in the slot, or should come. An adopted worker's pid comes from its page,
   /// where the last manager wrote it.
   WorkerAdmission::Place place_of(std::uint32_t number);
-  /// The process behind `link` was admitted to the slot.
+  /// The process at the other end of `link` was admitted to the slot.
   void worker_came(WorkerSlot& slot, const std::shared_ptr<WorkerLink>& link);
   /// The connection of the slot's worker has broken: the process must come back soon.
   void connection_lost(WorkerSlot& slot);

@@ -41,7 +41,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
  public:
   /// Requests that one worker may have under way; workers keep to it (ipc: 256).
   static constexpr std::size_t kMaxOutstanding = 512;
-  /// Requests answered without the worker before it is told.
+  /// Requests answered without the worker before they are reported to it in one message.
   static constexpr std::size_t kFinishedTogether = 16;
 
   /// The way of a response that the manager sends itself (ipc::Forward::through).
@@ -126,7 +126,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   std::vector<AdoptedXdpQueue> adopted_queues_;
   std::size_t outstanding_ = 0;
   bool stopping_ = false;
-  std::vector<std::uint64_t> finished_;  ///< the worker has not been told
+  std::vector<std::uint64_t> finished_;  ///< not reported to the worker yet
   TransferSigner signer_;
 };
 

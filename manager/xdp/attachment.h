@@ -14,9 +14,9 @@
 
 namespace pando::manager {
 
-/// The program at one interface, with its maps. The link's descriptors keep it there: this
-/// object's, and those of the workers that serve queues, so that it stays while a manager follows
-/// another.
+/// The program at one interface, with its maps. It stays attached while a descriptor of
+/// the link is open. Workers that serve queues have such descriptors too, so the program outlives a
+/// restart of the manager.
 class XdpAttachment {
  public:
   /// An AF_XDP socket that serves a queue already.

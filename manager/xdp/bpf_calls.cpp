@@ -142,7 +142,7 @@ Result<int> interface_of(const Fd& link) {
   attributes.info.info = address_of(&info);
   if (call(BPF_OBJ_GET_INFO_BY_FD, attributes) != 0)
     return fail_errno("bpf(BPF_OBJ_GET_INFO_BY_FD)");
-  // Other objects have other structs, so the kind is looked at by the kernel's own name of the
+  // Other objects have other structs, so the kind is checked by the kernel's own name of the
   // file.
   std::array<char, 64> name{};
   const std::string path = fmt::format("/proc/self/fd/{}", link.get());

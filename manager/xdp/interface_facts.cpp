@@ -43,7 +43,7 @@ Status read_link(int socket, const std::string& name, InterfaceFacts& facts) {
   return {};
 }
 
-/// A driver that does not tell has one queue.
+/// A driver that does not report queues has one.
 std::uint32_t receive_queues(int socket, const std::string& name) {
   ethtool_channels channels{};
   channels.cmd = ETHTOOL_GCHANNELS;

@@ -23,7 +23,7 @@ struct QueueSocket {
 
 /// Makes the socket and binds it. No process maps the memory until a worker does. The kernel uses
 /// the frames in it once the worker has put them into the fill ring. `copies`: the kernel copies
-/// frames, which a program behind the driver needs. kExists: the queue has a
+/// frames, which a program after the driver needs. kExists: the queue has a
 /// socket already, maybe of a process that has just ended.
 Result<QueueSocket> open_queue_socket(int interface, std::uint32_t queue, bool copies);
 

@@ -16,7 +16,7 @@ using Register = BpfAssembler::Register;
 using Width = BpfAssembler::Width;
 
 constexpr Register kContext = Register::r6;
-constexpr Register kFrame = Register::r2;  ///< the frame; of a tagged one 4 octets behind it
+constexpr Register kFrame = Register::r2;  ///< the frame; of a tagged one 4 octets after it
 constexpr Register kEnd = Register::r3;
 constexpr Register kType = Register::r5;
 constexpr Register kVlan = Register::r7;
@@ -64,7 +64,7 @@ class RedirectWriter {
   }
 
  private:
-  /// Passes the frame unless it has `octets` octets behind kFrame.
+  /// Passes the frame unless it has `octets` octets after kFrame.
   void need(std::int32_t octets) {
     out_.move(Register::r4, kFrame);
     out_.add(Register::r4, octets);

@@ -49,7 +49,7 @@ enum class Parts : std::uint8_t { kData = 1, kSignatures = 2, kBoth = 3 };
 /// Effect of an entry that does not fit.
 enum class Need : std::uint8_t {
   kRequired,  ///< the message gets TC (RFC 2181 §9; in-domain glue: RFC 9471 §3)
-  kOptional,  ///< it is left out silently
+  kOptional,  ///< it is omitted silently
 };
 
 /// Number of NS targets in a referral whose places in the message rendering remembers.

@@ -8,11 +8,11 @@
 
 namespace pando::worker {
 
-/// Writes the answer's RCODE, AA and sections behind `question`. `writer` already holds this
+/// Writes the answer's RCODE, AA and sections after `question`. `writer` already holds this
 /// question, resolve() was given the same one, and room for OPT and TSIG is reserved. RRsets and
 /// their signatures are written whole or not at all.
 /// Sets TC and returns true when a required entry did not fit (RFC 2181 §9, RFC 9471 §3). Nothing
-/// is written behind that place.
+/// is written after that place.
 /// A non-null `ends` receives the ends of the authority section and of each additional RRset.
 bool render(const Answer& answer, const dns::Question& question, dns::MessageWriter& writer,
             std::vector<dns::RRsetEnd>* ends = nullptr);
@@ -24,7 +24,7 @@ bool render(const Answer& answer, const dns::Question& question, dns::MessageWri
                                         dns::NameView encloser, const dns::Question& question,
                                         dns::MessageWriter& writer);
 
-/// Writes the authority section alone, behind the records that `writer` has. False when a required
+/// Writes the authority section alone, after the records that `writer` has. False when a required
 /// entry does not fit.
 [[nodiscard]] bool render_authority(const Answer& answer, const dns::Question& question,
                                     dns::MessageWriter& writer);

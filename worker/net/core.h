@@ -37,7 +37,7 @@ class Core {
   void end() noexcept;
   /// `responses` of the batch go out next; sent() counts the time since the batch was received.
   void answered(std::size_t responses) noexcept { unsent_ += responses; }
-  /// To be called after the send. One look at the clock for all responses of the batch.
+  /// To be called after the send. One reading of the clock for all responses of the batch.
   void sent() noexcept;
 
   [[nodiscard]] shm::Reader& reader() noexcept { return *reader_; }

@@ -179,7 +179,7 @@ void ManagerLink::send_held() {
     if (std::exchange(pending.held, false)) packets.push_back(encode_again(*pending.again));
   for (auto& [id, pending] : pending_) pending.again.reset();
   for (Bytes& packet : packets) {
-    if (!connected_) return;  // lost on the way, which fails all those that are left
+    if (!connected_) return;  // lost on the way, which fails all remaining requests
     if (auto sent = channel_->send(std::move(packet)); !sent) return lost(sent.error());
   }
 }
@@ -261,7 +261,7 @@ void ManagerLink::lost(const Error& error) {
   connect_later();
 }
 
-/// Requests that may be repeated wait for the successor; the clients of all others are told.
+/// Requests that may be repeated wait for the successor; the clients of all others get the failure.
 void ManagerLink::hold_or_fail_all() {
   auto failed = std::exchange(pending_, {});
   for (auto& [id, pending] : failed) {

@@ -27,7 +27,7 @@ using ReplyHandler = std::function<void(Bytes)>;
 class ManagerLink {
  public:
   /// Limit of requests that the manager has not answered, including those whose clients already got
-  /// the failure. Further requests fail at once.
+  /// the failure. Further requests fail immediately.
   static constexpr std::size_t kMaxPending = 256;
   /// Limit of pending queries that the manager has to verify. Anybody who knows a key's name
   /// can send such queries, so room must remain for updates.
@@ -77,15 +77,15 @@ class ManagerLink {
   void start();
 
   [[nodiscard]] bool connected() const noexcept { return connected_; }
-  /// Whether requests are sent or wait for a successor; otherwise each fails at once.
+  /// Whether requests are sent or wait for a successor; otherwise each fails immediately.
   [[nodiscard]] bool takes_requests() const noexcept { return connected_ || holding_; }
   /// Number of requests whose clients wait for the answer.
   [[nodiscard]] std::size_t pending() const noexcept;
   /// Number of requests that the manager has not answered, including those whose clients no longer
   /// wait.
   [[nodiscard]] std::size_t unanswered() const noexcept { return pending_.size(); }
-  /// Asks the manager. `reply` is called exactly once, later or at once: with the manager's answer,
-  /// or with `failure` when no answer can come.
+  /// Asks the manager. `reply` is called exactly once, later or immediately: with the manager's
+  /// answer, or with `failure` when no answer can come.
   void forward(ipc::Forward&& request, Bytes failure, ReplyHandler reply);
   /// Asks for the signature on one message of a transfer; an empty answer means failure.
   void sign(ipc::SignTransfer&& request, ReplyHandler reply);

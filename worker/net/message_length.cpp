@@ -16,7 +16,7 @@ std::size_t number_at(ByteView octets, std::size_t at) noexcept {
   return static_cast<std::size_t>(octets[at] << 8 | octets[at + 1]);
 }
 
-/// The position behind the name at `at`; behind the end of `octets` when the name is not whole.
+/// The position after the name at `at`; after the end of `octets` when the name is not whole.
 std::size_t skip_name(ByteView octets, std::size_t at) noexcept {
   while (at < octets.size() && octets[at] != 0) {
     if (octets[at] >= 0xC0) return at + 2;  // RFC 1035 §4.1.4: a pointer ends the name

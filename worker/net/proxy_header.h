@@ -15,7 +15,7 @@ struct ProxyHeader {
   enum class Kind : std::uint8_t {
     kNone,        ///< the first octets are not the signature
     kIncomplete,  ///< the octets so far may begin a header
-    kMalformed,   ///< the signature without a valid header of version 2 behind it
+    kMalformed,   ///< the signature without a valid header of version 2 after it
     kLocal,       ///< the balancer speaks for itself: the connection's addresses apply
     kProxied,     ///< request from `source` to `destination`
   };
@@ -25,7 +25,7 @@ struct ProxyHeader {
   Endpoint destination;
 };
 
-/// Reads a header at the front of `octets`. Type-length-value fields behind the addresses are
+/// Reads a header at the front of `octets`. Type-length-value fields after the addresses are
 /// skipped. The client's protocol is ignored: it may differ from the protocol between balancer and
 /// server.
 [[nodiscard]] ProxyHeader read_proxy_header(ByteView octets) noexcept;

@@ -12,8 +12,8 @@
 
 namespace pando::worker {
 
-/// The requests of a batch that are in a sample of the taps, which are told when the batch's
-/// answers have left. Used only while the core has taps.
+/// The requests of a batch that are in a sample of the taps, which get them when the batch's
+/// answers were sent. Used only while the core has taps.
 class TappedRequests {
  public:
   explicit TappedRequests(Core& core) noexcept : core_(core) {}
@@ -24,14 +24,15 @@ class TappedRequests {
             ByteView space, const timespec& received);
   /// Tells the taps of all noted requests. After the send, so that no answer waits for it.
   void tell();
-  /// The exchange of `request`, if it was noted last and its end is told when it comes; else null.
+  /// The exchange of `request`, if it was noted last and its end is reported when it comes; else
+  /// null.
   [[nodiscard]] std::shared_ptr<const HeldExchange> held(ByteView request) const;
 
  private:
   struct Tapped {
     ByteView request;
     ByteView response;   ///< empty: none, or it comes later
-    bool later = false;  ///< the end of the exchange is told when it comes
+    bool later = false;  ///< the end of the exchange is reported when it comes
     Exchange exchange;
   };
   Core& core_;

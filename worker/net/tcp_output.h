@@ -8,7 +8,7 @@
 
 namespace pando::worker {
 
-/// Responses of one connection that the socket has not taken yet, each behind its length (RFC 1035
+/// Responses of one connection that the socket has not taken yet, each after its length (RFC 1035
 /// §4.2.2).
 class TcpOutput {
  public:

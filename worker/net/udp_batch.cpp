@@ -14,7 +14,7 @@ namespace pando::worker {
 namespace {
 
 /// Reserves memory without huge pages: unwritten pages take no physical memory, and a huge page
-/// would make many real at once.
+/// would make many real together.
 std::uint8_t* map_memory(std::size_t octets) {
   void* memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

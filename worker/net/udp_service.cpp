@@ -218,7 +218,7 @@ void UdpService::forward(const std::shared_ptr<Socket>& socket, std::size_t i,
   const auto& [message, client] = arrival;
   ReplyPath path{Endpoint::from_sockaddr(batch_->sender(i)), std::nullopt, false};
   if (socket->wildcard) path.source = batch_->destination(i);
-  // The manager tells no tap of a response, so the worker sends responses of a sample itself.
+  // The manager reports no response to a tap, so the worker sends responses of a sample itself.
   auto held = tapped_.held(message);
   path.direct = client.remote == path.to && !socket->description.orphaned && !held;
   ask_manager(socket, path, message, client, outcome, batch_->space(i), std::move(held));

@@ -60,7 +60,7 @@ class Counting {
     if (notes != UINT32_MAX) ++notes;
     place.store(ipc::BusyZone{zone, notes}.value(), std::memory_order_relaxed);
   }
-  /// `responses` left this long after their requests were received.
+  /// `responses` were sent this long after their requests were received.
   void latency(std::uint64_t microseconds, std::uint64_t responses) noexcept {
     bump(ipc::latency_index(microseconds), responses);
     add(ipc::Counter::kLatencyMicroseconds, microseconds * responses);

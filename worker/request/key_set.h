@@ -30,7 +30,7 @@ class KeyCollector {
   ipc::Keys collected_;
 };
 
-/// A set ready for use; a second key of one name is left out.
+/// A set ready for use; a second key of one name is ignored.
 std::shared_ptr<const KeySet> make_key_set(ipc::Keys&& keys);
 
 }  // namespace pando::worker

@@ -16,7 +16,7 @@ bool is_known(Opcode opcode) {
   return opcode == Opcode::kQuery || opcode == Opcode::kNotify || opcode == Opcode::kUpdate;
 }
 
-/// SERIAL is the first of five 32-bit fields behind two names (RFC 1035 §3.3.13).
+/// SERIAL is the first of five 32-bit fields after two names (RFC 1035 §3.3.13).
 std::optional<dns::Serial> soa_serial(ByteView message, const dns::RecordFields& record) {
   std::size_t at = record.rdata_offset;
   const std::size_t end = at + record.rdata_length;
@@ -26,7 +26,7 @@ std::optional<dns::Serial> soa_serial(ByteView message, const dns::RecordFields&
   return dns::Serial{load_be32(message.data() + at)};
 }
 
-/// Walks the records behind the question.
+/// Walks the records after the question.
 class RecordWalk {
  public:
   RecordWalk(dns::MessageReader& reader, Request& request) : reader_(reader), request_(request) {}

@@ -49,7 +49,7 @@ struct ParseOutcome {
 /// - a second OPT, or an OPT outside the additional section: FORMERR (RFC 6891 §6.1.1);
 /// - EDNS version above 0: BADVERS (RFC 6891 §6.1.3);
 /// - a TSIG anywhere but last: FORMERR (RFC 8945 §5.1);
-/// - records cut short, or octets behind the last: FORMERR.
+/// - records cut short, or octets after the last: FORMERR.
 /// `request` keeps the parts parsed before an error, so that the response can echo them.
 ParseOutcome parse_request(ByteView message, Request& request);
 

@@ -17,7 +17,7 @@ std::optional<Outcome> check_present_tsig(RequestContext& context, VerifiedBy ve
 /// Checks a TSIG before any other part of the request counts (RFC 8945 §5.2). A value ends the
 /// request. The manager verifies signatures of the keys that only it has, and no answer is sent
 /// before. With kManager it verifies those of all known keys, as for an UPDATE or a NOTIFY that is
-/// forwarded. A signature with an unknown key is answered at once.
+/// forwarded. A signature with an unknown key is answered immediately.
 inline std::optional<Outcome> check_tsig(RequestContext& context, VerifiedBy verifier) {
   if (!context.request.tsig) return std::nullopt;  // mostly, and without a call
   return check_present_tsig(context, verifier);

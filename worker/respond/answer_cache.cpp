@@ -317,7 +317,7 @@ const ServerSets::Template* AnswerCache::find_servers(const Inquiry& inquiry,
   return sound ? server_sets_.insert(key, part_, apex) : nullptr;
 }
 
-/// Writes DS or the proof of its absence behind the NS records. False when that does not fit, or
+/// Writes DS or the proof of its absence after the NS records. False when that does not fit, or
 /// when the store is damaged.
 bool AnswerCache::write_security(const Inquiry& inquiry, dns::MessageWriter& writer) {
   const dns::Question& question = inquiry.context->request.question;

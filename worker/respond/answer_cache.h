@@ -57,7 +57,7 @@ class AnswerCache {
   /// Completes a denial that resolve() has postponed, unless a template stands for it: a wildcard
   /// may make it a positive answer. A referral stays postponed until write().
   void complete(Inquiry& inquiry);
-  /// Writes the answer behind the question, of cached parts where there are some, and caches what
+  /// Writes the answer after the question, of cached parts where there are some, and caches what
   /// is asked for again. `writer` has RCODE, AA and the question, in the space of the request. True
   /// when the answer was truncated.
   bool write(Inquiry& inquiry, dns::MessageWriter& writer);

@@ -39,14 +39,14 @@ constexpr std::size_t kAnswerTableBytes = std::size_t{2} << 20;
 /// no clean-up. `Head` has `zone` (ZoneView::side_index()) and `data_version`
 /// (ZoneView::data_version()).
 ///
-/// An entry is one block of memory: a head, and octets right behind it. A table's memory is seldom
+/// An entry is one block of memory: a head, and octets right after it. A table's memory is seldom
 /// in the processor's caches, and each part that only another part leads to would be waited for.
 template <class Head>
 class AnswerTable {
  public:
   static_assert(std::is_trivially_copyable_v<Head> && alignof(Head) <= 8);
 
-  /// The octets behind the head of an entry; they begin at an address that 8 divides.
+  /// The octets after the head of an entry; they begin at an address that 8 divides.
   [[nodiscard]] static const std::uint8_t* behind(const Head& head) noexcept {
     return reinterpret_cast<const std::uint8_t*>(&head + 1);
   }

@@ -44,8 +44,7 @@ std::optional<AnswerTemplates::Template> AnswerTemplates::find(const Key& key,
            head.data_version == key.data_version &&
            dns::NameView(Table::behind(head), head.name_octets) == key.name;
   });
-  std::optional<Template>
-      views;  // filled in place: a copy right behind small writes waits for them
+  std::optional<Template> views;  // filled in place: a copy right after small writes waits for them
   if (found == nullptr) return views;
   const std::uint8_t* const octets = Table::behind(*found) + found->template_at();
   views.emplace();

@@ -14,7 +14,7 @@ namespace pando::worker {
 /// A set of labels in 64 bits: it may have a label that was never added, and has each that was.
 class LabelSet {
  public:
-  /// `label`: its length octet, and so many octets behind it. Case does not matter.
+  /// `label`: its length octet, and so many octets after it. Case does not matter.
   void add(const std::uint8_t* label) noexcept { bits_ |= bit_of(label); }
   [[nodiscard]] bool may_have(const std::uint8_t* label) const noexcept {
     return (bits_ & bit_of(label)) != 0;
@@ -25,7 +25,7 @@ class LabelSet {
   std::uint64_t bits_ = 0;
 };
 
-/// Rendered parts of answers that can be put behind the next question below the same name:
+/// Rendered parts of answers that can be put after the next question below the same name:
 /// - referrals: the name compression of a large delegation searches for each server's name, and
 ///   nearly all queries to a root or TLD server ask for the same few delegations;
 /// - name errors: their SOA, and the proof that no wildcard exists, are the same for all names
@@ -77,7 +77,7 @@ class AnswerTemplates {
   static constexpr std::size_t kMaxBytes = kAnswerTableBytes;
 
  private:
-  /// The key's parts. Behind them stand the key's name in lower case and one octet if its size is
+  /// The key's parts. After them stand the key's name in lower case and one octet if its size is
   /// odd, then the template, if there is one, and the owner of the proof.
   struct Head {
     std::uint64_t data_version;

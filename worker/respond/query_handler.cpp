@@ -136,7 +136,7 @@ Outcome QueryHandler::respond(RequestContext& context, Answer& answer,
   return response.finish();
 }
 
-/// Chooses the EDNS options that tell of the zone.
+/// Chooses the EDNS options about the zone.
 void QueryHandler::choose_options(RequestContext& context, const zone::ZoneView& zone,
                                   const DecodedZoneSettings* rules, bool authoritative) const {
   const dns::Question& question = context.request.question;

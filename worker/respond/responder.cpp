@@ -199,7 +199,7 @@ bool Responder::sends_reply(const ReplyLimit& limit, Bytes& reply) {
   constexpr std::uint8_t kTc = 0x02;     // in the header's third octet
   constexpr std::uint8_t kRcode = 0x0f;  // in the fourth
   const auto rcode = static_cast<Rcode>(reply[3] & kRcode);
-  // RFC 8945 §5.3.2: NOTAUTH tells of a signature that is not right. With SERVFAIL nobody may have
+  // RFC 8945 §5.3.2: NOTAUTH reports a signature that is not right. With SERVFAIL nobody may have
   // checked it, as with an update beyond the pace of forwarding.
   if (limit.is_signed && rcode != Rcode::kNotAuth && rcode != Rcode::kServFail) return true;
   std::array<std::uint8_t, dns::kMaxNameOctets> name;

@@ -9,7 +9,7 @@
 
 namespace pando::worker {
 
-/// Decides on requests for zone transfers. An answer of one message is given at once, a longer
+/// Decides on requests for zone transfers. An answer of one message is given immediately, a longer
 /// transfer is planned for TransferOut.
 class TransferHandler {
  public:

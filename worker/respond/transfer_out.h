@@ -17,7 +17,7 @@
 
 namespace pando::worker {
 
-/// Names in this many octets are all within reach of compression pointers (RFC 1035 §4.1.4): behind
+/// Names in this many octets are all within reach of compression pointers (RFC 1035 §4.1.4): after
 /// that, owners and servers would be written again and again.
 inline constexpr std::size_t kTransferMessageOctets = 16U << 10;
 
@@ -136,7 +136,7 @@ class TransferOut {
 
   enum class Step : std::uint8_t { kMessage, kLastMessage, kFailed };
   /// Builds the next message in `space` (65,535 octets), signed when the worker has the key.
-  /// kFailed: end() tells the reason.
+  /// kFailed: end() has the reason.
   Step next(std::span<std::uint8_t> space, std::size_t& size, std::uint64_t now);
 
   /// True when the manager signs: each message goes to the manager first.

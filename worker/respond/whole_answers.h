@@ -27,7 +27,7 @@ class WholeAnswers {
   struct Answered {
     zone::ZoneView zone;        ///< gave the answer
     std::uint64_t version = 0;  ///< StoreView::version()
-    ByteView records;           ///< all sections behind the question
+    ByteView records;           ///< all sections after the question
     dns::SectionCounts counts;
     /// Room that the records had, if with another room they might have been others; else 0.
     std::uint16_t only_room = 0;
@@ -35,7 +35,7 @@ class WholeAnswers {
     bool aa = false;
     ResponseKind kind;
   };
-  /// A cached answer. Behind it stand the key's name, the owner of the kind, and the records.
+  /// A cached answer. After it stand the key's name, the owner of the kind, and the records.
   struct Entry {
     std::uint64_t version;  ///< of the store, in which `bookmark` is of the zone
     std::uint64_t data_version;

@@ -31,7 +31,7 @@ class DnstapWriter {
   [[nodiscard]] bool wants_response(ByteView request) const noexcept;
   /// Writes a request of the sample, or its response, which left at `sent`.
   void write(const Exchange& exchange, ByteView message, const timespec& sent);
-  /// To be called when answers have left: sends what waits if that is worth a call.
+  /// To be called when answers were sent: sends what waits if that is worth a call.
   void answers_sent() { sender_.answers_sent(); }
   /// Sends what the stream takes now, and ends it.
   void end();

@@ -8,7 +8,7 @@
 
 namespace pando::worker {
 
-/// A request that dnstap messages or a line of the query log tell of, with its response.
+/// A request that dnstap messages or a line of the query log report, with its response.
 struct Exchange {
   Client client;
   timespec received{};

@@ -13,7 +13,7 @@ namespace pando::worker {
 class FrameBuffer {
  public:
   enum class Form : std::uint8_t {
-    kLengths,  ///< each frame stands behind its length (ipc/frame_stream.h)
+    kLengths,  ///< each frame stands after its length (ipc/frame_stream.h)
     kLines,    ///< each frame is a line, which ends with its only newline
   };
 

@@ -33,7 +33,7 @@ class QueryLog {
   /// Writes the line of a request of the sample (worker/tap/query_log_line.h).
   void write(const Exchange& exchange, ExchangeEnd end, ByteView request, ByteView response,
              const timespec& sent);
-  /// To be called when answers have left: sends what waits if that is worth a call.
+  /// To be called when answers were sent: sends what waits if that is worth a call.
   void answers_sent() { sender_.answers_sent(); }
   /// Sends what the stream takes now, and ends it.
   void end() { sender_.end({}); }

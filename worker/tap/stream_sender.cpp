@@ -89,7 +89,7 @@ void StreamSender::end(ByteView last) {
   if (!stream_) return;
   flush();
   if (!stream_) return;
-  // Behind a part of a frame it would be read as the frame's rest.
+  // After a part of a frame it would be read as the frame's rest.
   if (!last.empty() && buffer_->waiting().empty()) {
     [[maybe_unused]] const ssize_t sent =
         ::send(stream_->native_handle(), last.data(), last.size(), kNoWait);

@@ -44,7 +44,7 @@ class StreamSender {
   void drop() { calls_.count(0, 1); }
   /// Sends the frame that `parts` make up, some time later.
   void push(std::initializer_list<ByteView> parts);
-  /// To be called when answers have left: sends what waits if that is worth a call.
+  /// To be called when answers were sent: sends what waits if that is worth a call.
   void answers_sent();
   /// Sends what the stream takes now, then `last` if no frame is cut, and closes the stream.
   void end(ByteView last);

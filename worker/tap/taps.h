@@ -12,8 +12,8 @@
 
 namespace pando::worker {
 
-/// dnstap and the query log, which tell others of requests and responses, each with a sample of its
-/// own. They are told after the answers have left.
+/// dnstap and the query log, which report requests and responses, each with a sample of its
+/// own. They get these after the answers were sent.
 class Taps {
  public:
   Taps(asio::io_context& io, DnstapWriter::Calls dnstap, QueryLog::Count query_log);
@@ -27,7 +27,7 @@ class Taps {
   /// Notes in `exchange` the samples that this request is in; false if it is in none. Call once a
   /// request.
   [[nodiscard]] bool take(ByteView request, Exchange& exchange) noexcept;
-  /// Whether the end of such an exchange is told, too.
+  /// Whether the end of such an exchange is reported, too.
   [[nodiscard]] bool wants_end(const Exchange& exchange, ByteView request) const noexcept;
   void tell_request(const Exchange& exchange, ByteView request);
   /// `response` is empty unless `end` is kAnswered, and `sent` is the time at which it left.
@@ -35,7 +35,7 @@ class Taps {
                 const timespec& sent);
   /// The end of an exchange whose response has come from the manager, or none has.
   void tell_end(const HeldExchange& held, ByteView response);
-  /// To be called when answers have left: sends what waits if that is worth a call.
+  /// To be called when answers were sent: sends what waits if that is worth a call.
   void answers_sent();
   /// Sends what the streams take now, and ends them.
   void end();

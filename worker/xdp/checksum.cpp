@@ -35,7 +35,7 @@ std::uint64_t add_to_sum(std::uint64_t sum, ByteView octets) noexcept {
     words = add_with_carry(words, next);
   }
   if (left > 0) {
-    std::uint64_t last = 0;  // the octets behind the end count as zeros
+    std::uint64_t last = 0;  // the octets after the end count as zeros
     std::memcpy(&last, at, left);
     words = add_with_carry(words, last);
   }

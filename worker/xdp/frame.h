@@ -49,7 +49,7 @@ struct RequestFrame {
 std::size_t write_headers(const RequestFrame& request, std::uint8_t* response,
                           std::size_t message_octets, std::uint16_t identification) noexcept;
 
-/// The most octets of a message that a frame of `mtu` octets behind the Ethernet header can have.
+/// The most octets of a message that a frame of `mtu` octets after the Ethernet header can have.
 [[nodiscard]] std::size_t message_room(const RequestFrame& request, std::size_t mtu) noexcept;
 
 }  // namespace pando::worker

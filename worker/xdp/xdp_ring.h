@@ -32,7 +32,7 @@ class XdpRing {
     return entries_ - (*producer_ - __atomic_load_n(consumer_, __ATOMIC_ACQUIRE));
   }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return entries_; }
-  /// The `i`-th entry behind those that this process has consumed, or produced.
+  /// The `i`-th entry after those that this process has consumed, or produced.
   template <class Entry>
   [[nodiscard]] const Entry& to_consume(std::uint32_t i) const noexcept {
     return static_cast<const Entry*>(entries_at_)[(*consumer_ + i) & (entries_ - 1)];

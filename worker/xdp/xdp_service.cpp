@@ -198,7 +198,7 @@ void XdpService::flush(Queue& queue) {
   if (!queue.socket->flush() && !queue.closing) flush_later(queue);
 }
 
-/// The interface's own queue was full: nothing tells when it has room again.
+/// The interface's own queue was full, and no event reports room in it.
 void XdpService::flush_later(Queue& queue) {
   queue.timer.expires_after(kFlushPause);
   queue.timer.async_wait([this, alive = std::weak_ptr(queues_.at(queue.what.queue))](

@@ -24,7 +24,7 @@ namespace pando::worker {
 /// of this server; all else is the sockets'.
 class XdpService {
  public:
-  /// What the manager is told.
+  /// The report to the manager.
   struct Calls {
     std::function<void(const ipc::XdpQueue&)> serving;  ///< the socket has its frames
     std::function<void(const ipc::XdpQueue&)> closed;   ///< the socket was closed
@@ -36,7 +36,7 @@ class XdpService {
   XdpService(const XdpService&) = delete;
   XdpService& operator=(const XdpService&) = delete;
 
-  /// Serves the queue from now on. Without a valid socket the queue counts as closed at once.
+  /// Serves the queue from now on. Without a valid socket the queue counts as closed immediately.
   void add(const ipc::ServeXdp& what, std::vector<Fd>&& descriptors);
   /// Answers what has come, waits a moment for frames that are on their way, and closes the socket.
   void close(const ipc::XdpQueue& queue);

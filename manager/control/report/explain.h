@@ -15,7 +15,7 @@ namespace pando::manager {
 /// A query as a client would send it over UDP.
 struct ExplainedQuery {
   dns::Question question;
-  std::optional<IpAddress> client;  ///< absent: rules about addresses are named, not judged
+  std::optional<IpAddress> client;  ///< absent: rules about addresses are named, not applied
   std::optional<dns::Name> key;     ///< TSIG key that signs the query
   bool dnssec_ok = false;           ///< DO bit
 };

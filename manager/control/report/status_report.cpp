@@ -10,7 +10,7 @@ namespace pando::manager {
 
 namespace {
 
-/// The parts of settings that restart_needed() compares. Zones would be kept in memory, and secrets
+/// The parts of settings that restart_needed() compares. Zones would stay in memory, and secrets
 /// that a reload removes must not be.
 config::Settings restart_keys(const config::Settings& settings) {
   config::Settings kept;

@@ -25,7 +25,7 @@ std::size_t bytes_of(const ipc::RecordRow& row) noexcept {
   return row.owner.size() + row.type.size() + row.rdata.size() + kMemberNames;
 }
 
-/// Takes a number off the front of `text`, with the blank behind it.
+/// Takes a number off the front of `text`, with the blank after it.
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -67,7 +67,7 @@ class RecordPage {
   RecordPage(const ReadFilter& filter, const PageLimits& limits)
       : filter_(filter), limits_(limits) {}
 
-  /// Appends the name's rows behind the first `skip`. Returns false when the page was full before
+  /// Appends the name's rows after the first `skip`. Returns false when the page was full before
   /// all were in; place_rows() is the number of rows that were given by then.
   bool add(const RecordView& record, const dns::Name& owner, std::uint64_t skip) {
     owner_ = to_text(owner);

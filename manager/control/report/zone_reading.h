@@ -19,7 +19,7 @@ namespace pando::manager {
 struct PageLimits {
   std::size_t rows = 1000;
   std::size_t bytes = std::size_t{256} << 10;  ///< of text; one row may exceed them
-  std::size_t names = 20'000;                  ///< names looked at, with or without a row
+  std::size_t names = 20'000;                  ///< names visited, with or without a row
   std::uint64_t changed = 200'000;             ///< records of a history that are read
 };
 

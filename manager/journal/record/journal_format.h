@@ -81,16 +81,16 @@ struct RecordFrame {
 };
 std::optional<RecordFrame> decode_frame(ByteView header) noexcept;
 
-/// Checks and takes apart a whole record (header and body, padding allowed behind it).
+/// Checks and takes apart a whole record (header and body, padding allowed after it).
 Result<JournalRecord> decode_record(ByteView bytes, std::uint64_t nonce);
 
 // Names of the files in the journal's folder.
 
 inline constexpr std::string_view kSegmentSuffix = ".journal";
 inline constexpr std::string_view kSnapshotSuffix = ".snapshot";
-/// Suffix of a file that is being written, behind its name.
+/// Suffix of a file that is being written, after its name.
 inline constexpr std::string_view kPartialSuffix = ".partial";
-/// Suffix of a segment that is kept for its damaged header, behind its name.
+/// Suffix of a segment that is kept for its damaged header, after its name.
 inline constexpr std::string_view kDamagedSuffix = ".damaged";
 
 /// Suffix of a replaced file that is kept, since a part of it could not be read.

@@ -313,7 +313,7 @@ Status MergeBase::take_dynamic_changes(const JournalRecord& record) {
 }
 
 /// The zone waits with its dynamic changes. A serial that does not follow proves that records are
-/// missing; no later serial of the zone may be behind it.
+/// missing; no later serial of the zone may be after it.
 void MergeBase::take_removal(const JournalRecord& record) {
   if (is_purge(record)) {
     *this = {};

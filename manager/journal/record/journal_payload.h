@@ -54,8 +54,7 @@ struct MergeBase {
   std::optional<dns::Serial> serial;         ///< after the last record
   /// For a zone sent by a primary, wholly or in part: the changes by updates since then.
   std::optional<DynamicChanges> own = std::nullopt;
-  /// Dynamic changes stay known where records are missing: they are what the records that are left
-  /// tell.
+  /// Ignores gaps: the dynamic changes are computed from the surviving records.
   bool passes_gaps = false;
 
   /// Takes the zone's next record, of any kind. A changeset that does not start where the last one

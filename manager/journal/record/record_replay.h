@@ -35,12 +35,12 @@ struct ReplayedZone {
 /// - data of an image are no base for later records, so the zone is loaded anew;
 /// - a file may be newer than the record, which is left out.
 ///
-/// Records are lost in a gap. Behind it, image and file take what leads to a later serial.
+/// Records are lost in a gap. After it, image and file take what leads to a later serial.
 class RecordReplay {
  public:
   enum class Data : std::uint8_t {
     kLiveStore,  ///< lacks the last group at most
-    kImage,      ///< any number of records is behind it
+    kImage,      ///< any number of records may follow
     kFile,       ///< a zone file, or another copy of the whole zone
   };
   explicit RecordReplay(Data data) noexcept : data_(data) {}
@@ -63,7 +63,7 @@ class RecordReplay {
   Data data_;
 };
 
-/// Whether the record behind a zone's kGone says that the zone was to be put whole under its old
+/// Whether the record after a zone's kGone says that the zone was to be put whole under its old
 /// serial (ZoneReplacement). A live store without that put keeps the zone: workers answer from it,
 /// and its file may be another one by now.
 [[nodiscard]] bool is_put_behind(const JournalRecord& gone, const JournalRecord& record) noexcept;

@@ -40,7 +40,7 @@ class DifferenceSequences {
 
   dns::Name zone_;
   Limits limits_;
-  bool adding_ = false;  // behind the new SOA of the current sequence
+  bool adding_ = false;  // after the new SOA of the current sequence
   dns::Serial newest_;
   dns::Serial to_;  // end serial of the current sequence
   std::vector<zone::Changeset> changesets_;

@@ -56,7 +56,7 @@ bool PinWatch::pin_overdue(const shm::SlotPage& page, Clock::time_point now,
   const std::uint64_t progress =
       page.counters[ipc::counter_index(ipc::Counter::kBatches)].load(std::memory_order_relaxed);
   if (epoch == 0 || epoch != epoch_ || progress != progress_) {
-    // Idle, on another version, or in another batch since the last look.
+    // Idle, on another version, or in another batch since the last check.
     epoch_ = epoch;
     progress_ = progress;
     since_ = now;

@@ -8,9 +8,9 @@
 
 namespace pando::manager {
 
-/// Since when a reader has held superseded versions, by the looks of this process alone. A version
+/// Since when a reader has held superseded versions, by the checks of this process alone. A version
 /// that is superseded cannot be pinned anew, so what is held never gets older. Hence a hold of
-/// version v counts from the first look that found v or a newer superseded version as the oldest
+/// version v counts from the first check that found v or a newer superseded version as the oldest
 /// one held. A reader cannot begin its time again by showing other versions, or none, in between.
 class HoldHistory {
  public:
@@ -30,13 +30,13 @@ class HoldHistory {
   std::vector<Seen> seen_;  // versions and times ascend
 };
 
-/// Judges one worker by its slot page: a reader that holds a version for too long keeps memory from
+/// Rates one worker by its slot page: a reader that holds a version for too long keeps memory from
 /// being reused. Leases are asked back first; what does not let go is to be ended by force.
 class PinWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Grace for a revoked lease: a worker looks at each message border.
+  /// Grace for a revoked lease: a worker checks at each message border.
   static constexpr std::chrono::seconds kRevokeGrace{10};
 
   /// Looks at the page at `now` (call it about once a second). True: the worker must be killed.

@@ -42,9 +42,9 @@ enum class SlotNeed : std::uint8_t { kNothing, kWorker, kEnd };
 /// The next step for a slot whose process has ended. `has_remains`: it has sockets, or its worker
 /// is missed.
 enum class AfterEnd : std::uint8_t {
-  kRetire,   ///< the slot leaves once its queue is empty
-  kForget,   ///< the slot leaves at once: an external worker went, without sockets and as it was
-             ///< told
+  kRetire,  ///< the slot leaves once its queue is empty
+  kForget,  ///< the slot leaves immediately: an external worker went, without sockets and as it was
+            ///< told
   kRestart,  ///< another process is started, after a pause
   kAwait,    ///< the same, by somebody else
 };
