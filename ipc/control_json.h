@@ -28,8 +28,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, seri
                                                 refresh_at, expires_at, last_ok, signatures_end,
                                                 signature_faults, problem, load_phase, load_done,
                                                 load_total, judged_by, judged_since, judged_until,
-                                                change_from, change_step, change_since, removed_at,
-                                                kept_until, updates_kept)
+                                                dnssec, ds, change_from, change_step, change_since,
+                                                removed_at, kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
                                                 leases, counters, opcodes, rcodes, types,

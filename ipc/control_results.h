@@ -114,9 +114,12 @@ struct ZoneRow {
   std::string judged_by{};
   std::uint64_t judged_since = 0;  ///< 0: the program has not begun
   std::uint64_t judged_until = 0;  ///< without a verdict by then the version is refused
+  std::string dnssec{};          ///< policy by which the zone is signed here; empty: it is not
+  std::vector<std::string> ds{};  ///< of its keys, for the parent: tag, algorithm, digest type, digest
   // The oldest change of the zone's data that is under way.
-  std::string change_from{};       ///< "update", "edit", "file", "transfer", "rollback"; empty: none
-  /// "waiting", "computing", "judging", "staging", "journalling".
+  /// "update", "edit", "file", "transfer", "rollback", "signing"; empty: none.
+  std::string change_from{};
+  /// "waiting", "computing", "signing", "judging", "staging", "journalling".
   std::string change_step{};
   std::uint64_t change_since = 0;  ///< time at which the step began
   // Of a zone that left the configuration:

@@ -87,8 +87,8 @@ const Key* Settings::find_key(dns::NameView name) const noexcept {
 }
 
 std::optional<DnssecPolicy> Settings::dnssec_policy(std::string_view name) const {
-  const auto found =
-      std::ranges::find_if(dnssec_policies, [&](const auto& policy) { return policy.name == name; });
+  const auto found = std::ranges::find_if(dnssec_policies,
+                                          [&](const auto& policy) { return policy.name == name; });
   if (found != dnssec_policies.end()) return *found;
   if (name != kDefaultDnssecPolicy) return std::nullopt;
   return DnssecPolicy{std::string(name)};

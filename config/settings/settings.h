@@ -232,8 +232,8 @@ Result<std::string> created_zone_path(const std::string& journal, dns::NameView 
 /// dnssec-policies: how zones are signed here.
 struct DnssecPolicy {
   std::string name;
-  std::uint8_t algorithm = 13;                        ///< of a key that is made (RFC 8624: P-256)
-  Duration validity = std::chrono::days(14);          ///< of new signatures
+  std::uint8_t algorithm = 13;                ///< of a key that is made (RFC 8624: P-256)
+  Duration validity = std::chrono::days(14);  ///< of new signatures
   bool operator==(const DnssecPolicy&) const = default;
 };
 /// The policy that exists without being written down.

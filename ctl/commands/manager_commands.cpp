@@ -84,6 +84,8 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");
   facts.add("next check", secondary ? time_text(zone.refresh_at) : "");
   facts.add("expires", secondary ? time_text(zone.expires_at) : "");
+  facts.add("signed here", zone.dnssec);
+  for (const std::string& ds : zone.ds) facts.add("ds", ds);
   facts.add("signatures end", zone.signatures_end == 0 ? "" : time_text(zone.signatures_end));
   if (zone.signature_faults != 0) facts.add("signature faults", number(zone.signature_faults));
   for (const auto& [remote, outcome] : zone.notified)

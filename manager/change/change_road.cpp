@@ -6,8 +6,8 @@
 
 #include "base/crash_point.h"
 #include "base/unix_time.h"
-#include "manager/change/change_staging.h"
 #include "manager/change/built_signing.h"
+#include "manager/change/change_staging.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/record/journal_payload.h"
 #include "zone/draft/detached_draft.h"
@@ -171,8 +171,8 @@ void ChangeRoad::begin(const WorkPtr& work) {
 void ChangeRoad::advance(const WorkPtr& work) {
   const ZoneChange& asked = work->asked;
   if (asked.is_built()) return put(work);
-  if (asked.records <= options_.at_once && (!asked.judges || work->is_judged))
-    return commit_here(work);
+  const bool is_small = asked.records <= options_.at_once && !signs_slowly(asked.zone);
+  if (is_small && (!asked.judges || work->is_judged)) return commit_here(work);
   ++counters_.beside;
   work->reach(ChangeStep::kWaiting);
   waiting_.push_back(work);
@@ -334,6 +334,12 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   auto signer = signers_->signer_of(zone);
   if (!signer) return pass(signer);
   return ChangeSigner{std::move(*signer), unix_seconds()};
+}
+
+bool ChangeRoad::signs_slowly(dns::NameView zone) const {
+  if (signers_ == nullptr) return false;
+  const auto signer = signers_->signer_of(zone);
+  return signer && *signer && (*signer)->is_slow();
 }
 
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {

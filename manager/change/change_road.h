@@ -90,6 +90,9 @@ class ChangeRoad {
   /// Those of submit_together() and submit_new_zones() are staged at once, and not among them.
   [[nodiscard]] std::optional<ChangeUnderWay> under_way(dns::NameView zone) const;
   [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
+  /// Whether each change of the zone is signed, by keys that are too slow for the commit thread. A
+  /// pool thread computes all of them.
+  [[nodiscard]] bool signs_slowly(dns::NameView zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// True after stop(): changes submitted now are never done.
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }

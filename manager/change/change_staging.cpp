@@ -42,8 +42,7 @@ void journal_changeset(Stage& stage, const zone::Applied& applied, RecordKind ki
 /// One change while it is staged.
 class Staging {
  public:
-  Staging(Stage& stage, const ZoneChange& change, const Committer& committer,
-          ChangeSigner* signer)
+  Staging(Stage& stage, const ZoneChange& change, const Committer& committer, ChangeSigner* signer)
       : stage_(stage),
         change_(change),
         committer_(committer),
@@ -190,7 +189,7 @@ class Staging {
   const ZoneChange& change_;
   const Committer& committer_;
   ChangeSigner* signer_;
-  std::size_t first_entry_;           // in the stage's journal
+  std::size_t first_entry_;  // in the stage's journal
   bool is_signed_ = false;
   std::optional<dns::Serial> first_;  // before the first changeset
   zone::Applied last_;
@@ -219,11 +218,12 @@ Status put(Stage& stage, const NewZone& zone, ChangeSource source) {
 void move_to_signed(std::vector<JournalEntry>& records, std::size_t first, dns::Serial source,
                     const zone::ZoneView& zone) {
   const auto is_description = [&](const JournalEntry& entry) {
-    return entry.zone.view() == zone.apex() && (entry.kind == RecordKind::kBase ||
-                                                entry.kind == RecordKind::kDynamicChanges);
+    return entry.zone.view() == zone.apex() &&
+           (entry.kind == RecordKind::kBase || entry.kind == RecordKind::kDynamicChanges);
   };
   const std::span added = std::span(records).subspan(first);
-  if (std::ranges::none_of(added, is_description)) return records.push_back(signed_entry(zone, source));
+  if (std::ranges::none_of(added, is_description))
+    return records.push_back(signed_entry(zone, source));
   for (JournalEntry& entry : added) {
     if (entry.kind == RecordKind::kGone) continue;
     if (entry.kind == RecordKind::kBase) entry.from = source;

@@ -118,12 +118,18 @@ void Committer::run_next() {
 /// is full or damaged the whole transaction is dropped.
 void Committer::stage_group(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
+  const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t entries = group.entries.size();
     auto staged = stage_one(group, requests[i], requests.size() == 1);
     if (staged) {
       group.staged.push_back(std::move(requests[i]));
-      continue;
+      if (std::chrono::steady_clock::now() - start < options_.max_staging) continue;
+      while (requests.size() > i + 1) {
+        queue_.push_front(std::move(requests.back()));
+        requests.pop_back();
+      }
+      return;
     }
     group.entries.resize(entries);
     const bool invalid =

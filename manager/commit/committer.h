@@ -30,6 +30,8 @@ class Committer {
  public:
   struct Options {
     std::size_t max_group = 256;  ///< bounds the time that one group keeps the commit thread busy
+    /// A group ends when its requests have taken so long: those of signed zones take some 100 µs.
+    std::chrono::milliseconds max_staging{5};
     std::chrono::milliseconds retry_pending{10'000};  ///< see PendingRecords
   };
   struct Counters {

@@ -101,7 +101,8 @@ Result<zone::Changeset> with_serial(const zone::ZoneView& zone, zone::Changeset 
                                     zone::Record present, zone::Record soa, dns::Serial next) {
   const bool is_resigned = is_signed_here(zone);
   for (const zone::Record& record : changes.added)
-    if (!is_resigned && record.type == dns::RRType::kRRSIG && dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
+    if (!is_resigned && record.type == dns::RRType::kRRSIG &&
+        dns::rrsig_covered(record.rdata) == dns::RRType::kSOA)
       return fail(Errc::kInvalid, "{} was signed then: nobody here can sign a serial for it",
                   to_text(changes.zone));
   set_soa_serial(soa.rdata, next);
@@ -148,7 +149,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
   if (!soa || !present)
     return fail(Errc::kCorrupt, "snapshot '{}' of {} is damaged", version.label, to_text(apex));
   zone::Changeset changes = *diff_zones(zone, data, UINT64_MAX,
-                                         is_signed_here(zone) ? Compared::kSource : Compared::kAll);
+                                        is_signed_here(zone) ? Compared::kSource : Compared::kAll);
   if (!(data.serial() == version.serial)) {
     WayBack way;
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);

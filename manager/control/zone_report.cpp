@@ -154,6 +154,8 @@ void ZoneReport::add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) con
   if (!index) return;
   row.file = settings.zones.path(*index);
   const config::ZoneOptions& options = *settings.zones[*index].options;
+  row.dnssec = options.dnssec;
+  row.ds = parts_.zones.signed_zones->ds_records(zone.apex());
   if (!options.is_secondary()) return;
   for (const std::string& name : options.primaries)
     if (const config::Remote* remote = settings.find_remote(name))

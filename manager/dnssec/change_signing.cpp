@@ -53,8 +53,8 @@ dns::Ttl denial_ttl(const RRset& soa) {
 
 class Signing {
  public:
-  Signing(ChangedZone& zone, TouchedNames& touched, const ZoneSigner& signer,
-          zone::SetSigner& sets, const ChangeSigningOptions& options)
+  Signing(ChangedZone& zone, TouchedNames& touched, const ZoneSigner& signer, zone::SetSigner& sets,
+          const ChangeSigningOptions& options)
       : zone_(zone), touched_(touched), signer_(signer), sets_(sets), options_(options) {}
 
   /// False: more than max_names names.
@@ -177,7 +177,7 @@ class Signing {
   zone::SetSigner& sets_;
   const ChangeSigningOptions& options_;
   dns::Ttl denial_ttl_;
-  NameSet before_changed_;         // names whose NSEC gets another next name
+  NameSet before_changed_;        // names whose NSEC gets another next name
   Shortcuts forward_, backward_;  // skip names outside the chain
 };
 

@@ -10,6 +10,13 @@ zone::SignatureTimes ZoneSigner::spread_times(std::uint64_t now) const noexcept 
   return spread;
 }
 
+bool ZoneSigner::is_slow() const noexcept {
+  constexpr std::uint8_t kP256 = 13, kEd25519 = 15;
+  return std::ranges::any_of(keys_.all(), [](const dns::SigningKey& key) {
+    return key.algorithm() != kP256 && key.algorithm() != kEd25519;
+  });
+}
+
 bool ZoneSigner::has_signed(const zone::ZoneView& zone) const {
   if (!zone || !zone.loaded() || zone.denial() != zone::Denial::kNsec) return false;
   const zone::RRsetView published = zone.apex_record().find(dns::RRType::kDNSKEY);

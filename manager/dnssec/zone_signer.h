@@ -36,6 +36,10 @@ class ZoneSigner {
   /// zone's signatures are not renewed all at once.
   [[nodiscard]] zone::SignatureTimes spread_times(std::uint64_t now) const noexcept;
 
+  /// Whether a signature takes more than some 100 µs (RSA, P-384, Ed448), too long for a thread
+  /// that others wait for.
+  [[nodiscard]] bool is_slow() const noexcept;
+
   /// Whether the version has this signer's DNSKEY records and a chain of NSEC records. Else the
   /// zone is still to be signed as a whole.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;

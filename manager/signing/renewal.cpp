@@ -75,8 +75,7 @@ void SignatureRenewal::check(std::chrono::steady_clock::time_point now) {
     waiting_.push_back(zone);
     shortest = std::min(shortest, signer.options().validity);
   });
-  const std::chrono::seconds pause(
-      std::max<std::uint64_t>(shortest / 7 * kSevenths / kLooks, 1));
+  const std::chrono::seconds pause(std::max<std::uint64_t>(shortest / 7 * kSevenths / kLooks, 1));
   next_look_ = now + std::min<std::chrono::seconds>(pause, kMaxPause);
   start_next();
 }

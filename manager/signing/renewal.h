@@ -21,8 +21,7 @@ namespace pando::manager {
 /// version stays pinned.
 [[nodiscard]] std::vector<dns::Name> names_with_old_signatures(const zone::ZoneView& zone,
                                                                std::uint64_t before,
-                                                               std::uint64_t now,
-                                                               std::size_t most);
+                                                               std::uint64_t now, std::size_t most);
 
 /// Renews the signatures of the zones that are signed here, long before they end: a pool thread
 /// looks for old ones once in a while, and a change of the zone makes these anew. Other signatures
@@ -32,7 +31,7 @@ namespace pando::manager {
 class SignatureRenewal {
  public:
   struct Options {
-    std::size_t max_names = 5'000;  ///< of one version: bounds its size, and the time it takes
+    std::size_t max_names = 5'000;       ///< of one version: bounds its size, and the time it takes
     std::function<std::uint64_t()> now;  ///< seconds since 1970
   };
   /// Pause between two looks at all zones.

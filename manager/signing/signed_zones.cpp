@@ -5,7 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "dns/dnssec/dnskey.h"
 #include "dns/folded_key.h"
+#include "dns/rdata/rdata.h"
 #include "ipc/log.h"
 #include "manager/journal/record/journal_payload.h"
 
@@ -86,8 +88,7 @@ void SignedZones::read_keys() {
   for (const auto& [key, zone] : zones_) {
     if (zone.signer && *zone.signer) continue;
     const zone::ZoneView served = now.zone_at(zone.name);
-    const bool is_signed =
-        served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
+    const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
     wanted.push_back({zone.name, zone.algorithm, zone.signing, is_signed});
     if (wanted.size() == kMaxTogether) break;
   }
@@ -147,6 +148,19 @@ void SignedZones::when_known(dns::NameView zone, Known known) {
   if (found != zones_.end() && !found->second.signer)
     return found->second.waiting.push_back(std::move(known));
   known(signer_of(zone));
+}
+
+std::vector<std::string> SignedZones::ds_records(dns::NameView zone) const {
+  constexpr std::uint8_t kSha256 = 2;
+  std::vector<std::string> records;
+  const auto signer = signer_of(zone);
+  if (!signer || !*signer) return records;
+  const zone::SigningKeys& keys = (*signer)->keys();
+  for (const dns::SigningKey& key : keys.all())
+    if (keys.signs(key, dns::RRType::kDNSKEY))
+      records.push_back(
+          dns::rdata_to_text(dns::RRType::kDS, *dns::make_ds(zone, key.dnskey(), kSha256)));
+  return records;
 }
 
 std::string SignedZones::problem(dns::NameView zone) const {

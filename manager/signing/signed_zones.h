@@ -53,6 +53,9 @@ class SignedZones final : public ZoneSigners {
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
+  /// RDATA of the DS records (SHA-256) of the keys that sign the zone's DNSKEY set, as text; empty:
+  /// the keys are not known, or the zone is not signed here.
+  [[nodiscard]] std::vector<std::string> ds_records(dns::NameView zone) const;
   [[nodiscard]] bool empty() const noexcept { return zones_.empty(); }
 
  private:

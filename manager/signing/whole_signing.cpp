@@ -85,13 +85,12 @@ void WholeSigning::submit(const WorkPtr& work) {
   change.content = std::move(*work->signed_data);
   change.check = [work](const zone::StoreView& version) -> Status {
     const zone::ZoneView now = version.zone_at(work->zone);
-    work->has_moved = !now || !now.loaded() || !(now.serial() == work->serial) ||
-                      !(now.source() == work->source);
+    work->has_moved =
+        !now || !now.loaded() || !(now.serial() == work->serial) || !(now.source() == work->source);
     return work->has_moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   change.done = [this, work](const Result<ChangeOutcome>& outcome) {
-    if (outcome || !std::exchange(work->has_moved, false))
-      return ended(work, status_of(outcome));
+    if (outcome || !std::exchange(work->has_moved, false)) return ended(work, status_of(outcome));
     if (!work->holds_updates) work->holds_updates = holds_.hold(work->zone);
     sign(work);
   };
@@ -108,8 +107,7 @@ void WholeSigning::ended(const WorkPtr& work, const Status& status) {
       std::chrono::steady_clock::now() - work->start);
   if (!status) {
     failed_.insert_or_assign(key, work->zone);
-    log::error("zone_not_signed", "zone", dns::to_text(work->zone), "reason",
-               status.error().text);
+    log::error("zone_not_signed", "zone", dns::to_text(work->zone), "reason", status.error().text);
   } else if (now && now.loaded() && work->signer.signer) {
     log::info("zone_signed", "zone", dns::to_text(work->zone), "serial", now.serial().value,
               "records", now.record_count(), "ms", ms.count());

@@ -69,9 +69,9 @@ class WholeSigning {
   const ZoneSigners& signers_;
   Holds holds_;
   std::deque<dns::Name> waiting_;
-  std::set<std::string> known_;                // waiting or at work, by dns::folded_key()
+  std::set<std::string> known_;  // waiting or at work, by dns::folded_key()
   std::size_t at_work_ = 0;
-  std::map<std::string, dns::Name> failed_;    // by dns::folded_key()
+  std::map<std::string, dns::Name> failed_;  // by dns::folded_key()
   std::chrono::steady_clock::time_point next_retry_{};
 };
 

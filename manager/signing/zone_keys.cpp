@@ -29,7 +29,8 @@ Result<dns::SigningKey> read_key(const std::string& path, dns::NameView zone) {
   auto read = dns::read_key_file(path);
   if (!read) return pass(read);
   if (read->record && !(read->record->zone == zone))
-    return fail(Errc::kInvalid, "{}: the key is of zone {}", path, dns::to_text(read->record->zone));
+    return fail(Errc::kInvalid, "{}: the key is of zone {}", path,
+                dns::to_text(read->record->zone));
   return std::move(read->key);
 }
 
@@ -48,7 +49,8 @@ Result<std::vector<dns::SigningKey>> read_keys(Files& files, const std::string& 
 }
 
 /// Makes the zone's first key. The file's name appears when the key is whole and on disk.
-Result<dns::SigningKey> make_key(Files& files, const std::string& folder, const WantedKeys& wanted) {
+Result<dns::SigningKey> make_key(Files& files, const std::string& folder,
+                                 const WantedKeys& wanted) {
   const WipeFreed wipe_freed;
   auto key = dns::SigningKey::generate(wanted.algorithm, dns::kUsualKeyFlags);
   if (!key) return key;
@@ -104,9 +106,7 @@ class KeyOpening {
     return signer_of(wanted, std::move(*keys));
   }
   /// Adds new zones to the list, before anything is signed.
-  Status end() {
-    return is_changed_ ? write_signed_zones(files_, journal_, *listed_) : Status();
-  }
+  Status end() { return is_changed_ ? write_signed_zones(files_, journal_, *listed_) : Status(); }
 
  private:
   [[nodiscard]] Status check_may_make(const WantedKeys& wanted, const std::string& folder) const {

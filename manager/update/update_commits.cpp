@@ -55,6 +55,7 @@ std::size_t UpdateCommits::held() const noexcept {
 /// as the commit thread itself has added.
 bool UpdateCommits::is_large(const Update& update) const {
   if (road_.stopping()) return false;
+  if (road_.signs_slowly(update.message.zone.name)) return true;
   const zone::ZoneView zone = committer_.current().zone_at(update.message.zone.name);
   return concerns_more_than(road_.at_once(), zone, update.message);
 }

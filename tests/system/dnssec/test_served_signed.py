@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import dns.dnssec
@@ -147,6 +148,9 @@ def test_a_zone_is_signed_when_it_is_loaded(server):
     assert key_file(server).stat().st_mode & 0o777 == 0o600
     assert (server.folder / "journal/signed-zones.list").read_text().endswith("signed.test.\n")
     assert looks(server, "www").answer
+    row = server.control("zone", "status", ZONE)
+    key = zone_of(server).get_rdataset(APEX, "DNSKEY")[0]
+    assert row["dnssec"] == "default" and row["ds"] == [dns.dnssec.make_ds(APEX, key, "SHA256").to_text().upper()]
 
 
 def test_noerror_means_signed_and_visible(server):
@@ -345,8 +349,7 @@ def test_unusable_keys_make_no_new_ones(server, how, host):
     servers.wait_until("it is said", lambda: "keys cannot be used" in server.control("zone", "status", ZONE).get("problem", ""))
     if not host:
         assert looks(server, "www").answer, "it is served as it was"
-        answer = send(server, ("add", "new", 60, "A", "192.0.2.9"), rcode=dns.rcode.SERVFAIL)
-        assert any("keys cannot be used" in option.text for option in answer.options) or answer.options is not None
+        send(server, ("add", "new", 60, "A", "192.0.2.9"), rcode=dns.rcode.SERVFAIL)
     mend()
     servers.wait_until("it heals", lambda: server.serves(ZONE) and not server.control(
         "zone", "status", ZONE).get("problem"), 40)
@@ -378,7 +381,7 @@ def test_secondaries_follow_by_ixfr_and_stay_valid(pando, options, peers, folder
     server = pando([options], workers=1).start(ZONE)
     copy = peers(secondary(peer, server, folder / peer), ZONE)
     pick = random.Random(7)
-    labels = ["a", "b", "c", "cut", "www", "x.cut", "a.b.ent", "*.wild", "new", "sub.new", "dn"]
+    labels = ["a", "b", "c", "cut", "www", "x.cut", "a.b.ent", "*.wild", "new", "sub.new"]
     kinds = ["A", "TXT", "NS"]
     for step in range(60):
         name, kind = pick.choice(labels), pick.choice(kinds)
@@ -388,7 +391,91 @@ def test_secondaries_follow_by_ixfr_and_stay_valid(pando, options, peers, folder
             servers.wait_until("the copy has followed", lambda: copy.serial(ZONE) == server.serial(ZONE))
             assert set(zone_of(copy).iterate_rdatas()) == set(zone_of(server).iterate_rdatas())
             check(server)
-    assert "IXFR" in copy.log().upper()
+    assert "kind=ixfr" in server.log()
+
+
+class Unbound(servers.Server):
+    """A validating resolver that knows the zone's key, keeps answers for a second, and asks the server alone."""
+
+    name = "unbound"
+
+    def __init__(self, folder, server, anchor):
+        super().__init__(folder)
+        (self.folder / "unbound.conf").write_text(f"""
+server:
+  interface: 127.0.0.1
+  port: {self.port}
+  do-daemonize: no
+  username: ""
+  chroot: ""
+  directory: "{self.folder}"
+  pidfile: ""
+  use-syslog: no
+  val-log-level: 2
+  do-not-query-localhost: no
+  access-control: 127.0.0.0/8 allow
+  cache-max-ttl: 1
+  cache-max-negative-ttl: 1
+  local-zone: "test." nodefault
+  module-config: "validator iterator"
+  trust-anchor: "{anchor}"
+stub-zone:
+  name: {ZONE}
+  stub-addr: 127.0.0.1@{server.port}
+remote-control:
+  control-enable: no
+""")
+
+    def command(self):
+        return ["unbound", "-d", "-p", "-c", str(self.folder / "unbound.conf")]
+
+
+def test_a_validating_resolver_sees_nothing_bogus(server, peers, folder):
+    if not shutil.which("unbound"):
+        pytest.skip("unbound is not installed")
+    key = zone_of(server).get_rdataset(APEX, "DNSKEY")[0]
+    resolver = peers(Unbound(folder / "unbound", server, f"{ZONE}. DNSKEY {key.to_text()}"), ZONE)
+    pick = random.Random(11)
+    # Names below delegations and DNAME lead away from the server.
+    names = ["www", "new", "a", "none.a", "a.b.ent", "ent", "x.wild", "ns1", "zz", "*"]
+    asked = []
+
+    def ask(name, kind):
+        query = dns.message.make_query(f"{name}.{ZONE}", kind, want_dnssec=True)
+        answer = dns.query.udp(query, "127.0.0.1", port=resolver.port, timeout=30)
+        asked.append((name, kind, answer.rcode()))
+        assert answer.rcode() in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN), (answer.to_text(), resolver.log()[-3000:])
+        return answer
+
+    stop = threading.Event()
+    faults = []
+
+    def ask_on():
+        mine = random.Random(12)
+        while not stop.is_set():
+            try:
+                ask(mine.choice(names), mine.choice(["A", "TXT", "DS"]))
+            except Exception as error:  # a fault of the test itself, too
+                faults.append(error)
+                return
+
+    asking = threading.Thread(target=ask_on)
+    asking.start()
+    try:
+        for step in range(150):
+            name, kind = pick.choice(["new", "a", "none.a", "www", "ent", "*"]), pick.choice(["A", "TXT"])
+            data = {"A": f"192.0.2.{step}", "TXT": f"t{step}"}[kind]
+            send(server, ("add", name, 1, kind, data) if pick.random() < 0.6 else ("delete", name))
+            if step % 50 == 49:
+                server.kill()
+                server.start(ZONE)
+    finally:
+        stop.set()
+        asking.join()
+    assert not faults, faults[0]
+    assert len(asked) > 100
+    time.sleep(1.1)
+    assert ask("ns1", "A").flags & dns.flags.AD
 
 
 def test_the_manager_is_killed_at_each_step_of_a_new_key(pando, options):

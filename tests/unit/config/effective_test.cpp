@@ -99,6 +99,7 @@ zones: [{name: a.test, file: a.zone, template: t, serial-policy: date}]
     verify: warn
     verify-command: []
     verify-time: 1min
+    dnssec: off
 )");
   const Settings again =
       good("keys: [{name: k, secret: c2VjcmV0IHNlY3JldCBzZWNyZXQ=}]\n" + yaml);

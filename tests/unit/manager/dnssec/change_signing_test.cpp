@@ -173,8 +173,9 @@ TEST(ChangeSigning, NamesBelowADelegationOrDnameThatComesOrGoes) {
                  "below.ent 300 TXT e\nzz 300 A 192.0.2.9\n");
   zones.change(adding("sub 300 NS ns.sub\n"));
   zones.compare("delegated");
-  zones.change(adding("sub 300 DS 1 8 2 "
-                      "0123456789012345678901234567890123456789012345678901234567890123\n"));
+  zones.change(
+      adding("sub 300 DS 1 8 2 "
+             "0123456789012345678901234567890123456789012345678901234567890123\n"));
   zones.compare("signed delegation");
   zones.change(adding("ns.sub 300 A 192.0.2.53\n"));
   EXPECT_EQ(zones.signatures_made(), 1U);
@@ -188,8 +189,9 @@ TEST(ChangeSigning, NamesBelowADelegationOrDnameThatComesOrGoes) {
 }
 
 TEST(ChangeSigning, ComesAndGoesInOneChange) {
-  TwoZones zones(std::string(kHead) + "b 300 NS ns.b\nns.b 300 A 192.0.2.2\n"
-                                      "d 300 A 192.0.2.3\n*.w 300 TXT w\n");
+  TwoZones zones(std::string(kHead) +
+                 "b 300 NS ns.b\nns.b 300 A 192.0.2.2\n"
+                 "d 300 A 192.0.2.3\n*.w 300 TXT w\n");
   zone::Changeset both = adding("c 300 NS ns.c\nns.c 300 A 192.0.2.4\n*.c2 300 A 192.0.2.8\n");
   both.removed = records("b 300 NS ns.b\n*.w 300 TXT w\nd 300 A 192.0.2.3\n");
   zones.change(std::move(both));
@@ -210,10 +212,11 @@ TEST(ChangeSigning, AnotherTtlIsSignedAnew) {
 
 TEST(ChangeSigning, DerivedRecordsOfAChangeAreLeftOut) {
   TwoZones zones(std::string(kHead) + "a 300 A 192.0.2.2\n");
-  zones.change(adding("a 300 NSEC b A\n@ 300 DNSKEY 257 3 13 AQPSKmynfzW4kyBv015MUG2DeIQ3Cbl+\n"
-                      "_dsboot.a 300 CDS 0 0 0 00\n@ 300 ZONEMD 8 1 1 "
-                      "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-                      "00112233445566778899aabbccddeeff\n"));
+  zones.change(
+      adding("a 300 NSEC b A\n@ 300 DNSKEY 257 3 13 AQPSKmynfzW4kyBv015MUG2DeIQ3Cbl+\n"
+             "_dsboot.a 300 CDS 0 0 0 00\n@ 300 ZONEMD 8 1 1 "
+             "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+             "00112233445566778899aabbccddeeff\n"));
   EXPECT_TRUE(zones.signer().has_signed(zones.zone()));
   const zone::RecordView apex = zones.zone().apex_record();
   EXPECT_EQ(apex.find(RRType::kDNSKEY).count(), 1U);
@@ -224,7 +227,8 @@ TEST(ChangeSigning, DerivedRecordsOfAChangeAreLeftOut) {
 
 TEST(ChangeSigning, WithoutEffectIsEmpty) {
   TwoZones zones(std::string(kHead) + "a 300 A 192.0.2.2\n");
-  const auto same = sign_change(zones.zone(), adding("a 300 A 192.0.2.2\n"), zones.signer(), {kNow});
+  const auto same =
+      sign_change(zones.zone(), adding("a 300 A 192.0.2.2\n"), zones.signer(), {kNow});
   ASSERT_TRUE(same);
   EXPECT_TRUE((*same)->empty());
 }

@@ -25,7 +25,8 @@ dns::Name key_zone(std::string_view text) { return dns::Name::from_text(text).va
 class ZoneKeysTest : public ::testing::Test {
  protected:
   Result<ZoneSignerPtr> open(std::string_view zone, bool is_signed = false) {
-    auto opened = open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), 13, {}, is_signed}});
+    auto opened =
+        open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), 13, {}, is_signed}});
     EXPECT_THAT(opened, SizeIs(1));
     return std::move(opened.front());
   }
@@ -57,8 +58,9 @@ TEST_F(ZoneKeysTest, AZoneThatHadNoneGetsAKeyThatStays) {
 }
 
 TEST_F(ZoneKeysTest, EachZoneHasItsOwn) {
-  const auto opened = open_zone_keys(native_files(), folder_.path(),
-                                     {{key_zone("a.test."), 13, {}}, {key_zone("b.test."), 15, {}}});
+  const auto opened =
+      open_zone_keys(native_files(), folder_.path(),
+                     {{key_zone("a.test."), 13, {}}, {key_zone("b.test."), 15, {}}});
   ASSERT_THAT(opened, SizeIs(2));
   ASSERT_TRUE(opened[0] && opened[1]);
   EXPECT_EQ((*opened[0])->keys().all().front().algorithm(), 13);
