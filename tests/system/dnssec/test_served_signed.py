@@ -20,6 +20,7 @@ import dns.rdatatype
 import dns.update
 import dns.zone
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 import servers
 
@@ -357,6 +358,87 @@ def test_unusable_keys_make_no_new_ones(server, how, host):
     check(server)
     assert key_file(server).read_text() == key
     assert "BEGIN" not in server.log() and key.split("\n")[-3] not in server.log()
+
+
+def with_policy(server, validity):
+    server.write_config()
+    with open(server.config, "a", encoding="utf-8") as config:
+        config.write(f"dnssec-policies: [{{name: short, validity: {validity}}}]\n")
+
+
+def ends(server):
+    """Seconds from now to the end of each signature."""
+    return [rdata.expiration - time.time() for _, rdataset in zone_of(server).iterate_rdatasets("RRSIG") for rdata in rdataset]
+
+
+def test_old_signatures_are_renewed(pando, options):
+    server = pando([{**options, "dnssec": "short"}], workers=1)
+    with_policy(server, "1h")
+    server.start(ZONE)
+    before = zone_of(server)
+    assert max(ends(server)) <= 3600 and min(ends(server)) > 1200, "the ends are spread over four sevenths"
+    serial = server.serial(ZONE)
+    with_policy(server, "14d")
+    server.control("reload")
+    servers.wait_until("all are renewed", lambda: min(ends(server)) > 6 * 86400)
+    assert server.serial(ZONE) == serial + 1
+    assert sets_of(zone_of(server)) == sets_of(before)
+    check(server)
+    assert "signatures_renewed" in server.log()
+
+
+def private_octets(path):
+    """The number that is the key, and the texts that have it."""
+    key = serialization.load_pem_private_key(path.read_bytes()[path.read_bytes().index(b"-----BEGIN"):], None)
+    number = key.private_numbers().private_value.to_bytes(32, "big")
+    text = [line for line in path.read_text().split("\n") if len(line) == 64 and " " not in line]
+    assert text
+    return [number, number[::-1], *(line.encode() for line in text[1:])]
+
+
+def memory_of(pid):
+    """What a process may write, without a sanitizer's own."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            words = line.split()
+            start, end = (int(address, 16) for address in words[0].split("-"))
+            if "w" not in words[1] or end - start > 1 << 28:
+                continue
+            try:
+                memory.seek(start)
+                yield memory.read(end - start)
+            except OSError:
+                continue
+
+
+@pytest.mark.both
+def test_a_private_key_is_in_its_file_alone(pando, options, folder):
+    server = pando([options], workers=1, store_extra=f"  image: {folder}/image").start(ZONE)
+    for number in range(5):
+        send(server, ("add", f"n{number}", 60, "A", "192.0.2.9"))
+    server.control("store", "dump", str(folder / "dump"))
+    wanted = private_octets(key_file(server))
+    server.control("store", "checkpoint")
+    searched = 0
+    for root in (server.folder, server.store, folder):
+        for path in root.rglob("*"):
+            if path.is_file() and not path.is_socket() and path.suffix != ".pem":
+                octets = path.read_bytes()
+                searched += len(octets)
+                assert not any(text in octets for text in wanted), path
+    assert searched > 100_000
+    if os.getuid() == 0:
+        for row in server.workers().values():
+            for octets in memory_of(row["pid"]):
+                assert not any(text in octets for text in wanted)
+    # Without --with-keys, a backup has the list of signed zones and no key.
+    pandoctl("--config", server.config, "backup", folder / "saved")
+    pandoctl("--config", server.config, "backup", folder / "saved-keys", "--with-keys")
+    for saved, has in ((folder / "saved", False), (folder / "saved-keys", True)):
+        files = [path for path in saved.rglob("*") if path.is_file()]
+        assert any(path.name == "signed-zones.list" for path in files)
+        assert any(wanted[0] in path.read_bytes() or wanted[-1] in path.read_bytes() for path in files) == has
+
 
 
 def secondary(peer, server, folder):
