@@ -15,13 +15,13 @@ using zone::RRsetView;
 
 /// One place of a zone's walk, in the cursor's order: names in canonical order (the apex is first),
 /// then NSEC3 owners.
-struct Place {
+struct NamePosition {
   RecordView record;
   dns::Name owner;
   bool nsec3 = false;
 
-  static Place next(zone::ZoneView::Cursor& cursor, const zone::ZoneView& zone) {
-    Place place;
+  static NamePosition next(zone::ZoneView::Cursor& cursor, const zone::ZoneView& zone) {
+    NamePosition place;
     place.record = cursor.next();
     if (!place.record) return place;
     place.owner = zone.owner_of(place.record);
@@ -31,7 +31,7 @@ struct Place {
 };
 
 /// <0: `a` comes first or `b` has ended; 0: the same owner.
-int compare(const Place& a, const Place& b) noexcept {
+int compare(const NamePosition& a, const NamePosition& b) noexcept {
   if (!a.record || !b.record) return a.record ? -1 : (b.record ? 1 : 0);
   if (a.nsec3 != b.nsec3) return a.nsec3 ? 1 : -1;
   return dns::compare_canonical(a.owner, b.owner);
@@ -84,21 +84,21 @@ class Differ {
     count_ = 0;
     auto old_cursor = before_.begin();
     auto new_cursor = after_.begin();
-    Place old_place = Place::next(old_cursor, before_);
-    Place new_place = Place::next(new_cursor, after_);
+    NamePosition old_place = NamePosition::next(old_cursor, before_);
+    NamePosition new_place = NamePosition::next(new_cursor, after_);
     ProgressCount count(Progress::Phase::kComparing, before_.name_count() + after_.name_count());
     while (old_place.record || new_place.record) {
       const int order = compare(old_place, new_place);
-      diff_names(order <= 0 ? old_place : Place(), order >= 0 ? new_place : Place());
+      diff_names(order <= 0 ? old_place : NamePosition(), order >= 0 ? new_place : NamePosition());
       count.add(order == 0 ? 2 : 1);
-      if (order <= 0) old_place = Place::next(old_cursor, before_);
-      if (order >= 0) new_place = Place::next(new_cursor, after_);
+      if (order <= 0) old_place = NamePosition::next(old_cursor, before_);
+      if (order >= 0) new_place = NamePosition::next(new_cursor, after_);
       if (count_ > max_records_ || count.is_given_up()) return false;
     }
     return true;
   }
 
-  void diff_names(const Place& before, const Place& after) {
+  void diff_names(const NamePosition& before, const NamePosition& after) {
     if (before.record) {
       before.record.for_each_rrset([&](const RRsetView& rrset) {
         diff_sets(before.owner, rrset,
