@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/crash_point.h"
-#include "base/unix_time.h"
 #include "manager/change/built_signing.h"
 #include "manager/change/change_staging.h"
 #include "manager/commit/zone_diff.h"
@@ -16,8 +15,6 @@ namespace pando::manager {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 Status ask(const ZoneChange& change, const Stage& stage) {
   return change.check ? change.check(stage.draft.view()) : Status();
 }
@@ -26,13 +23,13 @@ Status ask(const ZoneChange& change, const Stage& stage) {
 
 /// One change on its way, used by one thread at a time.
 struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_this<Work> {
-  Work(ChangeRoad& owner, ZoneChange&& what) : road(owner), asked(std::move(what)) {}
+  Work(ChangeRoad& owner, ZoneChange&& what)
+      : road(owner), asked(std::move(what)), state{asked.source} {}
 
   ChangeRoad& road;
   ZoneChange asked;
   ChangeOutcome outcome;
-  ChangeStep step = ChangeStep::kStaging;
-  SteadyClock::time_point since = SteadyClock::now();
+  ChangeUnderWay state;
   int tries = 0;
   bool has_merge_base = false;
   bool has_moved = false;  // the zone has changed since the draft began, or is to be signed there
@@ -48,11 +45,6 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   std::vector<PublishedZone> changed;
   Status computed;
   shm::Reserve reserve = shm::Reserve::kKept;  // see Stage::reserve
-
-  void reach(ChangeStep next) {
-    step = next;
-    since = SteadyClock::now();
-  }
 
   /// Pins the present version for pool threads.
   void pin_present() {
@@ -127,7 +119,7 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
   void staged(PublishedZone& zone) override {
     outcome.had_data = zone.had_data;
     if (!asked.judged_data) zone.verdict = judgement.signatures;  // of what is put
-    reach(ChangeStep::kJournalling);
+    state.reach(ChangeStep::kJournalling);
   }
   void done(const Result<std::uint64_t>& version) override {
     road.finish(shared_from_this(), version);
@@ -151,7 +143,7 @@ ChangeRoad::~ChangeRoad() = default;
 
 void ChangeRoad::submit(ZoneChange change) {
   auto work = std::make_shared<Work>(*this, std::move(change));
-  under_way_.insert(work.get());
+  under_way_.add(work->asked.zone, work->state);
   if (signers_ == nullptr || !work->asked.is_built() ||
       work->asked.source == ChangeSource::kSigning)
     return begin(work);
@@ -174,18 +166,24 @@ void ChangeRoad::advance(const WorkPtr& work) {
   const bool is_small = asked.records <= options_.at_once && !signs_slowly(asked.zone);
   if (is_small && (!asked.judges || work->is_judged)) return commit_here(work);
   ++counters_.beside;
-  work->reach(ChangeStep::kWaiting);
+  work->state.reach(ChangeStep::kWaiting);
   waiting_.push_back(work);
   start_waiting();
 }
 
+/// Changes of several zones that become one version.
+struct ChangeRoad::JointChanges {
+  std::vector<ZoneChange> changes;
+  std::vector<ChangeOutcome> outcomes{};
+  ChangeUnderWay state{};
+};
+
 void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done) {
-  struct All {
-    std::vector<ZoneChange> changes;
-    std::vector<ChangeOutcome> outcomes;
-  };
-  auto all = std::make_shared<All>();
-  all->changes = std::move(changes);
+  auto all = std::make_shared<JointChanges>(std::move(changes));
+  for (const ZoneChange& change : all->changes) {
+    all->state.source = change.source;
+    under_way_.add(change.zone, all->state);
+  }
   CommitRequest request;
   // An error in one zone drops all of them, so they share no version with other requests.
   request.kind = CommitRequest::Kind::kAlone;
@@ -199,9 +197,11 @@ void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done)
       if (!applied) return pass(applied);
       all->outcomes.push_back({0, std::move(*applied), true});
     }
+    all->state.reach(ChangeStep::kJournalling);
     return {};
   };
-  request.done = [all, done = std::move(done)](const Result<std::uint64_t>& version) {
+  request.done = [this, all, done = std::move(done)](const Result<std::uint64_t>& version) {
+    for (const ZoneChange& change : all->changes) under_way_.remove(change.zone, all->state);
     if (!version) return done(pass(version));
     for (ChangeOutcome& outcome : all->outcomes) outcome.version = *version;
     done(std::move(all->outcomes));
@@ -214,6 +214,7 @@ struct ChangeRoad::NewZonesWork {
   NewZones asked;
   NewZonesDone done;
   std::vector<dns::Name> refused{};
+  ChangeUnderWay state{ChangeSource::kFile};
 
   [[nodiscard]] bool has_judges() const {
     return std::ranges::any_of(asked.zones, &NewZone::verifies);
@@ -232,34 +233,40 @@ struct ChangeRoad::NewZonesWork {
 
 void ChangeRoad::submit_new_zones(NewZones zones, NewZonesDone done) {
   auto work = std::make_shared<NewZonesWork>(std::move(zones), std::move(done));
+  for (const NewZone& zone : work->asked.zones) under_way_.add(zone.apex, work->state);
   if (!work->has_judges()) return stage_together(work);
+  work->state.reach(ChangeStep::kJudging);
   run_judges(
       work->asked.run, pool_, [this, work] { work->judge(*this); },
       [this, work] {
         if (stopping_) return;
         if (work->refused.empty()) return stage_together(work);
-        work->done(fail(Errc::kInvalid, "{} zones are refused", work->refused.size()),
-                   work->refused);
+        finish_together(*work, fail(Errc::kInvalid, "{} zones are refused", work->refused.size()));
       });
 }
 
 void ChangeRoad::stage_together(const std::shared_ptr<NewZonesWork>& work) {
+  if (work->state.step != ChangeStep::kStaging) work->state.reach(ChangeStep::kStaging);
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
-  request.stage = [work](Stage& stage) { return stage_new_zones(stage, work->asked); };
-  request.done = [work](const Result<std::uint64_t>& version) {
-    work->done(status_of(version), work->refused);
+  request.stage = [work](Stage& stage) -> Status {
+    work->state.reach(ChangeStep::kJournalling);
+    return stage_new_zones(stage, work->asked);
+  };
+  request.done = [this, work](const Result<std::uint64_t>& version) {
+    finish_together(*work, status_of(version));
   };
   committer_.submit(std::move(request));
 }
 
+void ChangeRoad::finish_together(NewZonesWork& work, const Status& published) {
+  for (const NewZone& zone : work.asked.zones) under_way_.remove(zone.apex, work.state);
+  work.done(published, work.refused);
+}
+
 std::optional<ChangeUnderWay> ChangeRoad::under_way(dns::NameView zone) const {
-  std::optional<ChangeUnderWay> oldest;
-  if (stopping_) return oldest;  // changes that were given up are in the list still
-  for (const Work* work : under_way_)
-    if (work->asked.zone.view() == zone && (!oldest || work->since < oldest->since))
-      oldest = ChangeUnderWay{work->asked.source, work->step, work->since};
-  return oldest;
+  if (stopping_) return std::nullopt;  // changes that were given up are in the list still
+  return under_way_.oldest(zone);
 }
 
 bool ChangeRoad::at_work_on(dns::NameView zone) const noexcept {
@@ -279,14 +286,10 @@ void ChangeRoad::start_waiting() {
 
 void ChangeRoad::compute(const WorkPtr& work) {
   auto signer = signer_of(work->asked.zone);
-  if (!signer) {
-    // In the committer's queue, as other failures: see computed().
-    work->computed = pass(signer);
-    return finish(work, pass(work->computed));
-  }
+  if (!signer) return finish(work, pass(signer));
   work->signer = std::move(*signer);
   ++work->tries;
-  work->reach(ChangeStep::kComputing);
+  work->state.reach(ChangeStep::kComputing);
   work->has_merge_base = committer_.zone_records().has_merge_base(work->asked.zone);
   work->pin_present();
   work->begin_draft();
@@ -333,7 +336,7 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   if (signers_ == nullptr) return ChangeSigner();
   auto signer = signers_->signer_of(zone);
   if (!signer) return pass(signer);
-  return ChangeSigner{std::move(*signer), unix_seconds()};
+  return ChangeSigner{std::move(*signer), signers_->now()};
 }
 
 bool ChangeRoad::signs_slowly(dns::NameView zone) const {
@@ -346,8 +349,8 @@ void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
   if (stopping_) return;
   if (!signer) return finish(work, pass(signer));
   if (!*signer) return begin(work);
-  work->reach(ChangeStep::kSigning);
-  work->signer = {std::move(*signer), unix_seconds()};
+  work->state.reach(ChangeStep::kSigning);
+  work->signer = {std::move(*signer), signers_->now()};
   const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
   if (served && served.loaded()) work->served_serial = served.serial();
   asio::post(pool_, [this, work] {
@@ -370,7 +373,7 @@ void ChangeRoad::judge_known(const WorkPtr& work) {
 /// A verdict stays valid when the zone moves: a program may take minutes, and only the source of
 /// the change has other data for its zone.
 void ChangeRoad::judge(const WorkPtr& work) {
-  work->reach(ChangeStep::kJudging);
+  work->state.reach(ChangeStep::kJudging);
   const Judges& judges = work->asked.judges;
   run_judges(
       judges.run, judges.program ? judges.program->pool() : pool_, [work] { work->judge(); },
@@ -402,7 +405,7 @@ void ChangeRoad::judged(const WorkPtr& work) {
 // Stage ------------------------------------------------------------------------------------------
 
 void ChangeRoad::commit_computed(const WorkPtr& work) {
-  work->reach(ChangeStep::kStaging);
+  work->state.reach(ChangeStep::kStaging);
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) { return adopt(*work, stage); };
@@ -432,7 +435,7 @@ Status ChangeRoad::adopt(Work& work, Stage& stage) {
 
 void ChangeRoad::commit_here(const WorkPtr& work) {
   PANDO_ASSERT(!work->asked.judges || work->is_judged);
-  if (work->step != ChangeStep::kStaging) work->reach(ChangeStep::kStaging);
+  if (work->state.step != ChangeStep::kStaging) work->state.reach(ChangeStep::kStaging);
   CommitRequest request;
   // A large step that fails half-way must leave no trace.
   request.kind =
@@ -458,7 +461,7 @@ Status ChangeRoad::stage_here(Work& work, Stage& stage) {
 }
 
 void ChangeRoad::put(const WorkPtr& work) {
-  work->reach(ChangeStep::kStaging);
+  work->state.reach(ChangeStep::kStaging);
   new_zones_.takes(work->asked) ? new_zones_.put(work) : put_alone(work);
 }
 
@@ -483,7 +486,7 @@ void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& versio
     if (work->asked.again) work->asked.again();
     return again(work);
   }
-  under_way_.erase(work.get());
+  under_way_.remove(work->asked.zone, work->state);
   leave_place(work);
   if (version) follow_up(*work);
   const auto done = std::move(work->asked.done);

@@ -3,15 +3,14 @@
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
+#include "manager/change/change_list.h"
 #include "manager/change/new_zone_batches.h"
 #include "manager/change/zone_change.h"
 #include "manager/change/zone_signers.h"
@@ -19,13 +18,6 @@
 #include "shm/slots.h"
 
 namespace pando::manager {
-
-/// A change that is under way, for reports.
-struct ChangeUnderWay {
-  ChangeSource source = ChangeSource::kUpdate;
-  ChangeStep step = ChangeStep::kWaiting;
-  std::chrono::steady_clock::time_point since{};  ///< when the step began
-};
 
 /// The one road of zone data while the server runs. All sources hand their changes in here:
 ///
@@ -87,7 +79,6 @@ class ChangeRoad {
   void submit_new_zones(NewZones zones, NewZonesDone done);
 
   /// The change of the zone whose present step began first; nullopt: none, or the process ends.
-  /// Those of submit_together() and submit_new_zones() are staged at once, and not among them.
   [[nodiscard]] std::optional<ChangeUnderWay> under_way(dns::NameView zone) const;
   [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
   /// Whether each change of the zone is signed, by keys that are too slow for the commit thread. A
@@ -106,9 +97,11 @@ class ChangeRoad {
  private:
   struct Work;
   using WorkPtr = std::shared_ptr<Work>;
+  struct JointChanges;
   struct NewZonesWork;
   void advance(const WorkPtr& work);
   void stage_together(const std::shared_ptr<NewZonesWork>& work);
+  void finish_together(NewZonesWork& work, const Status& published);
   void start_waiting();
   void compute(const WorkPtr& work);
   void computed(const WorkPtr& work);
@@ -143,7 +136,7 @@ class ChangeRoad {
   NewZoneBatches new_zones_;
   std::vector<WorkPtr> computing_;
   std::deque<WorkPtr> waiting_;
-  std::unordered_set<Work*> under_way_;
+  ChangeList under_way_;
   std::atomic<bool> stopping_ = false;  // read by the pool's threads
 };
 

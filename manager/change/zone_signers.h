@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "base/result.h"
@@ -15,6 +16,8 @@ class ZoneSigners {
   /// Null: the zone is not signed here. kUnsupported: it is, and its keys cannot be used, or are
   /// not known yet; the text says why. Nothing may change in such a zone then.
   [[nodiscard]] virtual Result<ZoneSignerPtr> signer_of(dns::NameView zone) const = 0;
+  /// Seconds since 1970, for the times of signatures.
+  [[nodiscard]] virtual std::uint64_t now() const = 0;
   using Known = std::function<void(Result<ZoneSignerPtr> signer)>;
   /// Calls `known` with the same as soon as the zone's keys were read, perhaps within the call.
   virtual void when_known(dns::NameView zone, Known known) = 0;

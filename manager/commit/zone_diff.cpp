@@ -16,13 +16,13 @@ using zone::RRsetView;
 
 /// One place of a zone's walk, in the cursor's order: names in canonical order (the apex is first),
 /// then NSEC3 owners.
-struct DiffPlace {
+struct NamePosition {
   RecordView record;
   dns::Name owner;
   bool nsec3 = false;
 
-  static DiffPlace next(zone::ZoneView::Cursor& cursor, const zone::ZoneView& zone) {
-    DiffPlace place;
+  static NamePosition next(zone::ZoneView::Cursor& cursor, const zone::ZoneView& zone) {
+    NamePosition place;
     place.record = cursor.next();
     if (!place.record) return place;
     place.owner = zone.owner_of(place.record);
@@ -32,7 +32,7 @@ struct DiffPlace {
 };
 
 /// <0: `a` comes first or `b` has ended; 0: the same owner.
-int compare(const DiffPlace& a, const DiffPlace& b) noexcept {
+int compare(const NamePosition& a, const NamePosition& b) noexcept {
   if (!a.record || !b.record) return a.record ? -1 : (b.record ? 1 : 0);
   if (a.nsec3 != b.nsec3) return a.nsec3 ? 1 : -1;
   return dns::compare_canonical(a.owner, b.owner);
@@ -85,21 +85,21 @@ class Differ {
     count_ = 0;
     auto old_cursor = before_.begin();
     auto new_cursor = after_.begin();
-    DiffPlace old_place = DiffPlace::next(old_cursor, before_);
-    DiffPlace new_place = DiffPlace::next(new_cursor, after_);
+    NamePosition old_place = NamePosition::next(old_cursor, before_);
+    NamePosition new_place = NamePosition::next(new_cursor, after_);
     ProgressCount count(Progress::Phase::kComparing, before_.name_count() + after_.name_count());
     while (old_place.record || new_place.record) {
       const int order = compare(old_place, new_place);
-      diff_names(order <= 0 ? old_place : DiffPlace(), order >= 0 ? new_place : DiffPlace());
+      diff_names(order <= 0 ? old_place : NamePosition(), order >= 0 ? new_place : NamePosition());
       count.add(order == 0 ? 2 : 1);
-      if (order <= 0) old_place = DiffPlace::next(old_cursor, before_);
-      if (order >= 0) new_place = DiffPlace::next(new_cursor, after_);
+      if (order <= 0) old_place = NamePosition::next(old_cursor, before_);
+      if (order >= 0) new_place = NamePosition::next(new_cursor, after_);
       if (count_ > max_records_ || count.is_given_up()) return false;
     }
     return true;
   }
 
-  void diff_names(const DiffPlace& before, const DiffPlace& after) {
+  void diff_names(const NamePosition& before, const NamePosition& after) {
     if (before.record) {
       before.record.for_each_rrset([&](const RRsetView& rrset) {
         diff_sets(before.owner, rrset,

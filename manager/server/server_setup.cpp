@@ -112,7 +112,7 @@ void Server::make_zone_services() {
     log::error("frozen_zones_not_read", "reason", loaded.error().text, "effect",
                "no zone is frozen");
   zones_.signed_zones = std::make_unique<SignedZones>(io_, background_.pool(), native_files(),
-                                                      *services_.committer);
+                                                      *services_.committer, unix_seconds);
   services_.road->sign_by(*zones_.signed_zones);
   zones_.signed_zones->on_ready([this](const dns::Name& zone) { keys_ready(zone); });
   zones_.signatures = std::make_unique<SignatureWatch>(
@@ -188,7 +188,7 @@ void Server::make_update_services() {
           [this](const dns::Name& zone) { zones_.updates->release(zone); }});
   zones_.renewal = std::make_unique<SignatureRenewal>(
       io_, background_.pool(), *data_->slots, *services_.committer, *services_.road,
-      *zones_.signed_zones, SignatureRenewal::Options{.now = unix_seconds});
+      *zones_.signed_zones);
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

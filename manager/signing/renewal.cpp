@@ -95,7 +95,7 @@ void SignatureRenewal::start_next() {
     auto signer = zones_.signer_of(work->zone);
     if (!signer || !*signer || !(*signer)->has_signed(work->served)) continue;
     work->signer = std::move(*signer);
-    work->now = options_.now();
+    work->now = zones_.now();
     work->pin = slots_.pin_own(version.version());
     at_work_ = true;
     look(work);
@@ -105,7 +105,7 @@ void SignatureRenewal::start_next() {
 void SignatureRenewal::look(const WorkPtr& work) {
   asio::post(pool_, [this, work] {
     work->names = names_with_old_signatures(work->served, renewed_before(*work->signer, work->now),
-                                            work->now, options_.max_names);
+                                            work->now, kMaxNames);
     work->pin = {};
     asio::post(io_, [this, work] {
       if (road_.stopping()) return;
@@ -133,7 +133,7 @@ void SignatureRenewal::submit(const WorkPtr& work) {
       log::error("signatures_not_renewed", "zone", dns::to_text(work->zone), "reason",
                  outcome.error().text);
     }
-    ended(work, outcome && work->names.size() == options_.max_names);
+    ended(work, outcome && work->names.size() == kMaxNames);
   };
   road_.submit(std::move(change));
 }

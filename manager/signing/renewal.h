@@ -30,24 +30,20 @@ namespace pando::manager {
 /// Lives on the commit thread.
 class SignatureRenewal {
  public:
-  struct Options {
-    std::size_t max_names = 5'000;       ///< of one version: bounds its size, and the time it takes
-    std::function<std::uint64_t()> now;  ///< seconds since 1970
-  };
+  /// Names of one version: bounds its size, and the time that it takes.
+  static constexpr std::size_t kMaxNames = 5'000;
   /// Pause between two looks at all zones.
   static constexpr std::chrono::minutes kMaxPause{60};
 
   /// All references outlive the object; `pool` is joined before its destruction.
   SignatureRenewal(asio::io_context& io, asio::thread_pool& pool, shm::SlotTable& slots,
-                   const Committer& committer, ChangeRoad& road, const SignedZones& zones,
-                   Options options)
+                   const Committer& committer, ChangeRoad& road, const SignedZones& zones)
       : io_(io),
         pool_(pool),
         slots_(slots),
         committer_(committer),
         road_(road),
-        zones_(zones),
-        options_(std::move(options)) {}
+        zones_(zones) {}
 
   /// Begins to look at all zones if it is time to; to be called regularly.
   void check(std::chrono::steady_clock::time_point now);
@@ -69,7 +65,6 @@ class SignatureRenewal {
   const Committer& committer_;
   ChangeRoad& road_;
   const SignedZones& zones_;
-  Options options_;
   std::deque<dns::Name> waiting_;
   bool at_work_ = false;
   std::chrono::steady_clock::time_point next_look_{};

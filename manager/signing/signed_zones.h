@@ -26,12 +26,13 @@ namespace pando::manager {
 class SignedZones final : public ZoneSigners {
  public:
   static constexpr std::chrono::seconds kRetry{10};
+  using Clock = std::function<std::uint64_t()>;  ///< seconds since 1970
   using Ready = std::function<void(const dns::Name& zone)>;
 
   /// References outlive the object; `pool` is joined before its destruction.
   SignedZones(asio::io_context& io, asio::thread_pool& pool, Files& files,
-              const Committer& committer)
-      : io_(io), pool_(pool), files_(files), committer_(committer) {}
+              const Committer& committer, Clock clock)
+      : io_(io), pool_(pool), files_(files), committer_(committer), clock_(std::move(clock)) {}
 
   /// `ready` is called when the keys of a zone have become usable.
   void on_ready(Ready ready) { ready_ = std::move(ready); }
@@ -42,6 +43,7 @@ class SignedZones final : public ZoneSigners {
   void stop() noexcept { stopped_ = true; }
 
   [[nodiscard]] Result<ZoneSignerPtr> signer_of(dns::NameView zone) const override;
+  [[nodiscard]] std::uint64_t now() const override { return clock_(); }
   void when_known(dns::NameView zone, Known known) override;
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
@@ -77,6 +79,7 @@ class SignedZones final : public ZoneSigners {
   asio::thread_pool& pool_;
   Files& files_;
   const Committer& committer_;
+  Clock clock_;
   Ready ready_;
   std::string journal_;
   std::map<std::string, Zone> zones_;  // by dns::folded_key()

@@ -3,7 +3,6 @@
 #include <asio/post.hpp>
 #include <utility>
 
-#include "base/unix_time.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/change/built_signing.h"
@@ -61,7 +60,7 @@ void WholeSigning::start_waiting() {
 void WholeSigning::sign(const WorkPtr& work) {
   ZoneSignerPtr signer = wanted_signer(work->zone);
   if (!signer) return ended(work, {});
-  work->signer = {std::move(signer), unix_seconds()};
+  work->signer = {std::move(signer), signers_.now()};
   const zone::StoreView version = committer_.current();
   work->pin = slots_.pin_own(version.version());
   work->served = version.zone_at(work->zone);

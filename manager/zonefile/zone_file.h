@@ -48,7 +48,8 @@ struct ZoneHistory {
 /// Reads a zone file and builds the zone with the updates in `history`. An empty `path` means the
 /// journal alone; `history` may be null. If the journal knows the dynamic changes, they are merged
 /// with the present file (zone_recovery.h); else changesets with fitting serials are applied. Where
-/// the journal lacks records, they are applied to withheld data, if there are any. For pool threads.
+/// the journal lacks records, they are applied to withheld data, if there are any. For pool
+/// threads.
 ///
 /// The zone is written to the private `transaction`. After an error the transaction holds a partial
 /// zone and should be dropped. `progress` (may be null) receives the number of bytes read. A

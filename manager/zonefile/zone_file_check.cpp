@@ -78,7 +78,7 @@ std::optional<LoadOutcome> ZoneFileCheck::stale_outcome(const zone::ZoneView& no
   // A reload has made the zone primary. The zone's own file decides its data, and has a job of its
   // own.
   if (job.file_optional && !is_secondary_now) return LoadOutcome{Kind::kAbsent, {}, 0, {}};
-  const LoadOutcome as_served{Kind::kUnchanged, now.serial(), now.record_count(), {}};
+  const LoadOutcome as_served = LoadOutcome::of(Kind::kUnchanged, now);
   const bool failed = outcome && outcome->kind == Kind::kFailed;
   // The primary has sent the zone meanwhile, so the unreadable copy does not matter.
   if (job.file_optional && now.loaded() && failed) return as_served;

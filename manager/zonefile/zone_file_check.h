@@ -49,6 +49,10 @@ struct LoadOutcome {
   /// With kFailed: the zone may have updates in a part of the journal that cannot be read for now.
   bool waits_for_journal = false;
 
+  /// An outcome with the serial and the size of the zone that is served now.
+  [[nodiscard]] static LoadOutcome of(Kind kind, const zone::ZoneView& zone) {
+    return {kind, zone.serial(), zone.record_count(), {}};
+  }
   /// False: another job has the zone's outcome.
   [[nodiscard]] bool is_final() const noexcept {
     return kind != Kind::kJudging && kind != Kind::kSuperseded;
@@ -168,10 +172,7 @@ class ZoneFileCheck {
   Simple needs_program(const zone::ZoneFileInfo& now);
   [[nodiscard]] bool is_judged_already(const zone::ZoneFileInfo& now);
   [[nodiscard]] zone::ZoneView live() const { return version.zone_at(job.apex); }
-  void unchanged() {
-    outcome =
-        LoadOutcome{LoadOutcome::Kind::kUnchanged, live().serial(), live().record_count(), {}};
-  }
+  void unchanged() { outcome = LoadOutcome::of(LoadOutcome::Kind::kUnchanged, live()); }
   [[nodiscard]] bool opens_small_new_file(dns::FileSource& file) const;
   void wait_for_journal(const std::string& why);
   void load_new(shm::Store& store, bool has_file);

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <chrono>
 #include <utility>
 
-#include "base/steady_time.h"
-#include "dns/dnssec/nsec3_hash.h"
 #include "ipc/log.h"
+#include "manager/zonefile/load_log.h"
 
 namespace pando::manager {
 
@@ -15,67 +13,9 @@ namespace {
 
 using Kind = LoadOutcome::Kind;
 
-/// Limit of attempts for a zone that changed during the check of its file, in the few cases where
-/// the change matters.
-constexpr int kMaxTries = 5;
-
-LoadOutcome failed(std::string problem) { return {Kind::kFailed, {}, 0, {std::move(problem)}}; }
-
-LoadOutcome outcome_of(Kind kind, const zone::ZoneView& zone) {
-  return {kind, zone.serial(), zone.record_count(), {}};
-}
-
-void log_loaded(const LoadTask& task, const zone::ZoneView& zone) {
-  const auto level = task.request->loaded.level_of_next(log::Level::kInfo);
-  if (!log::enabled(level)) return;
-  log::detail::event(level, "zone_loaded", "zone", to_text(task.job.apex), "serial",
-                     zone.serial().value, "records", zone.record_count(), "ms",
-                     milliseconds_since(task.start), "updated", task.zone->updated, "replayed",
-                     task.zone->replayed, "skipped", task.zone->skipped);
-}
-
-void log_warnings(const LoadTask& task, const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings)
-    log::detail::event(task.request->warnings.level_of_next(log::Level::kWarning), "zone_file",
-                       "zone", to_text(task.job.apex), "text", warning);
-}
-
-/// Warns of an NSEC3 chain with iterations, which RFC 9276 §3.1 advises against.
-void doubt_iterations(LoadTask& task, const zone::ZoneView& live) {
-  if (live.denial() != zone::Denial::kNsec3) return;
-  auto doubt = dns::doubt_about_iterations(live.nsec3_parameters().iterations);
-  if (!doubt.empty()) task.warnings.push_back(std::move(doubt));
-}
-
 /// False: a later request has taken the job's program away.
 bool is_wanted(const LoadTask& task) {
   return !task.request->is_wanted || task.request->is_wanted(task.job);
-}
-
-void log_left_out(const QueuedRequest& request) {
-  if (request.problems.left_out() > 0)
-    log::error("zones_not_loaded", "zones", request.failed, "lines_left_out",
-               request.problems.left_out());
-  if (request.warnings.left_out() > 0)
-    log::warning("zone_files", "lines_left_out", request.warnings.left_out());
-}
-
-void log_load(const LoadProgress& load, LoadProgress::Clock::time_point now) {
-  const Progress::Seen seen = load.seen();
-  const auto spent = std::chrono::duration_cast<std::chrono::seconds>(now - load.start).count();
-  if (const auto percent = seen.percent())
-    log::info("zone_loading", "zone", to_text(load.zone), "phase", to_text(seen.phase), "percent",
-              *percent, "done", seen.done, "total", seen.total, "s", spent);
-  else
-    log::info("zone_loading", "zone", to_text(load.zone), "phase", to_text(seen.phase), "done",
-              seen.done, "s", spent);
-}
-
-/// True when a later look has left its file to this task, which has shown its program another one,
-/// or none. The file was changed and put back, or touched while it was read.
-bool has_to_read_again(LoadTask& judged) {
-  const std::uint64_t asked = std::exchange(judged.asked, 0);
-  return asked != 0 && asked != judged.judging.shown && judged.tries < kMaxTries;
 }
 
 /// A program that judges this very file goes on: a verdict that takes longer than the time from one
@@ -120,15 +60,17 @@ ZoneLoader::ZoneLoader(asio::io_context& io, asio::thread_pool& pool, std::size_
                        shm::Store& store, shm::SlotTable& slots, Committer& committer,
                        ChangeRoad& road, zone::DataLimits limits)
     : io_(io),
-      mailbox_(LoopMailbox::of(io)),
       pool_(pool),
       store_(store),
       slots_(slots),
       committer_(committer),
       road_(road),
-      limits_(limits),
-      queue_(threads, [this](dns::NameView zone) { return loads_.find(zone) != nullptr; }),
-      threads_(mailbox_, std::max<std::size_t>(threads, 1) + 1) {}
+      queue_(threads, [this](dns::NameView zone) { return progress(zone) != nullptr; }),
+      steps_(io, store, slots, committer, road, queue_, threads_,
+             [this](const Task& task, LoadOutcome outcome) { finish(task, std::move(outcome)); }),
+      threads_(io, threads) {
+  steps_.set_limits(limits);
+}
 
 void ZoneLoader::load(LoadRequest request) {
   queue_.add(std::move(request));
@@ -137,7 +79,7 @@ void ZoneLoader::load(LoadRequest request) {
 
 void ZoneLoader::stop() {
   stopped_ = true;
-  loads_.give_up();
+  steps_.stop();
   for (const Batch& batch : batches_) batch->give_up();
 }
 
@@ -157,19 +99,8 @@ void ZoneLoader::schedule() {
 void ZoneLoader::start(LoadTasks tasks) {
   const LoadTask& first = *tasks.front();
   const bool needs_look = first.job.verifier && first.kind != LoadKind::kJudged;
-  if (tasks.size() == 1 && !needs_look) return check(tasks.front());
+  if (tasks.size() == 1 && !needs_look) return steps_.check(tasks.front());
   check_batch(std::make_shared<LoadBatch>(std::move(tasks)));
-}
-
-/// Runs `work` for `task` beside the commit thread, and then `then` in it.
-template <class Work, class Then>
-void ZoneLoader::run(const LoadTask& task, Work work, Then then) {
-  if (task.kind != LoadKind::kJudged) return threads_.run(std::move(work), std::move(then));
-  // Programs of the operator may take their time; no other work waits for them.
-  asio::post(task.job.verifier->pool(), [this, work = std::move(work), then = std::move(then)] {
-    work();
-    mailbox_.post(then);
-  });
 }
 
 // A batch of zones
@@ -179,7 +110,7 @@ void ZoneLoader::check_batch(const Batch& batch) {
   batches_.insert(batch);
   batch->pin(committer_, slots_);
   for (const Task& task : batch->tasks()) look_for_judgement(queue_, *task);
-  run(
+  threads_.run(
       *batch->tasks().front(), [this, batch] { batch->check(store_); },
       [this, batch] { commit_batch(batch); });
 }
@@ -194,7 +125,7 @@ void ZoneLoader::commit_batch(const Batch& batch) {
   }
   NewZones zones = batch->take_new_zones();
   zones.run = [this, batch](auto work, auto then) {
-    run(*batch->tasks().front(), std::move(work), std::move(then));
+    threads_.run(*batch->tasks().front(), std::move(work), std::move(then));
   };
   road_.submit_new_zones(std::move(zones), [this, batch](const Status& published,
                                                          const std::vector<dns::Name>& refused) {
@@ -231,7 +162,7 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
     if (!task->outcome) {
       const zone::ZoneView zone = now.zone_at(task->job.apex);
       log_loaded(*task, zone);
-      task->outcome = outcome_of(Kind::kLoaded, zone);
+      task->outcome = LoadOutcome::of(Kind::kLoaded, zone);
     }
     report(task, *task->outcome);
   }
@@ -256,7 +187,7 @@ bool ZoneLoader::is_outdated(const LoadTask& look) const {
   // A later look has found the judged file in its place again.
   if (judged && judged->judging.file == look.judging.before && judged->looks != look.looks_before)
     return true;
-  if (!judged && loads_.find(look.job.apex)) return true;  // a version is being put
+  if (!judged && progress(look.job.apex)) return true;  // a version is being put
   const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
   return now && now.source().hash != look.judging.base->hash;
 }
@@ -309,161 +240,6 @@ void ZoneLoader::supersede_unless(const std::function<bool(const LoadJob& job)>&
   for (const dns::Name& zone : others) supersede(queue_.take_judged(zone));
 }
 
-// One zone
-// -----------------------------------------------------------------------------------------
-
-void ZoneLoader::check(const Task& task) {
-  if (stopped_) return;
-  // The zone was dropped (store full or unconfigured; already reported). Finish asynchronously: our
-  // caller is iterating the queue.
-  if (!committer_.current().zone_at(task->job.apex))
-    return asio::post(io_, [this, task] { finish(task, {Kind::kAbsent, {}, 0, {}}); });
-  if (task->kind == LoadKind::kJudged && !queue_.judge_again(task))
-    return asio::post(io_, [this, task] { finish(task, {Kind::kSuperseded, {}, 0, {}}); });
-  ++task->tries;
-  if (!task->progress) task->progress = loads_.begin(task->job.apex, LoadProgress::Clock::now());
-  task->use_current(committer_);
-  task->may_ask_again = task->tries == 1;
-  task->pin = slots_.pin_own(task->version.version());
-  run(*task, [this, task] { task->run(store_); }, [this, task] { commit(task); });
-}
-
-/// Hands the findings of a check to the road of changes, if there is anything to put.
-void ZoneLoader::commit(const Task& task) {
-  if (stopped_) return;
-  task->pin = {};
-  const bool has_data = !task->is_superseded && !task->check_again && !task->outcome;
-  const bool is_judged_next = has_data && task->judges();
-  if (!is_judged_next && !may_put(*task)) return end_unless_again(task);
-  if (task->plan && task->plan->kind == MergePlan::Kind::kMerge)
-    merge(task);
-  else
-    replace(task);
-}
-
-/// After the verdicts, or without judges: whether the findings are to be put. Else the task has an
-/// outcome, or is to be checked again.
-bool ZoneLoader::may_put(LoadTask& task) {
-  if (task.is_superseded) {
-    task.check_again = false;
-    task.outcome = LoadOutcome{Kind::kSuperseded, {}, 0, {}};
-    return false;
-  }
-  if (has_to_read_again(task)) {
-    task.check_again = true;
-    task.older.refusal.clear();
-  }
-  if (task.check_again) return false;
-  // From here on a later job waits for this one.
-  if (task.kind == LoadKind::kJudged) queue_.take_judged(task.job.apex);
-  const zone::ZoneView now = committer_.current().zone_at(task.job.apex);
-  if (auto outcome = task.stale_outcome(now)) task.outcome = std::move(*outcome);
-  if (task.outcome) return false;
-  task.progress->begin(Progress::Phase::kPutting, 0);
-  return true;
-}
-
-void ZoneLoader::end_unless_again(const Task& task) {
-  if (task->check_again) return check(task);
-  finish(task, std::move(*task->outcome));
-}
-
-/// Submits a change with the judges of its file.
-void ZoneLoader::put(const Task& task, ZoneChange change) {
-  change.judges = task->judges();
-  if (change.judges) {
-    change.progress = task->progress;
-    change.judges.run = [this, task](auto work, auto then) {
-      run(*task, std::move(work), std::move(then));
-    };
-    change.judged = [this, task](const Judgement& judgement) -> Status {
-      if (stopped_) return fail(Errc::kExists, "the process ends");
-      task->take(judgement);
-      if (may_put(*task)) return {};
-      return fail(Errc::kExists, "the file is not put");
-    };
-  }
-  change.done = [this, task, done = std::move(change.done)](const Result<ChangeOutcome>& outcome) {
-    if (stopped_) return;
-    if (task->check_again || task->outcome) return end_unless_again(task);
-    done(outcome);
-  };
-  road_.submit(std::move(change));
-}
-
-void ZoneLoader::replace(const Task& task) {
-  auto replacement = std::make_shared<ZoneReplacement>(task, task->journal_pending);
-  ZoneChange change = ZoneReplacement::change(replacement);
-  change.done = [this, task, replacement](const Result<ChangeOutcome>& outcome) {
-    const Status committed = status_of(outcome);
-    replaced(task, replacement->after(committed), committed);
-  };
-  put(task, std::move(change));
-}
-
-void ZoneLoader::replaced(const Task& task, ZoneReplacement::Next next, const Status& committed) {
-  using Next = ZoneReplacement::Next;
-  if (next == Next::kServe) return serve(task);
-  if (next == Next::kCheckAgain && task->tries < kMaxTries) return check(task);
-  if (next != Next::kPutWithoutJournal) return finish(task, failed(committed.error().text));
-  log::error("zone_not_journaled", "zone", to_text(task->job.apex), "reason",
-             committed.error().text);
-  task->journal_pending = true;
-  check(task);
-}
-
-/// Reports a zone that was put whole.
-void ZoneLoader::serve(const Task& task) {
-  const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-  doubt_iterations(*task, live);
-  log_loaded(*task, live);
-  // A secondary's copy may be newer than the changesets, so skipped ones are normal.
-  if (task->zone->skipped > 0 && !task->job.file_optional)
-    log::warning("updates_not_applied", "zone", to_text(task->job.apex), "changesets",
-                 task->zone->skipped, "reason",
-                 "the journal no longer tells what came by update, and the serials do not fit");
-  finish(task, outcome_of(task->served ? Kind::kReplaced : Kind::kLoaded, live));
-}
-
-/// Applies the file's edit and records the file as the merge base in one step.
-void ZoneLoader::merge(const Task& task) {
-  auto overridden = std::make_shared<RecordChanges>();
-  auto zone_changed = std::make_shared<bool>(false);
-  ZoneChange change;
-  change.zone = task->job.apex;
-  change.source = ChangeSource::kFile;
-  change.records = task->plan->record_count();
-  change.limits = limits_.of_history();
-  change.content = [task, overridden,
-                    zone_changed](const zone::StoreView& version) -> Result<ComputedChange> {
-    auto computed = compute_merge(version, *task->plan, overridden);
-    *zone_changed = !computed && computed.error().code == Errc::kExists;
-    return computed;
-  };
-  change.done = [this, task, overridden, zone_changed](const Result<ChangeOutcome>& outcome) {
-    if (!outcome && *zone_changed && task->tries < kMaxTries) return check(task);
-    if (!outcome)
-      return finish(task, failed(fmt::format("{}: {}", task->job.path, outcome.error().text)));
-    merged(task, outcome->applied, *overridden);
-  };
-  if (task->zone) change.judged_data = task->zone->built;
-  put(task, std::move(change));
-}
-
-void ZoneLoader::merged(const Task& task, const zone::Applied& applied,
-                        const RecordChanges& overridden) {
-  const bool has_changes = !applied.effective.empty();
-  if (has_changes)
-    log::info("zone_merged", "zone", to_text(task->job.apex), "from", applied.from.value, "serial",
-              applied.to.value, "added", applied.effective.added.size(), "removed",
-              applied.effective.removed.size(), "ms", milliseconds_since(task->start));
-  if (const std::string text = overridden_text(overridden); !text.empty())
-    task->warnings.push_back(fmt::format("{}: {}", task->job.path, text));
-  const zone::ZoneView live = committer_.current().zone_at(task->job.apex);
-  if (has_changes) doubt_iterations(*task, live);
-  finish(task, outcome_of(has_changes ? Kind::kChanged : Kind::kUnchanged, live));
-}
-
 void ZoneLoader::finish(const Task& task, LoadOutcome outcome) {
   task->progress.reset();
   const bool is_judged = task->kind == LoadKind::kJudged;
@@ -485,9 +261,7 @@ void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
   if (outcome.is_final()) log_warnings(*task, task->warnings);
   if (outcome.is_final() && task->zone) log_warnings(*task, task->zone->warnings);
   const bool is_logged = !request.is_retry || !outcome.waits_for_journal;
-  for (const std::string& line : is_logged ? outcome.problems : std::vector<std::string>{})
-    log::detail::event(request.problems.level_of_next(log::Level::kError), "zone_not_loaded",
-                       "zone", to_text(task->job.apex), "reason", line);
+  if (is_logged) log_problems(*task, outcome.problems);
   if (outcome.kind == Kind::kFailed) ++request.failed;
   counters_.hashed += task->hashed;
   counters_.built += task->scanned;
@@ -502,7 +276,7 @@ void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
 
 void ZoneLoader::log_progress(LoadProgress::Clock::time_point now) {
   schedule();  // a program that has become slow leaves its place to another one
-  for (const auto& load : loads_.due(now)) log_load(*load, now);
+  for (const auto& load : steps_.loads().due(now)) manager::log_progress(*load, now);
   for (const auto& request : queue_.due(now))
     log::info("zones_loading", "finished", request->finished, "under_way", request->unfinished);
 }

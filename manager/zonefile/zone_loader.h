@@ -10,25 +10,20 @@
 #include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
 #include "manager/support/load_progress.h"
-#include "manager/support/load_threads.h"
-#include "manager/support/loop_mailbox.h"
 #include "manager/zonefile/load_queue.h"
-#include "manager/zonefile/zone_replacement.h"
+#include "manager/zonefile/load_task_threads.h"
+#include "manager/zonefile/zone_load_steps.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// Loads zone files into the store. A zone takes these steps, in order:
+/// Loads zone files into the store: decides which zones are loaded when, and reports the outcomes.
+/// The steps of one zone are those of ZoneLoadSteps. Many small zones are checked as a batch
+/// (LoadBatch). Acknowledged updates are kept, unchanged data is shared, and secondaries get an
+/// IXFR.
 ///
-///     LoadQueue ─▶ check: read, compare, plan ─┬─▶ replace ─┬─▶ judge ─▶ stale? ─▶ ... ─▶ finish
-///                  (ZoneFileCheck, LoadThreads) └─▶ merge ───┘   (ChangeRoad)
-///
-/// A changed file that a program has to judge goes back to the queue after the first look, and is
-/// checked in a thread of the programs. No other zone and no request waits for it.
-/// A zone without data is put whole, with its updates from the journal (ZoneReplacement). A served
-/// zone is compared with its file, and the edit is merged with the dynamic changes (zone_merge.h).
-/// Acknowledged updates are kept, unchanged data is shared, and secondaries get an IXFR. Many small
-/// zones are checked as a batch (LoadBatch).
+/// A changed file that a program has to judge goes back to the queue after a first check of its
+/// content. No other zone and no request waits for it.
 class ZoneLoader {
  public:
   struct Counters {
@@ -45,7 +40,7 @@ class ZoneLoader {
   ZoneLoader(const ZoneLoader&) = delete;
   ZoneLoader& operator=(const ZoneLoader&) = delete;
 
-  void set_limits(const zone::DataLimits& limits) { limits_ = limits; }
+  void set_limits(const zone::DataLimits& limits) { steps_.set_limits(limits); }
   /// Queues a request; no callback is called before the return.
   void load(LoadRequest request);
   /// For the end of the process: nothing is put and no callback is called any more, and the threads
@@ -71,7 +66,7 @@ class ZoneLoader {
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// Null if the zone's file is not being read, or is a small file.
   [[nodiscard]] std::shared_ptr<const LoadProgress> progress(dns::NameView zone) const {
-    return loads_.find(zone);
+    return steps_.loads().find(zone);
   }
   /// Logs the progress of long loads; to be called regularly.
   void log_progress(LoadProgress::Clock::time_point now);
@@ -82,8 +77,6 @@ class ZoneLoader {
 
   void schedule();
   void start(LoadTasks tasks);
-  template <class Work, class Then>
-  void run(const LoadTask& task, Work work, Then then);
 
   void check_batch(const Batch& batch);
   void commit_batch(const Batch& batch);
@@ -94,33 +87,21 @@ class ZoneLoader {
   void judge(const Task& task);
   void supersede(const Task& task);
 
-  void check(const Task& task);
-  void commit(const Task& task);
-  bool may_put(LoadTask& task);
-  void end_unless_again(const Task& task);
-  void put(const Task& task, ZoneChange change);
-  void replace(const Task& task);
-  void replaced(const Task& task, ZoneReplacement::Next next, const Status& committed);
-  void serve(const Task& task);
-  void merge(const Task& task);
-  void merged(const Task& task, const zone::Applied& applied, const RecordChanges& overridden);
   void finish(const Task& task, LoadOutcome outcome);
   void report(const Task& task, const LoadOutcome& outcome);
 
   asio::io_context& io_;
-  LoopMailbox& mailbox_;
   asio::thread_pool& pool_;
   shm::Store& store_;
   shm::SlotTable& slots_;
   Committer& committer_;
   ChangeRoad& road_;
-  zone::DataLimits limits_;
-  LoadsUnderWay loads_;
   LoadQueue queue_;
   Counters counters_;
   std::set<Batch> batches_;  // being checked
   bool stopped_ = false;
-  LoadThreads threads_;  // ends first: uses the others
+  ZoneLoadSteps steps_;
+  LoadTaskThreads threads_;  // ends first: its work uses the others
 };
 
 }  // namespace pando::manager

@@ -368,7 +368,8 @@ def with_policy(server, validity):
 
 def ends(server):
     """Seconds from now to the end of each signature."""
-    return [rdata.expiration - time.time() for _, rdataset in zone_of(server).iterate_rdatasets("RRSIG") for rdata in rdataset]
+    return [rdata.expiration - time.time() for _, _, rdata in zone_of(server).iterate_rdatas()
+            if rdata.rdtype == dns.rdatatype.RRSIG]
 
 
 def test_old_signatures_are_renewed(pando, options):

@@ -551,6 +551,27 @@ TEST_F(FileChange, OfManyRecordsIsComputedAgainWithoutASecondVerdict) {
   expect_sound();
 }
 
+TEST_F(LargeChange, OfSeveralZonesIsUnderWayAtEach) {
+  edit([](zone::Draft& draft) { return draft.put_zone_settings(name("other.test."), {}, 1); });
+  std::vector<ZoneChange> changes;
+  changes.push_back(step(parts_.changes({kSoa10}, {kSoa11})));
+  changes.push_back(step({name("other.test."), {}, {}}));
+  changes.back().zone = name("other.test.");
+  for (ZoneChange& change : changes) change.source = ChangeSource::kEdit;
+  std::optional<Errc> error;
+  changes_.submit_together(std::move(changes),
+                           [&](const auto& outcomes) { error = outcomes.error().code; });
+  for (const char* zone : {"@", "other.test."}) {
+    const auto under_way = changes_.under_way(name(zone));
+    ASSERT_TRUE(under_way) << zone;
+    EXPECT_EQ(under_way->source, ChangeSource::kEdit);
+    EXPECT_EQ(under_way->step, ChangeStep::kStaging);
+  }
+  ASSERT_TRUE(parts_.run_until([&] { return error.has_value(); }));
+  EXPECT_EQ(error, Errc::kNotFound) << "the other zone has no data";
+  for (const char* zone : {"@", "other.test."}) EXPECT_FALSE(changes_.under_way(name(zone)));
+}
+
 /// New zones from files, all in one transaction.
 class NewZonesOfFiles : public LargeChange {
  protected:
@@ -584,6 +605,31 @@ class NewZonesOfFiles : public LargeChange {
 
   std::vector<dns::Name> refused_;
 };
+
+TEST_F(NewZonesOfFiles, AreUnderWayTogether) {
+  NewZones batch{{}, parts_.zone.store().begin_private()};
+  batch.zones.push_back(
+      {name("good"), build(name("good"), batch.built_in, {kSoa10, "@ 3600 NS ns1"}), {}, true});
+  std::function<void()> judge;
+  std::function<void()> judged;
+  batch.run = [&](auto work, auto then) {
+    judge = std::move(work);
+    judged = std::move(then);
+  };
+  bool is_done = false;
+  changes_.submit_new_zones(std::move(batch), [&](const auto&, const auto&) { is_done = true; });
+  const auto at = [&] { return changes_.under_way(name("good")); };
+  ASSERT_TRUE(at());
+  EXPECT_EQ(at()->source, ChangeSource::kFile);
+  EXPECT_EQ(at()->step, ChangeStep::kJudging);
+  judge();
+  judged();
+  ASSERT_TRUE(at());
+  EXPECT_EQ(at()->step, ChangeStep::kStaging);
+  ASSERT_TRUE(parts_.run_until([&] { return is_done; }));
+  EXPECT_FALSE(at());
+  EXPECT_TRUE(is_loaded("good"));
+}
 
 TEST_F(NewZonesOfFiles, ArePutWithTheirVerdicts) {
   std::vector<PublishedZone> published;

@@ -50,7 +50,9 @@ class NewZones : public ::testing::Test {
     change.source = ChangeSource::kTransfer;
     change.is_whole = true;
     change.content = NewZoneData{*built, std::move(transaction)};
-    change.check = [this, zone](const zone::StoreView&) { return check_ ? check_(zone) : Status(); };
+    change.check = [this, zone](const zone::StoreView&) {
+      return check_ ? check_(zone) : Status();
+    };
     change.done = [this, zone](const Result<ChangeOutcome>& outcome) {
       ended_.emplace_back(zone, status_of(outcome));
     };

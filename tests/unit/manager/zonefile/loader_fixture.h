@@ -24,6 +24,11 @@ inline constexpr const char* kFile =
     "ns1 A 192.0.2.1\n"
     "www A 192.0.2.10\n";
 
+/// A key without a signature.
+inline constexpr const char* kUnsignedKey =
+    "@ 3600 DNSKEY 257 3 13 "
+    "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==\n";
+
 /// "example." without data, a file of it, and what the manager does with both.
 class Loader : public ::testing::Test {
  protected:

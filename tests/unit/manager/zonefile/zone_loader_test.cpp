@@ -685,65 +685,15 @@ TEST_F(Loader, ACopyThatCannotBeReadIsNoProblemOfAZoneThatItsPrimaryHasSent) {
             Kind::kUnchanged);
 }
 
-// Files with `verify: refuse`
-// --------------------------------------------------
-
-/// A key without a signature.
-constexpr const char* kUnsignedKey =
-    "@ 3600 DNSKEY 257 3 13 "
-    "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==\n";
-
-class VerifiedFile : public Loader {
- protected:
-  LoadJob job(const std::string& zone, const std::string& path) const {
+TEST_F(Loader, AFileWithFaultsInItsSignaturesFailsAloneAmongManyNewOnes) {
+  constexpr int kZones = 40;
+  const auto job = [](const std::string& zone, const std::string& path) {
     LoadJob made{name(zone), path};
     made.verify = config::SignaturePolicy::kRefuse;
     return made;
-  }
-  LoadOutcome load_verified() { return load_all({job("@", path_)}); }
-};
-
-TEST_F(VerifiedFile, WithFaultsLeavesTheVersionBefore) {
-  write(kFile);
-  ASSERT_EQ(load_verified().kind, Kind::kLoaded);
-  write(with_serial(11) + kUnsignedKey);
-  const LoadOutcome outcome = load_verified();
-  EXPECT_EQ(outcome.kind, Kind::kFailed);
-  EXPECT_THAT(outcome.problems, Contains(::testing::StartsWith(path_ + ": example.")));
-  EXPECT_EQ(serial(), 10U);
-  EXPECT_FALSE(changes_.under_way(name("@")));
-  write(with_serial(12));
-  EXPECT_EQ(load_verified().kind, Kind::kChanged);
-  EXPECT_EQ(serial(), 12U);
-}
-
-TEST_F(VerifiedFile, IsMergedWithUpdates) {
-  write(kFile);
-  load_verified();
-  update({}, {"dyn 60 A 192.0.2.9"});
-  write(std::string(kFile) + "added A 192.0.2.12\n");
-  EXPECT_EQ(load_verified().kind, Kind::kChanged);
-  EXPECT_THAT(parts_.zone.at("dyn"), SizeIs(1));
-  EXPECT_THAT(parts_.zone.at("added"), SizeIs(1));
-  expect_stable();
-}
-
-TEST_F(VerifiedFile, WithFaultsIsLeftOutIfTheJournalHasTheZone) {
-  write(kFile);
-  load_verified();
-  update({}, {"dyn 60 A 192.0.2.9"});
-  snapshot();
-  const std::vector<std::string> before = parts_.zone.lines();
-  write(with_serial(20) + kUnsignedKey);
-  lose_store();
-  EXPECT_EQ(load_verified().kind, Kind::kLoaded);
-  EXPECT_EQ(parts_.zone.lines(), before);
-}
-
-TEST_F(VerifiedFile, WithFaultsFailsAloneAmongManyNewOnes) {
-  constexpr int kZones = 40;
+  };
   const std::string bad = parts_.folder.path() + "/bad.zone";
-  std::ofstream(bad) << kFile << kUnsignedKey;
+  std::ofstream(bad) << kFile << testing::kUnsignedKey;
   write(kFile);
   std::deque<LoadJob> jobs;
   for (int i = 0; i < kZones; ++i)

@@ -1,0 +1,69 @@
+#include "manager/signing/renewal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fuzz/served_zone.h"
+#include "zone/builder/zone_builder.h"
+#include "zone/dnssec/zone_signing.h"
+
+namespace pando::manager {
+namespace renewal_test {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kNow = 1'780'000'000;
+constexpr std::uint64_t kDay = 86400;
+
+/// A zone of four names whose signatures end in ten days.
+class OldSignatures : public ::testing::Test {
+ protected:
+  OldSignatures()
+      : source_(
+            "@ 600 SOA ns1 admin 7 3600 600 86400 60\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
+            "a 300 A 192.0.2.2\nb 300 A 192.0.2.3\n"),
+        transaction_(source_.store().begin()),
+        draft_(transaction_, {}, 9) {
+    dns::PrivateNumbers numbers;
+    numbers.algorithm = 15;
+    numbers.secret = Bytes(32, 1);
+    std::vector<dns::SigningKey> keys;
+    keys.push_back(dns::SigningKey::make(numbers, 257).value());
+    zone::ZoneBuilder builder(source_.apex(), transaction_);
+    const zone::ZoneSigningOptions options{.times = {kNow - 3600, kNow + 10 * kDay, 0},
+                                           .threads = 0};
+    EXPECT_TRUE(zone::sign_zone(source_.zone(), zone::SigningKeys::make(std::move(keys)).value(),
+                                options, builder));
+    auto built = builder.finish();
+    EXPECT_TRUE(draft_.put_zone_settings(source_.apex(), zone::ZoneSettings(), 0));
+    EXPECT_TRUE(built && draft_.put_zone(source_.apex(), **built, {}));
+  }
+  [[nodiscard]] std::vector<dns::Name> found(std::uint64_t before, std::uint64_t now,
+                                             std::size_t most = 100) const {
+    return names_with_old_signatures(draft_.view().zone_at(source_.apex()), before, now, most);
+  }
+
+  fuzz::ServedZone source_;
+  shm::Transaction transaction_;
+  zone::Draft draft_;
+};
+
+TEST_F(OldSignatures, EndBeforeTheTimeThatIsAskedFor) {
+  EXPECT_THAT(found(kNow + 10 * kDay, kNow), IsEmpty());
+  EXPECT_THAT(found(kNow + 10 * kDay + 1, kNow), SizeIs(4));
+}
+
+TEST_F(OldSignatures, AreFoundInPortions) {
+  const auto first = found(kNow + 11 * kDay, kNow, 3);
+  ASSERT_THAT(first, SizeIs(3));
+  EXPECT_EQ(first.front(), source_.apex());
+}
+
+TEST_F(OldSignatures, FromTheFutureAreOld) {
+  EXPECT_THAT(found(kNow, kNow - kDay), SizeIs(4)) << "the clock was ahead when they were made";
+  EXPECT_THAT(found(kNow - kDay, kNow - 3600), IsEmpty());
+}
+
+}  // namespace renewal_test
+}  // namespace pando::manager
