@@ -248,7 +248,7 @@ constexpr Field<ZoneOptions> make_allow_query_field() {
 inline constexpr Field<ZoneOptions> kAllowQueryField = make_allow_query_field();
 
 inline constexpr auto show_dnssec_policy = [](const std::string& policy) -> Shown {
-  return shown(policy.empty() ? std::string(kNoDnssecPolicy) : policy);
+  return policy.empty() ? Shown(std::string(kNoDnssecPolicy)) : shown(policy);
 };
 
 /// Keys that zones and templates have in common.

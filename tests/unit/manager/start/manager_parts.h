@@ -51,6 +51,7 @@ class ManagerParts {
   ~ManagerParts() {
     zone_services.loader->stop();
     zone_services.signatures->stop();
+    zone_services.signed_zones->stop();
     services.upkeep->stop();
     zone_services.exports->stop();
     zone_services.secondaries->stop();
@@ -146,6 +147,9 @@ class ManagerParts {
     const std::string& journal = configuration.runtime->settings.store.journal;
     zone_services.frozen = std::make_unique<FrozenZones>(io, pool, native_files(), journal);
     zone_services.verifiers = std::make_unique<ZoneVerifiers>(ZoneVerifiers::Rights{});
+    zone_services.signed_zones = std::make_unique<SignedZones>(
+        io, pool, native_files(), *services.committer, [] { return std::uint64_t{1'800'000'000}; });
+    services.road->sign_by(*zone_services.signed_zones);
     zone_services.signatures = std::make_unique<SignatureWatch>(
         io, *data->store, *data->slots, *services.committer,
         [](const dns::Name&) { return config::SignaturePolicy{}; },
