@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/unix_time.h"
 #include "ipc/log.h"
 
 namespace pando::manager {
@@ -29,7 +28,7 @@ asio::awaitable<std::optional<ServedZone>> served(const AttemptRunner::Parts par
   if (!*alive) co_return std::nullopt;
   const zone::StoreView version = parts.committer.current();
   const zone::ZoneView zone = version.zone_at(name);
-  if (!zone || !zone.loaded() || parts.timers.expired(zone, unix_seconds())) co_return std::nullopt;
+  if (!zone || !zone.loaded() || parts.has_expired(zone)) co_return std::nullopt;
   co_return ServedZone{zone, parts.slots.pin_own(version.version())};
 }
 
@@ -50,13 +49,13 @@ TransferJob make_job(const RefreshAttempt& attempt, const RefreshCycle::Request&
 }
 
 /// Adds what follows from the served version.
-void compare_with_served(TransferJob& job, const Committer& committer,
-                         const PersistentTimers& timers, const RefreshCycle::Request& request) {
-  const zone::ZoneView view = committer.current().zone_at(job.zone);
+void compare_with_served(TransferJob& job, const AttemptRunner::Parts& parts,
+                         const RefreshCycle::Request& request) {
+  const zone::ZoneView view = parts.committer.current().zone_at(job.zone);
   if (view)
     job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMaxRecords);
   // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
-  if (view && view.loaded() && !request.any_serial && !timers.expired(view, unix_seconds()))
+  if (view && view.loaded() && !request.any_serial && !parts.has_expired(view))
     job.current = view.serial();
   job.notified = request.notified && job.current && request.notified->ahead_of(*job.current);
 }
@@ -77,7 +76,7 @@ void AttemptRunner::run(const RefreshAttemptPtr& attempt, const RefreshCycle::Re
                         bool may_compare) {
   attempt->runtime = runtime_;
   TransferJob job = make_job(*attempt, request);
-  compare_with_served(job, parts_.committer, parts_.timers, request);
+  compare_with_served(job, parts_, request);
   if (may_compare && !request.any_serial)
     job.served = [parts = parts_, name = attempt->zone, alive = alive_] {
       return asio::co_spawn(parts.commit_loop, served(parts, name, alive), asio::use_awaitable);

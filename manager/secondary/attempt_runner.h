@@ -7,7 +7,6 @@
 #include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
 #include "manager/net/network.h"
-#include "manager/secondary/persistent_timers.h"
 #include "manager/secondary/refresh_attempt.h"
 #include "manager/secondary/transfer_in.h"
 #include "shm/slots.h"
@@ -53,8 +52,9 @@ class AttemptRunner {
     shm::SlotTable& slots;
     const Committer& committer;
     ChangeRoad& road;
-    const PersistentTimers& timers;
     const RefreshHooks& hooks;
+    /// RFC 1034 §4.3.5: the zone counts as absent then.
+    std::function<bool(const zone::ZoneView& zone)> has_expired;
   };
 
   AttemptRunner(const Parts& parts, Calls calls) : parts_(parts), calls_(std::move(calls)) {}

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <asio/post.hpp>
 
-#include "base/unix_time.h"
 #include "manager/secondary/secondary_timers.h"
 
 namespace pando::manager {
@@ -27,7 +26,7 @@ RefreshSchedule::RefreshSchedule(asio::io_context& loop, Calls calls)
       due_(&due_before),
       timer_(loop),
       tick_timer_(loop),
-      last_(unix_seconds()) {}
+      last_(calls_.now()) {}
 
 void RefreshSchedule::stop() {
   *alive_ = false;
@@ -47,7 +46,7 @@ void RefreshSchedule::arm() {
     timer_set_ = false;
     return;
   }
-  const std::uint64_t now = unix_seconds();
+  const std::uint64_t now = calls_.now();
   const std::uint64_t due = due_.begin()->first;
   if (due <= now) return run_soon();
   const auto at = std::chrono::steady_clock::now() +

@@ -22,8 +22,9 @@ namespace pando::manager {
 class RefreshSchedule {
  public:
   struct Calls {
-    std::function<void()> run;   ///< starts due zones, then calls arm()
-    std::function<void()> tick;  ///< comes before `run` when arm_tick() asked for it
+    std::function<std::uint64_t()> now;  ///< by the wall clock
+    std::function<void()> run;           ///< starts due zones, then calls arm()
+    std::function<void()> tick;          ///< comes before `run` when arm_tick() asked for it
   };
   /// `loop` outlives the object.
   RefreshSchedule(asio::io_context& loop, Calls calls);

@@ -43,15 +43,18 @@ Refresher::Refresher(asio::io_context& commit_loop, Network& network, shm::Store
     : committer_(committer),
       hooks_(std::move(hooks)),
       timers_(store, committer),
-      schedule_(commit_loop, {.run = [this] { run_due(); },
+      schedule_(commit_loop, {.now = unix_seconds,
+                              .run = [this] { run_due(); },
                               .tick = [this] { places_.primaries().tick(steady_now()); }}),
       places_(&log_change),
-      attempts_({commit_loop, network, store, slots, committer, road, timers_, hooks_},
-                {.is_wanted = [this](const RefreshAttempt& attempt) { return wanted(attempt); },
-                 .verifying = [this](const auto& attempt,
-                                     const auto& progress) { verifying(attempt, progress); },
-                 .ended = [this](const auto& attempt,
-                                 const auto& outcome) { ended(attempt, outcome); }}) {}
+      attempts_(
+          {commit_loop, network, store, slots, committer, road, hooks_,
+           [this](const zone::ZoneView& zone) { return timers_.expired(zone, unix_seconds()); }},
+          {.is_wanted = [this](const RefreshAttempt& attempt) { return wanted(attempt); },
+           .verifying = [this](const auto& attempt,
+                               const auto& progress) { verifying(attempt, progress); },
+           .ended = [this](const auto& attempt,
+                           const auto& outcome) { ended(attempt, outcome); }}) {}
 
 Refresher::~Refresher() { stop(); }
 

@@ -53,14 +53,13 @@ class RunningAttempts : public ::testing::Test {
   Network network_;
   ChangeRoad changes_{parts_.io,    network_.builders(), parts_.zone.store(),
                       parts_.slots, parts_.committer,    {}};
-  PersistentTimers timers_{parts_.zone.store(), parts_.committer};
   RefreshHooks hooks_;
   PrimaryShares shares_;
   bool is_wanted_ = true;
   std::optional<AttemptOutcome> ended_;
   AttemptRunner runner_{
-      {parts_.io, network_, parts_.zone.store(), parts_.slots, parts_.committer, changes_, timers_,
-       hooks_},
+      {parts_.io, network_, parts_.zone.store(), parts_.slots, parts_.committer, changes_, hooks_,
+       [](const zone::ZoneView&) { return false; }},
       {.is_wanted = [this](const RefreshAttempt&) { return is_wanted_; },
        .verifying = [](const auto&, const auto&) {},
        .ended = [this](const auto&, const AttemptOutcome& outcome) { ended_ = outcome; }}};

@@ -25,7 +25,8 @@ class DueZones : public ::testing::Test {
   asio::io_context io_;
   std::vector<std::string> calls_;
   RefreshSchedule schedule_{io_,
-                            {.run = [this] { calls_.emplace_back("run"); },
+                            {.now = unix_seconds,
+                             .run = [this] { calls_.emplace_back("run"); },
                              .tick = [this] { calls_.emplace_back("tick"); }}};
 };
 

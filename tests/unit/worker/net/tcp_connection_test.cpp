@@ -24,6 +24,7 @@ class Connection : public ::testing::Test, public TcpHost {
   Connection() {
     auto files = slots_.lend(0);
     EXPECT_TRUE(core_.attach(std::move(*files), zone::layout_fingerprint(), 0, Fd()));
+    core_.look_at_settings();  // as the service does before it accepts
     tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
     client_.connect(acceptor.local_endpoint());
     tcp::socket socket = acceptor.accept();
