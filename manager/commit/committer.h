@@ -29,7 +29,7 @@ namespace pando::manager {
 class Committer {
  public:
   struct Options {
-    std::size_t max_group = 256;  ///< bounds the time that one group keeps the commit thread busy
+    std::size_t max_group = 256;  ///< bounds the time for which a group occupies the commit thread
     std::chrono::milliseconds retry_pending{10'000};  ///< see PendingRecords
   };
   struct Counters {

@@ -437,7 +437,7 @@ ZoneChange Refresher::change_of(const std::shared_ptr<Attempt>& attempt, Transfe
     return now && now.loaded() && now.serial() == *compared ? Status() : fail(Errc::kExists, "zone changed during the transfer");
   };
   if (result.zone) {
-    change.content = NewZoneData{result.zone, std::move(*result.transaction)};
+    change.content = WholeZone{result.zone, std::move(*result.transaction)};
     return change;
   }
   for (const zone::Changeset& changes : result.changesets)
