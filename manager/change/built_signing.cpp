@@ -57,7 +57,7 @@ Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
 
 }  // namespace
 
-Status sign_built_zone(shm::Store& store, const dns::Name& apex, NewZoneData& data,
+Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
                        const ChangeSigner& signer, std::optional<dns::Serial> served) {
   const BuiltView source(store, apex, *data.built);
   const auto zone = source.zone();
@@ -75,13 +75,13 @@ Status sign_built_zone(shm::Store& store, const dns::Name& apex, NewZoneData& da
   return {};
 }
 
-Result<NewZoneData> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
+Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
                                      const ChangeSigner& signer) {
   const dns::Serial next =
       next_serial(served.serial(), signer.signer->options().serial_policy, signer.now);
   auto done = sign_whole(store, served, signer, next, shm::Reserve::kHalf);
   if (!done) return pass(done);
-  NewZoneData data{std::move(done->built), std::move(done->transaction), served.source()};
+  WholeZone data{std::move(done->built), std::move(done->transaction), served.source()};
   data.source_serial = served.serial();
   return data;
 }

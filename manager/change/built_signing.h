@@ -15,11 +15,11 @@ namespace pando::manager {
 /// The chain of NSEC records is verified, and one signature in a hundred: data that would not
 /// validate are not served. For pool threads; takes 40 µs for each P-256 signature. Errors are
 /// those of zone::sign_zone(), kCorrupt: the result is not valid; kFull.
-Status sign_built_zone(shm::Store& store, const dns::Name& apex, NewZoneData& data,
+Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
                        const ChangeSigner& signer, std::optional<dns::Serial> served);
 
 /// Signs the source of a zone that is served. The result's `source_serial` is the served one.
-Result<NewZoneData> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
+Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
                                      const ChangeSigner& signer);
 
 }  // namespace pando::manager

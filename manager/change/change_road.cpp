@@ -22,7 +22,7 @@ Status ask(const ZoneChange& change, const Stage& stage) {
 }  // namespace
 
 /// One change on its way, used by one thread at a time.
-struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_this<Work> {
+struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_this<Work> {
   Work(ChangeRoad& owner, ZoneChange&& what)
       : road(owner), asked(std::move(what)), state{asked.source} {}
 
@@ -90,7 +90,7 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
 
   /// Pool thread: signs the built zone as a whole, which then takes the place of its source.
   Status sign_whole() {
-    auto& data = std::get<NewZoneData>(asked.content);
+    auto& data = std::get<WholeZone>(asked.content);
     auto built = sign_built_zone(road.store_, asked.zone, data, signer, served_serial);
     if (!built) return built;
     crash_point("zone-signed");
@@ -114,7 +114,7 @@ struct ChangeRoad::Work final : NewZoneBatches::Zone, std::enable_shared_from_th
     return {&outcome.applied.effective, 1};
   }
 
-  // NewZoneBatches::Zone
+  // FirstTransfers::Zone
   ZoneChange& change() noexcept override { return asked; }
   void staged(PublishedZone& zone) override {
     outcome.had_data = zone.had_data;
@@ -135,7 +135,7 @@ ChangeRoad::ChangeRoad(asio::io_context& io, asio::thread_pool& pool, shm::Store
       slots_(slots),
       committer_(committer),
       options_(options),
-      new_zones_(committer) {}
+      first_transfers_(committer) {}
 
 ChangeRoad::~ChangeRoad() = default;
 
@@ -158,12 +158,12 @@ void ChangeRoad::begin(const WorkPtr& work) {
   advance(work);
 }
 
-/// Takes a change without judges, or one whose data were judged already, to its next step; and one
-/// with judges to the computation of its data.
+/// The step after the intake, or after a verdict on known data. Changes with judges that have no
+/// verdict yet are computed first.
 void ChangeRoad::advance(const WorkPtr& work) {
   const ZoneChange& asked = work->asked;
   if (asked.is_built()) return put(work);
-  const bool is_small = asked.records <= options_.at_once && !signs_slowly(asked.zone);
+  const bool is_small = asked.records <= options_.max_on_commit_thread && !signs_slowly(asked.zone);
   if (is_small && (!asked.judges || work->is_judged)) return commit_here(work);
   ++counters_.beside;
   work->state.reach(ChangeStep::kWaiting);
@@ -210,19 +210,19 @@ void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done)
 }
 
 /// Many new zones on their way, used by one thread at a time.
-struct ChangeRoad::NewZonesWork {
-  NewZones asked;
-  NewZonesDone done;
+struct ChangeRoad::FileBatchWork {
+  FileBatch asked;
+  FileBatchDone done;
   std::vector<dns::Name> refused{};
   ChangeUnderWay state{ChangeSource::kFile};
 
   [[nodiscard]] bool has_judges() const {
-    return std::ranges::any_of(asked.zones, &NewZone::verifies);
+    return std::ranges::any_of(asked.zones, &FileBatch::Zone::verifies);
   }
   /// Beside the commit thread.
   void judge(const ChangeRoad& road) {
     const Judges judges{.signatures = true};
-    for (NewZone& zone : asked.zones) {
+    for (FileBatch::Zone& zone : asked.zones) {
       if (!zone.verifies || road.stopping_) continue;
       const Judgement judgement = judge_built(road.store_, judges, zone.apex, {}, *zone.built);
       zone.verdict = judgement.signatures;
@@ -231,9 +231,9 @@ struct ChangeRoad::NewZonesWork {
   }
 };
 
-void ChangeRoad::submit_new_zones(NewZones zones, NewZonesDone done) {
-  auto work = std::make_shared<NewZonesWork>(std::move(zones), std::move(done));
-  for (const NewZone& zone : work->asked.zones) under_way_.add(zone.apex, work->state);
+void ChangeRoad::submit_file_batch(FileBatch zones, FileBatchDone done) {
+  auto work = std::make_shared<FileBatchWork>(std::move(zones), std::move(done));
+  for (const FileBatch::Zone& zone : work->asked.zones) under_way_.add(zone.apex, work->state);
   if (!work->has_judges()) return stage_together(work);
   work->state.reach(ChangeStep::kJudging);
   run_judges(
@@ -245,13 +245,13 @@ void ChangeRoad::submit_new_zones(NewZones zones, NewZonesDone done) {
       });
 }
 
-void ChangeRoad::stage_together(const std::shared_ptr<NewZonesWork>& work) {
+void ChangeRoad::stage_together(const std::shared_ptr<FileBatchWork>& work) {
   if (work->state.step != ChangeStep::kStaging) work->state.reach(ChangeStep::kStaging);
   CommitRequest request;
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [work](Stage& stage) -> Status {
     work->state.reach(ChangeStep::kJournalling);
-    return stage_new_zones(stage, work->asked);
+    return stage_file_batch(stage, work->asked);
   };
   request.done = [this, work](const Result<std::uint64_t>& version) {
     finish_together(*work, status_of(version));
@@ -259,8 +259,8 @@ void ChangeRoad::stage_together(const std::shared_ptr<NewZonesWork>& work) {
   committer_.submit(std::move(request));
 }
 
-void ChangeRoad::finish_together(NewZonesWork& work, const Status& published) {
-  for (const NewZone& zone : work.asked.zones) under_way_.remove(zone.apex, work.state);
+void ChangeRoad::finish_together(FileBatchWork& work, const Status& published) {
+  for (const FileBatch::Zone& zone : work.asked.zones) under_way_.remove(zone.apex, work.state);
   work.done(published, work.refused);
 }
 
@@ -277,7 +277,7 @@ bool ChangeRoad::at_work_on(dns::NameView zone) const noexcept {
 // Compute ----------------------------------------------------------------------------------------
 
 void ChangeRoad::start_waiting() {
-  while (!stopping_ && !waiting_.empty() && computing_.size() < options_.at_work) {
+  while (!stopping_ && !waiting_.empty() && computing_.size() < options_.max_computed) {
     computing_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
     compute(computing_.back());
@@ -318,8 +318,8 @@ void ChangeRoad::again(const WorkPtr& work) {
     work->clear();
     asio::post(io_, [this, work] {
       if (stopping_) return;
-      // A change without a verdict could not be computed so far. To stage it here would serve data
-      // that no judge has seen.
+      // A change without a verdict could not be computed so far. Staging it here would serve data
+      // that nobody has verified.
       const bool is_unseen = work->asked.judges && !work->is_judged;
       if (work->tries >= options_.tries)
         return is_unseen ? finish(work, pass(work->computed)) : commit_here(work);
@@ -437,7 +437,7 @@ void ChangeRoad::commit_here(const WorkPtr& work) {
   PANDO_ASSERT(!work->asked.judges || work->is_judged);
   if (work->state.step != ChangeStep::kStaging) work->state.reach(ChangeStep::kStaging);
   CommitRequest request;
-  // A large step that fails half-way must leave no trace.
+  // A large change that fails half-way must be dropped as a whole.
   request.kind =
       work->asked.shares_version ? CommitRequest::Kind::kGroup : CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) { return stage_here(*work, stage); };
@@ -451,7 +451,7 @@ Status ChangeRoad::stage_here(Work& work, Stage& stage) {
   if (auto ok = ask(work.asked, stage); !ok) return ok;
   auto signer = signer_of(work.asked.zone);
   if (!signer) return pass(signer);
-  if (work.tries < options_.tries) signer->max_names = options_.at_once;
+  if (work.tries < options_.tries) signer->max_names = options_.max_on_commit_thread;
   auto applied = stage_changesets(stage, work.asked, committer_, &*signer);
   work.has_moved = signer->is_too_much;
   if (!applied) return pass(applied);
@@ -462,7 +462,8 @@ Status ChangeRoad::stage_here(Work& work, Stage& stage) {
 
 void ChangeRoad::put(const WorkPtr& work) {
   work->state.reach(ChangeStep::kStaging);
-  new_zones_.takes(work->asked) ? new_zones_.put(work) : put_alone(work);
+  if (first_transfers_.may_share_version(work->asked)) return first_transfers_.publish(work);
+  put_alone(work);
 }
 
 void ChangeRoad::put_alone(const WorkPtr& work) {
@@ -470,7 +471,7 @@ void ChangeRoad::put_alone(const WorkPtr& work) {
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) -> Status {
     if (auto ok = ask(work->asked, stage); !ok) return ok;
-    if (auto put = stage_new_data(stage, work->asked, committer_.zone_records()); !put) return put;
+    if (auto put = stage_whole_zone(stage, work->asked, committer_.zone_records()); !put) return put;
     work->staged(stage.changed.back());
     return {};
   };
@@ -488,7 +489,7 @@ void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& versio
   }
   under_way_.remove(work->asked.zone, work->state);
   leave_place(work);
-  if (version) follow_up(*work);
+  if (version) record_after_version(*work);
   const auto done = std::move(work->asked.done);
   Result<ChangeOutcome> outcome = std::move(work->outcome);
   if (version)
@@ -499,8 +500,8 @@ void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& versio
   if (work->tries > 0 || work->is_judged) work->free_in(pool_, std::move(outcome));
 }
 
-/// Writes the journal records that follow the version of a change.
-void ChangeRoad::follow_up(Work& work) {
+/// Writes the journal records that come after the version of a change.
+void ChangeRoad::record_after_version(Work& work) {
   const dns::Name& zone = work.asked.zone;
   ZoneRecords& records = committer_.zone_records();
   if (work.asked.source == ChangeSource::kTransfer && work.asked.is_whole) {
@@ -509,7 +510,7 @@ void ChangeRoad::follow_up(Work& work) {
     if (work.outcome.had_data)
       journal_whole_transfer(zone, committer_.current().zone_at(zone).serial());
   }
-  if (auto* data = std::get_if<NewZoneData>(&work.asked.content); data && !data->pending.empty())
+  if (auto* data = std::get_if<WholeZone>(&work.asked.content); data && !data->pending.empty())
     records.add_pending(zone, std::move(data->pending));
 }
 

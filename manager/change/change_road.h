@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "manager/change/change_list.h"
-#include "manager/change/new_zone_batches.h"
+#include "manager/change/first_transfers.h"
 #include "manager/change/zone_change.h"
 #include "manager/change/zone_signers.h"
 #include "manager/commit/committer.h"
@@ -29,15 +29,15 @@ namespace pando::manager {
 /// - *compute*: a pool thread computes the change from a pinned version, so that the commit thread
 ///   only exchanges the zone's data. A zone that was changed meanwhile, or moved by compaction, is
 ///   computed anew. After the third try the zone is changed on the commit thread. Only a few
-///   changes are computed at a time. Waiting changes pin no version and keep no zone from
+///   changes are computed at a time. Waiting changes pin no version and exclude no zone from
 ///   compaction.
 /// - *sign*: a zone that this server signs (ZoneSigners) gets the signer's records. A changeset is
 ///   signed in the thread that computes it; a pool thread signs a built zone as a whole.
 /// - *judge*: signatures and the zone's program (change_judgement.h), with the computed or built
 ///   zone, once. No place and no thread of the other changes is used meanwhile.
 /// - *stage* (change_staging.h), *journal*, *publish*: in a version of the Committer.
-/// - *follow up*: subscribers of Committer::on_published() learn what changed. What a change leaves
-///   to be written to the journal after its version is written here.
+/// - *follow up*: subscribers of Committer::on_published() learn what changed. Journal records that
+///   come after the version, as those of a whole transfer, are written here.
 ///
 /// The object lives on the commit thread.
 class ChangeRoad {
@@ -46,9 +46,9 @@ class ChangeRoad {
     /// Changes of up to this many records are made on the commit thread itself. A thousand records
     /// take about 3 ms, or 10 ms with the zone outside the processor's caches. The detour through a
     /// pool thread costs two thread changes and a version of its own.
-    std::uint64_t at_once = 1000;
+    std::uint64_t max_on_commit_thread = 1000;
     int tries = 3;
-    std::size_t at_work = 2;  ///< limit of changes computed at a time
+    std::size_t max_computed = 2;  ///< limit of changes computed at a time
   };
   struct Counters {
     std::uint64_t beside = 0;  ///< changes computed in a pool thread
@@ -72,15 +72,17 @@ class ChangeRoad {
   /// the commit thread, without judges.
   void submit_together(std::vector<ZoneChange> changes, Together done);
   /// `refused`: zones with faults in their signatures, because of which none was put.
-  using NewZonesDone =
+  using FileBatchDone =
       std::function<void(const Status& published, const std::vector<dns::Name>& refused)>;
   /// Puts many zones that had no data, built from files in one transaction, in one version or not
   /// at all. kExists: a zone has data by now, or is not configured any more. kInvalid: `refused`.
-  void submit_new_zones(NewZones zones, NewZonesDone done);
+  void submit_file_batch(FileBatch zones, FileBatchDone done);
 
   /// The change of the zone whose present step began first; nullopt: none, or the process ends.
   [[nodiscard]] std::optional<ChangeUnderWay> under_way(dns::NameView zone) const;
-  [[nodiscard]] std::uint64_t at_once() const noexcept { return options_.at_once; }
+  [[nodiscard]] std::uint64_t max_on_commit_thread() const noexcept {
+    return options_.max_on_commit_thread;
+  }
   /// Whether each change of the zone is signed, by keys that are too slow for the commit thread. A
   /// pool thread computes all of them.
   [[nodiscard]] bool signs_slowly(dns::NameView zone) const;
@@ -98,10 +100,10 @@ class ChangeRoad {
   struct Work;
   using WorkPtr = std::shared_ptr<Work>;
   struct JointChanges;
-  struct NewZonesWork;
+  struct FileBatchWork;
   void advance(const WorkPtr& work);
-  void stage_together(const std::shared_ptr<NewZonesWork>& work);
-  void finish_together(NewZonesWork& work, const Status& published);
+  void stage_together(const std::shared_ptr<FileBatchWork>& work);
+  void finish_together(FileBatchWork& work, const Status& published);
   void start_waiting();
   void compute(const WorkPtr& work);
   void computed(const WorkPtr& work);
@@ -120,7 +122,7 @@ class ChangeRoad {
   void put(const WorkPtr& work);
   void put_alone(const WorkPtr& work);
   void finish(const WorkPtr& work, const Result<std::uint64_t>& version);
-  void follow_up(Work& work);
+  void record_after_version(Work& work);
   void journal_whole_transfer(const dns::Name& zone, dns::Serial serial);
   void leave_place(const WorkPtr& work);
   void again(const WorkPtr& work);
@@ -133,7 +135,7 @@ class ChangeRoad {
   Options options_;
   Counters counters_;
   ZoneSigners* signers_ = nullptr;
-  NewZoneBatches new_zones_;
+  FirstTransfers first_transfers_;
   std::vector<WorkPtr> computing_;
   std::deque<WorkPtr> waiting_;
   ChangeList under_way_;

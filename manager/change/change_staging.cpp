@@ -16,7 +16,7 @@ namespace {
 /// Largest payload of a journal record, less names and serials.
 constexpr std::size_t kMaxJournalled = kMaxRecordBody - 1024;
 
-/// Nearly a chunk, in bytes: a full store may still have a small block left.
+/// Nearly a chunk, in bytes: even a full store may have a small free block.
 constexpr std::size_t kLargeBlock = 60'000;
 
 /// A zone's first record follows its merge base: from that the next host restart sees whether the
@@ -204,7 +204,7 @@ Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
 
 namespace {
 
-Status put(Stage& stage, const NewZone& zone, ChangeSource source) {
+Status put(Stage& stage, const FileBatch::Zone& zone, ChangeSource source) {
   const zone::ZoneView before = stage.draft.view().zone_at(zone.apex);
   const bool had_data = before && before.loaded();
   if (auto put = stage.draft.put_zone(zone.apex, *zone.built, zone.source); !put) return put;
@@ -233,8 +233,8 @@ void move_to_signed(std::vector<JournalEntry>& records, std::size_t first, dns::
 
 }  // namespace
 
-Status stage_new_data(Stage& stage, ZoneChange& change, const ZoneRecords& known) {
-  auto& data = std::get<NewZoneData>(change.content);
+Status stage_whole_zone(Stage& stage, ZoneChange& change, const ZoneRecords& known) {
+  auto& data = std::get<WholeZone>(change.content);
   stage.use_reserve(data.built_in.reserve_use());
   stage.transaction.absorb(std::move(data.built_in));
   if (auto done = put(stage, {change.zone, data.built, data.source}, change.source); !done)
@@ -252,15 +252,15 @@ Status stage_new_data(Stage& stage, ZoneChange& change, const ZoneRecords& known
   return {};
 }
 
-Status stage_new_zones(Stage& stage, NewZones& zones) {
-  for (const NewZone& zone : zones.zones) {
+Status stage_file_batch(Stage& stage, FileBatch& zones) {
+  for (const FileBatch::Zone& zone : zones.zones) {
     const zone::ZoneView before = stage.draft.view().zone_at(zone.apex);
     if (!before || before.loaded())
       return fail(Errc::kExists, "{} is not a zone without data", to_text(zone.apex));
   }
   stage.use_reserve(zones.built_in.reserve_use());
   stage.transaction.absorb(std::move(zones.built_in));
-  for (const NewZone& zone : zones.zones)
+  for (const FileBatch::Zone& zone : zones.zones)
     if (auto done = put(stage, zone, ChangeSource::kFile); !done) return done;
   return {};
 }

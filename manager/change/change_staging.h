@@ -21,9 +21,9 @@ Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
 
 /// Puts a built zone, without `check`. Consumes `built_in` of the change. On the commit thread.
 /// `known`: the committer's.
-Status stage_new_data(Stage& stage, ZoneChange& change, const ZoneRecords& known);
+Status stage_whole_zone(Stage& stage, ZoneChange& change, const ZoneRecords& known);
 
 /// Puts zones that have no data; kExists: one has, or is not configured. Consumes `built_in`.
-Status stage_new_zones(Stage& stage, NewZones& zones);
+Status stage_file_batch(Stage& stage, FileBatch& zones);
 
 }  // namespace pando::manager

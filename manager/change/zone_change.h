@@ -51,8 +51,8 @@ struct ComputedChange {
 /// Changesets as a primary has sent them, to be applied in order.
 using ReceivedChangesets = std::shared_ptr<const std::vector<zone::Changeset>>;
 
-/// A zone built in a transaction of its own.
-struct NewZoneData {
+/// A zone built in a transaction of its own, to be put in place of all data of the zone, if any.
+struct WholeZone {
   std::shared_ptr<zone::BuiltZone> built;
   shm::Transaction built_in;
   zone::ZoneFileInfo source{};  ///< of a file; of a transfer: none
@@ -64,18 +64,16 @@ struct NewZoneData {
   std::optional<dns::Serial> source_serial{};
 };
 
-/// A zone of NewZones.
-struct NewZone {
-  dns::Name apex;
-  std::shared_ptr<zone::BuiltZone> built;
-  zone::ZoneFileInfo source{};
-  bool verifies = false;                     ///< `verify: refuse`; programs judge single zones only
-  std::shared_ptr<const Verdict> verdict{};  ///< of the judge step
-};
-
 /// Many small zones from files, built in one transaction.
-struct NewZones {
-  std::vector<NewZone> zones;
+struct FileBatch {
+  struct Zone {
+    dns::Name apex;
+    std::shared_ptr<zone::BuiltZone> built;
+    zone::ZoneFileInfo source{};
+    bool verifies = false;  ///< `verify: refuse`; programs judge single zones only
+    std::shared_ptr<const Verdict> verdict{};  ///< of the judge step
+  };
+  std::vector<Zone> zones;
   shm::Transaction built_in;
   Judges::Run run{};  ///< threads that verify, see Judges
 };
@@ -93,7 +91,7 @@ struct ChangeOutcome {
   std::uint64_t version = 0;
   /// Of the last changeset; without a real change `effective` is empty.
   zone::Applied applied{};
-  bool had_data = false;  ///< with NewZoneData: the zone replaced other data
+  bool had_data = false;  ///< with WholeZone: the zone replaced other data
 };
 
 /// One change of one zone's data, from any source. ChangeRoad takes it to the store.
@@ -104,7 +102,7 @@ struct ZoneChange {
 
   dns::Name zone;
   ChangeSource source = ChangeSource::kUpdate;
-  std::variant<Compute, ReceivedChangesets, NewZoneData> content{};
+  std::variant<Compute, ReceivedChangesets, WholeZone> content{};
   std::uint64_t records = 0;  ///< approximate number of records that are removed and added
   zone::DataLimits limits = zone::DataLimits::none();  ///< for changesets
   /// All data of the zone come anew, even if as a changeset.
@@ -133,14 +131,14 @@ struct ZoneChange {
   std::uint64_t renewed_before = 0;  ///< seconds since 1970
 
   [[nodiscard]] bool is_built() const noexcept {
-    return std::holds_alternative<NewZoneData>(content);
+    return std::holds_alternative<WholeZone>(content);
   }
   /// The data that the judges see without computing the change; null: it has to be computed first.
   [[nodiscard]] const zone::BuiltZone* known_data() const noexcept {
-    const auto* data = std::get_if<NewZoneData>(&content);
+    const auto* data = std::get_if<WholeZone>(&content);
     return data != nullptr ? data->built.get() : judged_data.get();
   }
-  /// Somebody was or will be told that the zone is in this state, so the journal has to have it.
+  /// A client or an operator relies on the change after the answer, so the journal has to have it.
   [[nodiscard]] bool is_acknowledged() const noexcept {
     return source == ChangeSource::kUpdate || source == ChangeSource::kEdit ||
            source == ChangeSource::kRollback;

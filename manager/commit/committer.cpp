@@ -114,7 +114,7 @@ void Committer::run_next() {
   schedule();
 }
 
-/// Stages each request. A failed request is answered at once and leaves the group. When the store
+/// Stages each request. A failed request is answered immediately, outside the group. When the store
 /// is full or damaged the whole transaction is dropped.
 void Committer::stage_group(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
@@ -158,7 +158,7 @@ Status Committer::stage_one(Group& group, CommitRequest& request, bool alone) {
   return staged;
 }
 
-/// Puts all requests back at the queue's front as groups of one, so that each is judged alone.
+/// Returns all requests to the queue's front as groups of one, so that each is checked alone.
 void Committer::retry_singly(Group& group) {
   std::vector<CommitRequest> requests = std::exchange(group.staged, {});
   group.entries.clear();
@@ -243,7 +243,7 @@ void Committer::secure_journal() {
   });
 }
 
-/// The journal may have records behind the store's position that could not be read at the start.
+/// The journal may have records after the store's position that could not be read at the start.
 /// They belong to zones that are loaded from now on, or never took place.
 void Committer::reach_end() {
   const std::uint64_t last = journal_.last_position();

@@ -10,7 +10,7 @@
 
 namespace pando::manager {
 
-/// Counts zones that lacked space, and keeps the first one's name and reason.
+/// Counts zones that lacked space, with the name and reason of the first.
 class RefusedZones {
  public:
   void add(dns::NameView zone, const std::string& why) {

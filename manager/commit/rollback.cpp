@@ -21,7 +21,7 @@ class WayBack {
     const auto [at, fresh] =
         by_record_.try_emplace(RecordKey(record.owner, record.type, record.rdata), RecordChange{});
     RecordChange& change = at->second;
-    // The first history record of a key tells whether the old version had that record.
+    // The first history record of a key shows whether the old version had that record.
     if (fresh && !record.added) change.after = record.ttl;
     change.before = record.added ? std::optional(record.ttl) : std::nullopt;
   }
@@ -30,7 +30,7 @@ class WayBack {
                   [](const auto& entry) { return entry.second.before == entry.second.after; });
     return std::move(by_record_);
   }
-  /// The SOA of the old version, and the one that the last record left.
+  /// The SOA of the old version, and that of the last record.
   [[nodiscard]] const std::optional<zone::Record>& soa() const noexcept { return soa_; }
   [[nodiscard]] const std::optional<zone::Record>& last_soa() const noexcept { return last_soa_; }
 

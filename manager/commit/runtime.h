@@ -12,9 +12,9 @@
 namespace pando::manager {
 
 /// A summary of the options of all zones and templates. The commit thread reads the summary, since
-/// one look at the options of 100,000 zones takes ten milliseconds.
+/// one pass over the options of 100,000 zones takes ten milliseconds.
 struct ZoneUses {
-  std::vector<std::string> notified;   ///< remotes that are told of changes, each once
+  std::vector<std::string> notified;   ///< remotes that get a NOTIFY of changes, each once
   std::vector<std::string> primaries;  ///< remotes that are primaries, each once
   bool has_exports = false;            ///< some zone has an export interval
 };

@@ -33,7 +33,7 @@ class ZoneSnapshots {
 
   /// The snapshots of one zone; kNotFound without such a zone.
   [[nodiscard]] Result<ipc::SnapshotListResult> list(const dns::Name& zone) const;
-  /// The snapshots of the zones behind `after` (null: of all zones), about `rows` of them.
+  /// The snapshots of the zones after `after` (null: of all zones), about `rows` of them.
   [[nodiscard]] ipc::SnapshotListResult list_behind(const dns::Name* after, std::size_t rows) const;
 
   /// To be called after a publication: logs each lost snapshot once per process. A million zones

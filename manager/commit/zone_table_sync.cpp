@@ -73,7 +73,7 @@ class ZoneTableSync::Candidates {
     }
   }
 
-  /// Null behind the last zone.
+  /// Null after the last zone.
   zone::ZoneView next() {
     if (!only_) return walk_.next();
     while (next_ != only_->end())
@@ -194,7 +194,7 @@ bool ZoneTableSync::walks_again() {
 }
 
 /// A removal needs space before the removal frees any (shm/map/reserve.h), so fewer removals at
-/// once need less. A journal that cannot be written must not keep removed zones in service.
+/// once need less. Removed zones must not stay in service because the journal cannot be written.
 void ZoneTableSync::not_removed(const Removal& slice, const Error& error) {
   const bool removes = !slice.gone.empty();
   if (error.code == Errc::kFull && removes) {

@@ -17,7 +17,7 @@ namespace pando::manager {
 /// verdict on its signature, and the place where its answer goes. ReplyPath gives the answer.
 class ClientRequest {
  public:
-  /// `runtime` has the keys and the configuration that the request is judged with.
+  /// `runtime` has the keys and the configuration that decides about the request.
   ClientRequest(ipc::Forward&& forward, RuntimePtr runtime, ForwardReply reply);
   ClientRequest(const ClientRequest&) = delete;
   ClientRequest& operator=(const ClientRequest&) = delete;

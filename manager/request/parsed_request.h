@@ -10,12 +10,12 @@
 namespace pando::manager {
 
 /// The octets of a request with its header, question and TSIG record, each read once on arrival.
-/// Every later step takes this type instead of the octets. Sections behind the question are read
+/// Every later step takes this type instead of the octets. Sections after the question are read
 /// later, by the step that needs the records: a forged request must not cost that work.
 class ParsedRequest {
  public:
   explicit ParsedRequest(Bytes octets);
-  // The reader points into the octets, which a move keeps in place.
+  // The reader points into the octets, whose address survives a move.
   ParsedRequest(ParsedRequest&&) noexcept = default;
   ParsedRequest& operator=(ParsedRequest&&) noexcept = default;
   ParsedRequest(const ParsedRequest&) = delete;
@@ -34,7 +34,7 @@ class ParsedRequest {
   [[nodiscard]] const Result<std::optional<dns::TsigRecord>>& tsig() const noexcept {
     return tsig_;
   }
-  /// Reads the records behind the question. Valid as long as the object.
+  /// Reads the records after the question. Valid as long as the object.
   [[nodiscard]] dns::MessageReader records() const noexcept { return records_; }
 
  private:

@@ -17,7 +17,7 @@ namespace pando::manager {
 /// octets, hence same ID and MAC) gets the first answer instead of a second execution. RFC 2136
 /// §7.18 leaves this to the server.
 ///
-/// Only a digest of each request is kept. An answered request takes about 100 bytes beside its
+/// Only a digest of each request is stored. An answered request takes about 100 bytes beside its
 /// answer: 30 MiB for 12 s of 10,000 small signed updates a second. The bounds cover answered
 /// requests. Unanswered requests are never dropped, since their answer is owed, so callers of
 /// begin() must bound their number.
@@ -51,9 +51,9 @@ class RecentReplies {
   bool join(const Key& key, Reply& reply, std::uint64_t now_ms);
   /// Registers a new request before its execution. finish() or fail() must follow.
   void begin(const Key& key, Reply reply);
-  /// Sends the answer to all waiting replies and keeps the answer.
+  /// Sends the answer to all waiting replies, and caches the answer.
   void finish(const Key& key, const Bytes& response, std::uint64_t now_ms);
-  /// Same for a request that was not executed: `response` is not kept, and the next repetition
+  /// Same for a request that was not executed: `response` is not cached, and the next repetition
   /// counts as new.
   void fail(const Key& key, const Bytes& response);
 

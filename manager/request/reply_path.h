@@ -24,14 +24,14 @@ struct UpdateCounters {
 };
 
 /// The one way back to a client. Each request ends in one call of this class. The call makes and
-/// signs the response, counts and logs the outcome, keeps the response for retransmissions, and
+/// signs the response, counts and logs the outcome, caches the response for retransmissions, and
 /// hands the response to the worker. Belongs to the commit thread.
 class ReplyPath {
  public:
   using Clock = std::function<std::uint64_t()>;  ///< milliseconds
 
   /// `clock`: since 1970, for signatures. `steady`: of a clock that does not go back, for the
-  /// lifetime of kept answers and for the log's pauses.
+  /// lifetime of cached answers and for the log's pauses.
   explicit ReplyPath(Clock clock, Clock steady = steady_milliseconds)
       : clock_(std::move(clock)), steady_(std::move(steady)) {}
   ReplyPath(const ReplyPath&) = delete;

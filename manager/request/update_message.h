@@ -41,7 +41,7 @@ struct Refusal {
   std::optional<dns::ExtendedError> code = std::nullopt;
 };
 
-/// Parses the sections behind the zone section and makes all checks that do not depend on the
+/// Parses the sections after the zone section and makes all checks that do not depend on the
 /// zone's data. These are: zone section (§3.1.1), RDATA, owners in the zone (NOTZONE), forms of
 /// prerequisites (§3.2.4) and of updates (§3.4.1, "prescan").
 Result<UpdateMessage, Refusal> parse_update(const ParsedRequest& request);

@@ -145,7 +145,7 @@ ZoneChange AttemptRunner::change_of(const RefreshAttemptPtr& attempt, TransferRe
     return fail(Errc::kExists, "zone changed during the transfer");
   };
   if (result.zone) {
-    change.content = NewZoneData{result.zone, std::move(*result.transaction)};
+    change.content = WholeZone{result.zone, std::move(*result.transaction)};
     return change;
   }
   for (const zone::Changeset& changes : result.changesets)

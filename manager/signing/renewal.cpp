@@ -118,7 +118,7 @@ void SignatureRenewal::submit(const WorkPtr& work) {
   ZoneChange change;
   change.zone = work->zone;
   change.source = ChangeSource::kSigning;
-  change.records = road_.at_once() + 1;  // a pool thread signs
+  change.records = road_.max_on_commit_thread() + 1;  // a pool thread signs
   change.renewed = work->names;
   change.renewed_before = renewed_before(*work->signer, work->now);
   change.content = [work](const zone::StoreView& version) {

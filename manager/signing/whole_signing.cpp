@@ -17,7 +17,7 @@ struct WholeSigning::Work {
   zone::ZoneView served{};  // pinned
   dns::Serial serial{};
   zone::ZoneFileInfo source{};
-  Result<NewZoneData> signed_data = fail(Errc::kNotFound, "not signed yet");
+  Result<WholeZone> signed_data = fail(Errc::kNotFound, "not signed yet");
   bool holds_updates = false;
   bool has_moved = false;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

@@ -17,7 +17,7 @@ namespace pando::manager {
 /// the serial itself. `apex` has a SOA before and now.
 void move_serial(TouchedNames::Node& apex, config::SerialPolicy policy, std::uint64_t now);
 
-/// Checks that an update to a signed zone leaves a zone that validators accept. The update must
+/// Checks that validators accept a signed zone after an update. The update must
 /// bring its serial, signatures and NSEC or NSEC3 records, since this server cannot sign. Only the
 /// changed names and their neighbours are checked; the rest of the zone is trusted to be right.
 /// Pure, except for reading more names into `touched`. `now` is in seconds since 1970.

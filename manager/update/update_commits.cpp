@@ -57,7 +57,7 @@ bool UpdateCommits::is_large(const Update& update) const {
   if (road_.stopping()) return false;
   if (road_.signs_slowly(update.message.zone.name)) return true;
   const zone::ZoneView zone = committer_.current().zone_at(update.message.zone.name);
-  return concerns_more_than(road_.at_once(), zone, update.message);
+  return concerns_more_than(road_.max_on_commit_thread(), zone, update.message);
 }
 
 void UpdateCommits::submit(Update update) {
@@ -82,7 +82,7 @@ void UpdateCommits::submit(Update update) {
 void UpdateCommits::submit_large(Update update, const std::string& zone) {
   zones_[zone].client = update.client;
   ZoneChange change = Step::change(std::move(update));
-  change.records = road_.at_once() + 1;
+  change.records = road_.max_on_commit_thread() + 1;
   change.again = [this, zone] { zones_[zone].holds_all = true; };
   change.done = [this, zone, done = std::move(change.done)](const Result<ChangeOutcome>& outcome) {
     done(outcome);

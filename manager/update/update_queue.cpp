@@ -12,7 +12,7 @@ void UpdateQueue::submit(ipc::Forward&& request, ForwardReply reply) {
   if (request.kind == ipc::ForwardKind::kSignedQuery)
     return take_(std::move(request), std::move(reply));
   if (state_ == State::kRejecting) return refuse_(std::move(request), std::move(reply), why_);
-  // Earlier requests still wait, so the new one queues behind them.
+  // Earlier requests still wait, so the new one queues after them.
   if (state_ == State::kPaused || !waiting_.empty())
     return enqueue(std::move(request), std::move(reply));
   take_(std::move(request), std::move(reply));

@@ -135,7 +135,7 @@ void UpdateService::verified_update(const Request& request) {
                dns::ExtendedError::kProhibited};
   else if (!may_update_something(options->allow_update,
                                  {request->client().address, request->key()}))
-    // Refused at once: updates of strangers must not wait for the disk among those of clients.
+    // Refused immediately: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   else if (frozen_ != nullptr && frozen_->contains(message->zone.name))
     refusal = {Rcode::kRefused, "the zone is frozen", dns::ExtendedError::kProhibited};

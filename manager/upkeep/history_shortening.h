@@ -24,7 +24,7 @@ class HistoryShortening {
     walking_ = true;
     before_ = bytes;
   }
-  /// The next step begins behind this zone.
+  /// The next step begins after this zone.
   [[nodiscard]] const dns::Name& cursor() const noexcept { return cursor_; }
   /// Zones that the next step shortens.
   [[nodiscard]] std::size_t zones_per_step() const noexcept { return zones_; }
@@ -46,7 +46,7 @@ class HistoryShortening {
 
   std::uint64_t limit_ = UINT64_MAX;
   std::uint64_t before_ = 0;  // bytes at the start of the walk
-  std::uint64_t needed_ = 0;  // by snapshots, as the last walk left it; or 0
+  std::uint64_t needed_ = 0;  // by snapshots, as of the last walk; or 0
   bool walking_ = false;
   dns::Name cursor_;  // histories are shortened up to this zone
   std::size_t zones_ = kZonesPerStep;

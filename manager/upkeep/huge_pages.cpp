@@ -31,7 +31,7 @@ void HugePages::finished(std::size_t regions) {
   busy_ = false;
   done_ += regions;
   if (regions > 0) log::debug("huge_pages", "regions", regions, "total", done_);
-  // More regions may be left: the next check continues until the kernel can do no more.
+  // More regions may follow: the next check continues until the kernel can do no more.
   if (regions > 0) looked_at_ = 0;
 }
 

@@ -29,7 +29,7 @@ class HugePages {
   HugePages(asio::io_context& io, asio::thread_pool& pool, shm::Store& store, Options options)
       : io_(io), pool_(pool), store_(store), options_(options) {}
 
-  /// To be called about once a second on the commit thread; returns at once.
+  /// To be called about once a second on the commit thread; returns immediately.
   void check();
   /// Regions that the kernel has given a huge page.
   [[nodiscard]] std::uint64_t regions() const noexcept { return done_; }

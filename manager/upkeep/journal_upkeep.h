@@ -61,7 +61,7 @@ class JournalUpkeep {
   std::uint64_t limit_;
   std::chrono::milliseconds pause_before_healing_;
   std::function<void(std::function<void()>)> before_dropping_;
-  std::string waiting_;  // the zone without data that keeps a gap open
+  std::string waiting_;  // the zone without data because of which a gap stays open
   bool is_examination_due_ = false;
   bool running_ = false;
   std::uint64_t last_size_ = 0;  ///< after the last snapshot: the journal cannot be smaller

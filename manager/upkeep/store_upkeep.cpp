@@ -240,7 +240,7 @@ void StoreUpkeep::step_done(const Status& status) {
     pause_until_ = Clock::now() + kPause;
     return;
   }
-  // With an idle committer the next step starts at once; otherwise the next group takes a step
+  // With an idle committer the next step starts immediately; otherwise the next group takes a step
   // along.
   if (!committer_.busy())
     if (auto step = next_step()) committer_.submit(std::move(*step));

@@ -25,8 +25,8 @@ class StoreUpkeep {
     unsigned garbage_percent = kGarbagePercent;  ///< share of garbage in the chunks in use that
                                                  ///< starts a walk
     unsigned victim_percent = kVictimPercent;    ///< chunks with a smaller live part are emptied
-    std::uint64_t least_chunks = 2;              ///< less garbage than this is left alone
-    std::chrono::microseconds slice{1000};  ///< time for which one step may keep the commit thread
+    std::uint64_t least_chunks = 2;              ///< less garbage than this is not compacted
+    std::chrono::microseconds slice{1000};  ///< time for which one step may occupy the commit thread
     std::chrono::milliseconds interval{100};
     unsigned sparing_walks = 30;  ///< consecutive walks, a second apart, that spare zones at work
   };
@@ -93,7 +93,7 @@ class StoreUpkeep {
   std::size_t names_ = 256;  // that one step of a walk compacts
   RateLimitedLog failed_{60'000};
   RateLimitedLog refused_{60'000};
-  bool memory_refused_ = false;  // at the last look
+  bool memory_refused_ = false;  // at the last check
   std::size_t blocks_ = 1024;    // of discarded data that one step frees
   zone::Draft::CompactCursor cursor_;
   std::chrono::steady_clock::time_point pause_until_{};

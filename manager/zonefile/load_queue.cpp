@@ -26,8 +26,8 @@ void LoadBatch::check(shm::Store& store) {
   transaction_.emplace(store.begin_private());
   const Progress::Scope scope(&progress_);
   for (const auto& task : tasks_) {
-    const auto found =
-        task->job.verifier ? task->look(tasks_.size() == 1) : task->check_simple(*transaction_);
+    const auto found = task->job.verifier ? task->check_content(tasks_.size() == 1)
+                                          : task->check_simple(*transaction_);
     task->is_alone = found != ZoneFileCheck::Simple::kFound;
     is_invalid_ = found == ZoneFileCheck::Simple::kFailed;
     if (is_invalid_ || std::chrono::steady_clock::now() > end) return;
@@ -39,8 +39,8 @@ bool LoadBatch::has_new_zones() const noexcept {
                                      [](const auto& task) { return task->zone.has_value(); });
 }
 
-NewZones LoadBatch::take_new_zones() {
-  NewZones zones{{}, std::move(*transaction_)};
+FileBatch LoadBatch::take_new_zones() {
+  FileBatch zones{{}, std::move(*transaction_)};
   for (const auto& task : tasks_)
     if (task->zone)
       zones.zones.push_back(
@@ -96,14 +96,14 @@ LoadTasks LoadQueue::next(LoadKind kind) {
   return tasks;
 }
 
-/// A single request has each zone only once. Before a program judges the zone, a look at its file
-/// finds out whether it has to. Such a look puts nothing, and goes on beside a program. It waits
-/// while a version with its verdict is put, since it would compare the file with the one before.
+/// A single request has each zone only once. A content check publishes nothing, so it may run
+/// beside the zone's program. It waits while the program's version is published, because it would
+/// compare the file with the version before.
 bool LoadQueue::is_blocked(const LoadTask& task) const {
   const bool may_load = request_count() > 1 || !running_.empty();
   if (!may_load || !is_loading_(task.job.apex)) return false;
-  const bool is_look = task.job.verifier && task.kind != LoadKind::kJudged;
-  return !(is_look && judged(task.job.apex));
+  const bool is_content_check = task.job.verifier && task.kind != LoadKind::kJudged;
+  return !(is_content_check && judged(task.job.apex));
 }
 
 LoadTasks LoadQueue::next_tasks(OfKind& queue) const {
@@ -158,7 +158,7 @@ void LoadQueue::check_again(std::shared_ptr<LoadTask> task) {
   (is_blocked(*task) ? queue.blocked : queue.again).push_back(std::move(task));
 }
 
-// Tasks whose programs judge
+// Tasks of kJudged
 // -----------------------------------------------------------------------------------------
 
 void LoadQueue::judge(const std::shared_ptr<LoadTask>& task) {
@@ -169,7 +169,7 @@ void LoadQueue::judge(const std::shared_ptr<LoadTask>& task) {
   of(LoadKind::kJudged).again.push_back(task);
 }
 
-/// The first task whose zone is free: the task before it may still be on its way out.
+/// The first task whose zone is free, because the zone's task before may be about to end.
 LoadTasks LoadQueue::next_judged() {
   auto& waiting = of(LoadKind::kJudged).again;
   const auto is_gone = [this](const auto& task) { return judged(task->job.apex) != task; };

@@ -21,9 +21,9 @@
 namespace pando::manager {
 
 /// Copies of secondaries, whose primaries are asked after the check, and all other files. Each kind
-/// may always use one thread, so that large zones of the other kind do not block it. kJudged is no
-/// kind of requests: a changed file that a program has to judge becomes of this kind, and has a
-/// thread that waits for the program.
+/// may always use one thread, so that large zones of the other kind do not block it. Requests are
+/// never of kJudged: tasks become so when the operator's program has to verify a changed file, and
+/// use threads that wait for programs.
 enum class LoadKind : std::uint8_t { kCopies, kFiles, kJudged };
 
 /// A request to bring many zones in line with their files.
@@ -71,10 +71,10 @@ struct LoadTask : ZoneFileCheck {
   bool journal_pending = false;  ///< the journal failed, so records are added as pending ones
   bool is_superseded = false;    ///< of kJudged: the verdict does not matter any more
   bool is_first = false;         ///< of kJudged: the zone had no data
-  /// Of kJudged: hash of the file that a later look has left to this task; 0: of none.
-  std::uint64_t asked = 0;
-  std::uint64_t looks = 0;         ///< of kJudged: looks that have left their file to this task
-  std::uint64_t looks_before = 0;  ///< of a look: the same of the task before, at its begin
+  /// Of kJudged: hash of the file that a later check handed over to this task; 0: none.
+  std::uint64_t handed_hash = 0;
+  std::uint64_t handed_over = 0;  ///< of kJudged: number of checks that handed their file over
+  std::uint64_t handed_over_before = 0;  ///< of a content check: that number at its begin
 
   /// Sets the version and the journal position that the file is compared with.
   void use_current(const Committer& committer) {
@@ -89,7 +89,7 @@ using LoadTasks = std::vector<std::shared_ptr<LoadTask>>;
 class LoadBatch {
  public:
   /// Limit of the time of a batch's check: some 100 small new zones, which become one version.
-  /// Tasks left over are queued again.
+  /// The other tasks are queued again.
   static constexpr std::chrono::milliseconds kMaxTime{4};
 
   explicit LoadBatch(LoadTasks tasks) : tasks_(std::move(tasks)) {}
@@ -99,13 +99,13 @@ class LoadBatch {
   void unpin() { pin_ = {}; }
   /// Checks the tasks for a zone without change or a small new zone, beside the commit thread.
   /// Other zones get LoadTask::is_alone. In a batch of one task a large file of a zone with a
-  /// program is looked at, too.
+  /// program has its content checked, too.
   void check(shm::Store& store);
-  /// Ends such a look soon. By any thread.
+  /// Ends such a check soon. By any thread.
   void give_up() noexcept { progress_.give_up(); }
   /// Whether there are zones for take_new_zones().
   [[nodiscard]] bool has_new_zones() const noexcept;
-  [[nodiscard]] NewZones take_new_zones();
+  [[nodiscard]] FileBatch take_new_zones();
   /// Discards the new zones, whose tasks stay without outcome. With `check_alone`, each is checked
   /// alone.
   void discard_new_zones(bool check_alone);
@@ -144,9 +144,9 @@ class LoadQueue {
   /// The kinds, the one with fewer busy threads first, and kJudged last.
   [[nodiscard]] std::array<LoadKind, 3> kinds() const noexcept;
   /// Work for one free thread, which is busy until release(): a task to check alone, or a batch.
-  /// Empty: no thread is free for this kind, or no task is left to start. A zone that an earlier
-  /// request is still loading is left for later: a second load would find the zone changed by the
-  /// first and would start over.
+  /// Empty: no thread is free for this kind, or all tasks have begun. A zone that an earlier
+  /// request is still loading waits, because a second load would find the zone changed by the first
+  /// and would start over.
   [[nodiscard]] LoadTasks next(LoadKind kind);
   /// Queues a task again, before new jobs.
   void check_again(std::shared_ptr<LoadTask> task);
@@ -154,7 +154,7 @@ class LoadQueue {
 
   /// Makes the task one of kJudged. No other task of its zone may be (take_judged()).
   void judge(const std::shared_ptr<LoadTask>& task);
-  /// The task of the zone whose program has to judge, or judges; null: none.
+  /// The zone's task whose program has to verify the file, or does so now; null: none.
   [[nodiscard]] std::shared_ptr<LoadTask> judged(dns::NameView zone) const;
   /// Returns that task and forgets it: it has its verdict, or needs none. Without a thread yet it
   /// gets none.

@@ -20,11 +20,11 @@ namespace {
 /// False if the zone became primary or left the configuration while its copy was written.
 bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
 
-/// Limits of a batch. It keeps a version pinned, and its zones are not recorded before its end.
+/// Limits of a batch, which pins a version and records none of its zones before its end.
 constexpr std::size_t kMostZones = 256;
 constexpr std::uint64_t kMaxRecordsTogether = 50'000;
 
-/// The state of the written file; nullopt if the file was removed at once by somebody else.
+/// The state of the written file; nullopt if somebody else removed it immediately.
 std::optional<zone::ZoneFileInfo> state_of(const std::string& path, std::uint64_t hash) {
   auto written = stat_source(path);
   if (written) written->hash = hash;

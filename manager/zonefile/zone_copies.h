@@ -23,7 +23,7 @@ namespace pando::manager {
 std::string copy_name(dns::NameView zone);
 
 /// Keeps copies of secondary zones on disk, in their `file` or in a folder beside the journal. A
-/// copy and the later changesets of the journal let a zone be served at once after a host restart.
+/// copy and the later changesets of the journal let a zone be served right after a host restart.
 /// The primary may be away then. Lives on the commit thread; copies are written in the pool from a
 /// pinned version, in batches: zones that wait while others are written become one batch.
 class ZoneCopies {
@@ -44,7 +44,7 @@ class ZoneCopies {
   /// too. Otherwise the first changeset does so.
   void write(const dns::Name& zone, std::string path, bool in_journal);
   /// Deletes all files in the folder except copies (also partial ones) of zones that are secondary
-  /// in `runtime`, or in a later one of configure(), and except zones' own files. Returns at once.
+  /// in `runtime`, or in a later one of configure(), and except zones' own files. Returns immediately.
   void keep_only(const RuntimePtr& runtime);
   /// The configuration in force, before copies of its new zones are read or written.
   void configure(RuntimePtr runtime);

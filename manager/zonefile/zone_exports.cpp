@@ -405,7 +405,7 @@ void ZoneExports::report(const Run& run, const Status& status) {
     return;
   }
   ++counters_.failures;
-  // Without an interval, no problem is kept: the caller gets the error, or the zone has left the
+  // Without an interval, no problem is stored: the caller gets the error, or the zone has left the
   // configuration.
   if (interval_of(run.zone).count() == 0) {
     problems_.erase(run.key);

@@ -74,7 +74,7 @@ class Builder {
         transaction_(transaction),
         builder_(apex, transaction_) {}
 
-  Result<BuiltZone, ZoneProblems> run(dns::FileSource& file) {
+  Result<ZoneFromFile, ZoneProblems> run(dns::FileSource& file) {
     const dns::ScanOptions options = options_for(apex_);
     const dns::RecordSink sink = record_sink();
     dns::ScanState start;
@@ -88,7 +88,7 @@ class Builder {
     return finish(source);
   }
 
-  Result<BuiltZone, ZoneProblems> run(const ZoneHistory* history) {
+  Result<ZoneFromFile, ZoneProblems> run(const ZoneHistory* history) {
     auto source = path_.empty() ? std::nullopt : stat_source(path_);
     is_doubtful_ = history != nullptr && !history->is_copy &&
                    (history->may_have_updates || history->journal.knows(apex_)) &&
@@ -302,7 +302,7 @@ class Builder {
     return is_there ? found.now : zone::ZoneFileInfo{};
   }
 
-  Result<BuiltZone, ZoneProblems> finish(const zone::ZoneFileInfo& source) {
+  Result<ZoneFromFile, ZoneProblems> finish(const zone::ZoneFileInfo& source) {
     if (giving_up_.now()) return problem({kGivenUp});
     const std::uint64_t records = builder_.record_count();
     auto built = builder_.finish();
@@ -312,7 +312,7 @@ class Builder {
           "{}: {}{}", path_.empty() ? to_text(apex_) : path_,
           updated_ == 0 ? "" : "beside the records that came by update: ", built.error().text)});
     }
-    return BuiltZone{std::move(*built),
+    return ZoneFromFile{std::move(*built),
                      source,
                      records,
                      replay_.applied,
@@ -344,13 +344,13 @@ class Builder {
 
 }  // namespace
 
-Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+Result<ZoneFromFile, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history,
                                            LoadProgress* progress) {
   return Builder(transaction, apex, path, progress).run(history);
 }
 
-Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+Result<ZoneFromFile, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, dns::FileSource& file) {
   return Builder(transaction, apex, path, nullptr).run(file);
 }

@@ -16,7 +16,7 @@
 namespace pando::manager {
 
 /// A zone built from its file and its journal, not yet in any version.
-struct BuiltZone {
+struct ZoneFromFile {
   std::shared_ptr<zone::BuiltZone> built;
   zone::ZoneFileInfo source;
   std::uint64_t records = 0;
@@ -54,13 +54,13 @@ struct ZoneHistory {
 /// The zone is written to the private `transaction`. After an error the transaction holds a partial
 /// zone and should be dropped. `progress` (may be null) receives the number of bytes read. A
 /// given-up `progress` ends the build with an error.
-Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+Result<ZoneFromFile, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, const ZoneHistory* history,
                                            LoadProgress* progress = nullptr);
 
 /// Builds a zone that the journal does not know, from a file that the caller has opened and
 /// checked. The path is not looked up again.
-Result<BuiltZone, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
+Result<ZoneFromFile, ZoneProblems> build_zone(shm::Transaction& transaction, const dns::Name& apex,
                                            const std::string& path, dns::FileSource& file);
 
 /// Result of comparing a zone file with the served zone, record by record.

@@ -95,7 +95,7 @@ void ZoneFileCheck::reset_findings() {
   touched.reset();
   in_journal = older.is_known = older.is_taken = check_again = false;
   outcome.reset();
-  judging.shown = judging.left = 0;
+  judging.shown = judging.handed_hash = 0;
   judging.base.reset();
 }
 
@@ -118,15 +118,15 @@ bool ZoneFileCheck::is_judged_already(const zone::ZoneFileInfo& now) {
   const FileCheck check =
       now.hash == 0 ? check_file(job.path, *judged, 0) : compare_content(now, *judged);
   if (check.kind != FileCheck::Kind::kSame && check.kind != FileCheck::Kind::kTouched) return false;
-  judging.left = judged->hash;
+  judging.handed_hash = judged->hash;
   return true;
 }
 
-ZoneFileCheck::Simple ZoneFileCheck::look(bool is_alone) {
+ZoneFileCheck::Simple ZoneFileCheck::check_content(bool is_alone) {
   served = live() && live().loaded();
   const auto found = stat_source(job.path);
-  if (!found) return needs_program({});  // run() tells why
-  // The state of an unchanged file tells enough.
+  if (!found) return needs_program({});  // run() reports the reason
+  // The state of an unchanged file suffices.
   if (served && is_merged(0)) return found_unchanged();
   if (is_judged_already(*found) || (judging.before_waits && !served)) return judged_already();
   const std::uint64_t most_bytes = is_alone ? UINT64_MAX : kSimpleBytes;
@@ -151,7 +151,7 @@ ZoneFileCheck::Simple ZoneFileCheck::judged_already() {
   return Simple::kFound;
 }
 
-/// A later look compares its file with `now`, which need not be built for that.
+/// A later check compares its file with `now`, even before the zone of this one is built.
 ZoneFileCheck::Simple ZoneFileCheck::needs_program(const zone::ZoneFileInfo& now) {
   if (judging.before_waits) return judged_already();
   judging.file = std::make_shared<JudgedFile>();
@@ -195,7 +195,7 @@ Judges ZoneFileCheck::judges() const {
   return judges;
 }
 
-/// Looks of later loads compare their files with the one that the program is given.
+/// Content checks of later loads compare their files with this one.
 void ZoneFileCheck::note_judged_file() {
   if (!job.verifier) return;
   judging.shown = zone->source.hash;
@@ -232,7 +232,7 @@ std::string ZoneFileCheck::about_source(std::string_view text) const {
 }
 
 /// Without the zone's records its file would be older than acknowledged updates, and the journal
-/// would be told that nothing else is there.
+/// would record that the file is all there is.
 void ZoneFileCheck::wait_for_journal(const std::string& why) {
   fail_with(
       {fmt::format("the zone waits, as it may have updates in the journal, which cannot be "
@@ -253,9 +253,9 @@ void ZoneFileCheck::load_old(shm::Store& store, const ZoneHistory& before,
   zone->warnings.emplace_back("the file is left out: the zone is served as the journal has it");
 }
 
-Result<BuiltZone, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
-                                                           const std::string& path,
-                                                           const ZoneHistory* before) {
+Result<ZoneFromFile, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
+                                                              const std::string& path,
+                                                              const ZoneHistory* before) {
   transaction.emplace(store.begin_private());
   if (!path.empty()) ++scanned;
   if (!job.file_optional) pause_point("zone-file");
@@ -265,8 +265,8 @@ Result<BuiltZone, ZoneProblems> ZoneFileCheck::build_alone(shm::Store& store,
 /// Compares the file with the served zone while reading. The zone is built, with a second reading,
 /// only if the file replaces the zone or very much is new.
 void ZoneFileCheck::compare(shm::Store& store) {
-  // A zone is judged as a whole. The file has none of the signer's records, which the comparison
-  // while reading would take for removed ones.
+  // Judges need the whole zone. A signed zone's file has none of the signer's records, which the
+  // comparison while reading would take for removed ones.
   if (!is_judged() && !is_signed_here(live())) {
     ++scanned;
     auto file = compare_file(live(), job.apex, job.path, progress.get());

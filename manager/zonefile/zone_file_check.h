@@ -26,7 +26,7 @@ struct LoadJob {
   bool file_optional = false;  ///< a secondary's copy: its absence is no problem
   config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
   config::SignaturePolicy verify = config::SignaturePolicy::kOff;
-  ZoneVerifierPtr verifier{};  ///< null: no program judges the zone
+  ZoneVerifierPtr verifier{};  ///< null: the zone has no program that verifies it
   bool is_signed_here = false;
 };
 
@@ -39,7 +39,7 @@ struct LoadOutcome {
     kUnchanged,
     kAbsent,
     kFailed,
-    kJudging,     ///< the program judges this file already, for an earlier job
+    kJudging,     ///< the program verifies this file already, for an earlier job
     kSuperseded,  ///< a later job has taken the place of this one
   };
   Kind kind = Kind::kFailed;
@@ -59,7 +59,7 @@ struct LoadOutcome {
   }
 };
 
-/// The file that a program is given: as the first look has found it, and then as it was built.
+/// The file that a program verifies: as the content check has found it, and then as it was built.
 /// Written by the thread that builds the zone, and read by others.
 class JudgedFile {
  public:
@@ -89,16 +89,17 @@ class ZoneFileCheck {
     zone::ZoneFileInfo now;
   };
 
-  /// The state of a file that a program of the operator judges.
+  /// The state of a file that a program of the operator verifies.
   struct Judging {
-    std::shared_ptr<JudgedFile> file;  ///< null: look() has not found that a program has to judge
-    /// For look(): that of an earlier check whose program judges; null: none.
+    std::shared_ptr<JudgedFile> file;  ///< null: nothing to verify, as far as is known
+    /// For check_content(): the file of an earlier check that is being verified; null: none.
     std::shared_ptr<const JudgedFile> before;
     bool before_waits = false;   ///< that check is yet to read the file
     std::uint64_t accepted = 0;  ///< hash of the file that the program has accepted; 0: none
     std::uint64_t shown = 0;     ///< hash of the file of this check that the program is given
-    std::uint64_t left = 0;      ///< hash of the file that look() left to `before`; 0: unknown
-    /// The merge base to which look() found the file equal.
+    /// Hash of the file that check_content() handed over to the check of `before`; 0: unknown.
+    std::uint64_t handed_hash = 0;
+    /// The merge base to which check_content() found the file equal.
     std::optional<zone::ZoneFileInfo> base;
   };
 
@@ -123,7 +124,7 @@ class ZoneFileCheck {
   // `plan` (to merge). A `zone` with a `plan` replaces served data, or is judged before the merge.
   bool served = false;                          ///< the zone has data in that version
   std::optional<shm::Transaction> transaction;  ///< holds `zone`, unless a batch shares its own
-  std::optional<BuiltZone> zone;
+  std::optional<ZoneFromFile> zone;
   std::optional<MergePlan> plan;      ///< for a served zone
   std::vector<std::string> warnings;  ///< about the file
   std::optional<Touched> touched;     ///< to record as the merge base
@@ -146,12 +147,12 @@ class ZoneFileCheck {
   /// Checks for the two cheap cases, without run(): a zone without change, or a small new zone,
   /// which is built in the transaction of the whole batch.
   Simple check_simple(shm::Transaction& batch);
-  /// In place of check_simple() for a zone with a program: finds out whether it has to judge the
-  /// file. kNot: it has to, so that `judging.file` is set; or the file is a large one, which is
-  /// read only with `is_alone`.
-  Simple look(bool is_alone);
-  /// The judges of the findings; none for a file that was accepted before: a zone that changes
-  /// again and again would have the same file judged for ever.
+  /// In place of check_simple() for a zone with a program: finds out by the content whether the
+  /// program has to verify the file. kNot: it has to, and `judging.file` is set; or the file is
+  /// large, and only read with `is_alone`.
+  Simple check_content(bool is_alone);
+  /// The judges of the findings. A file that its program has accepted needs none, because a zone
+  /// that changes again and again would have it verified for ever.
   [[nodiscard]] Judges judges() const;
   /// Takes over the verdicts on `zone`: an `outcome` if it is refused, or `check_again` if the
   /// journal has an older zone.
@@ -177,8 +178,8 @@ class ZoneFileCheck {
   void wait_for_journal(const std::string& why);
   void load_new(shm::Store& store, bool has_file);
   void load_old(shm::Store& store, const ZoneHistory& before, std::vector<std::string> problems);
-  Result<BuiltZone, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
-                                              const ZoneHistory* before);
+  Result<ZoneFromFile, ZoneProblems> build_alone(shm::Store& store, const std::string& path,
+                                                 const ZoneHistory* before);
   [[nodiscard]] bool refuses_faults() const noexcept;
   [[nodiscard]] bool is_judged() const noexcept { return refuses_faults() || job.verifier; }
   void note_judged_file();

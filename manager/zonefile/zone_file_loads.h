@@ -19,9 +19,9 @@
 
 namespace pando::manager {
 
-/// Has the files of all configured zones checked and keeps the results. The results are: which
-/// zones have data, which files failed and why, and whether every zone was checked once. ZoneLoader
-/// loads the single zones.
+/// Has the files of all configured zones checked, and stores the results: which zones have data,
+/// which files failed and why, and whether every zone was checked once. ZoneLoader loads the single
+/// zones.
 ///
 /// Lives on the commit thread.
 class ZoneFileLoads {
@@ -40,8 +40,8 @@ class ZoneFileLoads {
     bool is_first = false;                 ///< this was the first configuration
   };
   static constexpr std::size_t kMostProblems = 20;
-  /// Time for the verdicts of programs once all else is done. Most need less, and one that hangs
-  /// must hold up its own zone alone.
+  /// Time for the verdicts of programs once all else is done. Most need less, and a program that
+  /// hangs must delay its own zone alone.
   static constexpr std::chrono::seconds kVerdictTime{5};
   using Done = std::function<void(const Counts&)>;
   /// Zones by the index of their side table entries; null: none.
@@ -93,7 +93,7 @@ class ZoneFileLoads {
   void hold_copies() noexcept { holds_copies_ = true; }
   void release_copies();
 
-  /// True once every zone of a configuration was checked, but for those that programs judge.
+  /// True once every zone of a configuration was checked, except files under verification.
   [[nodiscard]] bool settled() const noexcept { return settled_; }
   /// True while a zone is unchecked or is being checked again.
   [[nodiscard]] bool under_way() const noexcept {

@@ -30,8 +30,8 @@ void doubt_iterations(LoadTask& task, const zone::ZoneView& live) {
 /// True if a later check handed its file to this task, and the program has not seen that file: the
 /// file was changed and put back, or touched while it was read.
 bool has_to_read_again(LoadTask& judged) {
-  const std::uint64_t asked = std::exchange(judged.asked, 0);
-  return asked != 0 && asked != judged.judging.shown && judged.tries < kMaxTries;
+  const std::uint64_t handed = std::exchange(judged.handed_hash, 0);
+  return handed != 0 && handed != judged.judging.shown && judged.tries < kMaxTries;
 }
 
 }  // namespace
@@ -82,8 +82,8 @@ void ZoneLoadSteps::commit(const Task& task) {
     replace(task);
 }
 
-/// After the verdicts, or without judges: whether the findings are to be put. Else the task has an
-/// outcome, or is to be checked again.
+/// After the verdicts, or without judges: whether the findings are still to be published. Else the
+/// task has an outcome, or is to be checked again.
 bool ZoneLoadSteps::may_put(LoadTask& task) {
   if (task.is_superseded) {
     task.check_again = false;

@@ -18,23 +18,23 @@ bool is_wanted(const LoadTask& task) {
   return !task.request->is_wanted || task.request->is_wanted(task.job);
 }
 
-/// A program that judges this very file goes on: a verdict that takes longer than the time from one
-/// reload to the next would never come.
-void look_for_judgement(const LoadQueue& queue, LoadTask& task) {
+/// Notes the file that is being verified: if the task has the same one, the program goes on.
+/// Otherwise a verdict that takes longer than the time between two reloads would never come.
+void note_judged_before(const LoadQueue& queue, LoadTask& task) {
   if (!task.job.verifier) return;
   const auto before = queue.judged(task.job.apex);
   task.judging.before = before ? before->judging.file : nullptr;
   task.judging.before_waits = before && before->tries == 0;
-  task.looks_before = before ? before->looks : 0;
+  task.handed_over_before = before ? before->handed_over : 0;
 }
 
-/// The outcome of the load of this look comes from the judged task, so that task has to show its
-/// program this file.
-void leave_to_judged(const LoadQueue& queue, const LoadTask& look) {
-  const auto judged = queue.judged(look.job.apex);
+/// Hands the file of a check over to the task that is being verified, whose program has to see it,
+/// because that task's outcome is this one's, too.
+void hand_over(const LoadQueue& queue, const LoadTask& check) {
+  const auto judged = queue.judged(check.job.apex);
   if (!judged) return;
-  judged->asked = look.judging.left;
-  ++judged->looks;
+  judged->handed_hash = check.judging.handed_hash;
+  ++judged->handed_over;
 }
 
 /// Records the new time and stamp of an unchanged file, so that the next check need not read the
@@ -98,8 +98,8 @@ void ZoneLoader::schedule() {
 
 void ZoneLoader::start(LoadTasks tasks) {
   const LoadTask& first = *tasks.front();
-  const bool needs_look = first.job.verifier && first.kind != LoadKind::kJudged;
-  if (tasks.size() == 1 && !needs_look) return steps_.check(tasks.front());
+  const bool needs_content_check = first.job.verifier && first.kind != LoadKind::kJudged;
+  if (tasks.size() == 1 && !needs_content_check) return steps_.check(tasks.front());
   check_batch(std::make_shared<LoadBatch>(std::move(tasks)));
 }
 
@@ -109,7 +109,7 @@ void ZoneLoader::start(LoadTasks tasks) {
 void ZoneLoader::check_batch(const Batch& batch) {
   batches_.insert(batch);
   batch->pin(committer_, slots_);
-  for (const Task& task : batch->tasks()) look_for_judgement(queue_, *task);
+  for (const Task& task : batch->tasks()) note_judged_before(queue_, *task);
   threads_.run(
       *batch->tasks().front(), [this, batch] { batch->check(store_); },
       [this, batch] { commit_batch(batch); });
@@ -123,12 +123,12 @@ void ZoneLoader::commit_batch(const Batch& batch) {
     batch->discard_new_zones(false);
     return finish_batch(*batch);
   }
-  NewZones zones = batch->take_new_zones();
+  FileBatch zones = batch->take_new_zones();
   zones.run = [this, batch](auto work, auto then) {
     threads_.run(*batch->tasks().front(), std::move(work), std::move(then));
   };
-  road_.submit_new_zones(std::move(zones), [this, batch](const Status& published,
-                                                         const std::vector<dns::Name>& refused) {
+  road_.submit_file_batch(std::move(zones), [this, batch](const Status& published,
+                                                          const std::vector<dns::Name>& refused) {
     // Unless zones are refused, a zone changed, or the store is full: check each zone alone to find
     // out which.
     if (!published) batch->discard_new_zones(refused.empty());
@@ -157,7 +157,7 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
       queue_.check_again(task);
       continue;
     }
-    if (task->outcome && task->outcome->kind == Kind::kJudging) leave_to_judged(queue_, *task);
+    if (task->outcome && task->outcome->kind == Kind::kJudging) hand_over(queue_, *task);
     if (task->outcome && task->outcome->kind == Kind::kUnchanged) withdraw_judged(*task);
     if (!task->outcome) {
       const zone::ZoneView zone = now.zone_at(task->job.apex);
@@ -172,36 +172,36 @@ void ZoneLoader::finish_batch(LoadBatch& batch) {
   schedule();
 }
 
-// Zones whose programs judge
+// Files that programs verify
 // -----------------------------------------------------------------------------------------
 
-/// True when the check that a look relied on has ended, or when another version was put, between
-/// the look and its end. A look that asks for a program is outdated when another look, maybe of a
-/// later load, has had one begin: the later one must not be superseded for the same file.
-bool ZoneLoader::is_outdated(const LoadTask& look) const {
-  const Task judged = queue_.judged(look.job.apex);
-  if (!look.outcome) return judged && judged->judging.file != look.judging.before;
-  if (look.outcome->kind == Kind::kJudging)
-    return !judged || judged->judging.file != look.judging.before;
-  if (!look.judging.base) return false;
-  // A later look has found the judged file in its place again.
-  if (judged && judged->judging.file == look.judging.before && judged->looks != look.looks_before)
+/// True if the state that a content check relied on has changed since: the task under verification
+/// ended, or another version was published. A check that needs a program is outdated if another
+/// check has started one meanwhile, because that one must not be superseded for the same file.
+bool ZoneLoader::is_outdated(const LoadTask& check) const {
+  const Task judged = queue_.judged(check.job.apex);
+  if (!check.outcome) return judged && judged->judging.file != check.judging.before;
+  if (check.outcome->kind == Kind::kJudging)
+    return !judged || judged->judging.file != check.judging.before;
+  if (!check.judging.base) return false;
+  // A later check has found the file under verification in place again.
+  if (judged && judged->judging.file == check.judging.before &&
+      judged->handed_over != check.handed_over_before)
     return true;
-  if (!judged && progress(look.job.apex)) return true;  // a version is being put
-  const zone::ZoneView now = committer_.current().zone_at(look.job.apex);
-  return now && now.source().hash != look.judging.base->hash;
+  if (!judged && progress(check.job.apex)) return true;  // a version is being put
+  const zone::ZoneView now = committer_.current().zone_at(check.job.apex);
+  return now && now.source().hash != check.judging.base->hash;
 }
 
-/// The file is the one that is served again, so the version that was judged at the time of the look
-/// was withdrawn.
+/// The file equals the served version again, so the version under verification was withdrawn.
 void ZoneLoader::withdraw_judged(const LoadTask& unchanged) {
   const Task judged = queue_.judged(unchanged.job.apex);
   if (judged && judged->judging.file == unchanged.judging.before)
     supersede(queue_.take_judged(unchanged.job.apex));
 }
 
-/// The look of an earlier load may be the last one. The outcome then is that of the later load,
-/// which was told that the program judges; the earlier one is only told that it was superseded.
+/// Content checks may end in another order than their loads began. The outcome belongs to the later
+/// load, which was notified of the verification; the earlier load is superseded.
 void ZoneLoader::judge(const Task& task) {
   const Task before = queue_.take_judged(task->job.apex);
   task->is_first = !task->served;
@@ -275,7 +275,7 @@ void ZoneLoader::report(const Task& task, const LoadOutcome& outcome) {
 }
 
 void ZoneLoader::log_progress(LoadProgress::Clock::time_point now) {
-  schedule();  // a program that has become slow leaves its place to another one
+  schedule();  // a program that has become slow frees its place
   for (const auto& load : steps_.loads().due(now)) manager::log_progress(*load, now);
   for (const auto& request : queue_.due(now))
     log::info("zones_loading", "finished", request->finished, "under_way", request->unfinished);

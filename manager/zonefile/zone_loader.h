@@ -48,15 +48,15 @@ class ZoneLoader {
   void stop();
   /// After the last task of the event loop: waits for the threads.
   void join() { threads_.join(); }
-  /// True while no request is under way. Programs may judge files all the same.
+  /// True while no request is under way. Programs may still verify files.
   [[nodiscard]] bool idle() const noexcept { return queue_.is_empty(); }
-  /// Whether the first data of any zone have to be judged by a program, or are being judged.
+  /// Whether a program verifies, or has to verify, the first data of any zone.
   [[nodiscard]] bool judges_first_data() const noexcept { return queue_.first_judged() > 0; }
-  /// Whether a version of the zone is being judged, or waits for that.
+  /// Whether a program verifies, or has to verify, a version of the zone.
   [[nodiscard]] bool judges(dns::NameView zone) const { return queue_.judged(zone) != nullptr; }
   /// The path of its program; empty: judges() is false.
   [[nodiscard]] std::string judge_of(dns::NameView zone) const;
-  /// Gives up all versions that are being judged, except where `stays` is true.
+  /// Gives up all versions under verification, except where `stays` is true.
   void supersede_unless(const std::function<bool(const LoadJob& job)>& stays);
   /// The same for one zone.
   void supersede_unless(dns::NameView zone, const std::function<bool(const LoadJob& job)>& stays);
@@ -82,7 +82,7 @@ class ZoneLoader {
   void commit_batch(const Batch& batch);
   void finish_batch(LoadBatch& batch);
 
-  [[nodiscard]] bool is_outdated(const LoadTask& look) const;
+  [[nodiscard]] bool is_outdated(const LoadTask& check) const;
   void withdraw_judged(const LoadTask& unchanged);
   void judge(const Task& task);
   void supersede(const Task& task);

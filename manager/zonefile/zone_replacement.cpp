@@ -13,7 +13,7 @@ ZoneReplacement::ZoneReplacement(std::shared_ptr<ZoneFileCheck> file, bool journ
 
 ZoneChange ZoneReplacement::change(const std::shared_ptr<ZoneReplacement>& replacement) {
   ZoneFileCheck& file = *replacement->file_;
-  NewZoneData data{file.zone->built, std::move(*file.transaction), file.zone->source};
+  WholeZone data{file.zone->built, std::move(*file.transaction), file.zone->source};
   data.notes = [replacement](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
     replacement->add_journal_records(journal, after);
   };

@@ -168,8 +168,8 @@ def test_one_road_changes_zones(call):
 
 def test_changes_pass_their_road():
     """Sources hand a ZoneChange in; the staging functions belong to the road."""
-    users = {relative(path) for path in SOURCES if re.search(r"\bstage_(changesets|new_data|new_zones)\(", path.read_text())}
-    assert users == {"manager/change/change_staging.h", STAGING, "manager/change/change_road.cpp", "manager/change/new_zone_batches.cpp"}
+    users = {relative(path) for path in SOURCES if re.search(r"\bstage_(changesets|whole_zone|file_batch)\(", path.read_text())}
+    assert users == {"manager/change/change_staging.h", STAGING, "manager/change/change_road.cpp", "manager/change/first_transfers.cpp"}
 
 
 def test_one_replay_applies_records_of_the_journal():

@@ -59,8 +59,9 @@ ReplayStep RecordReplay::file_name(const JournalRecord& record,
                                    const ReplayedZone& zone) const noexcept {
   if (data_ == Data::kFile) return ReplayStep::kNothing;
   if (zone.serial == record.to) return ReplayStep::kNameFile;
-  const bool is_base = data_ == Data::kLiveStore || zone.may_lack;
-  return is_base ? ReplayStep::kNothing : ReplayStep::kReload;
+  // An image with all earlier records of the zone would be at the serial of this one.
+  const bool may_differ = data_ == Data::kLiveStore || zone.may_lack;
+  return may_differ ? ReplayStep::kNothing : ReplayStep::kReload;
 }
 
 ReplayStep RecordReplay::changeset(const JournalRecord& record,

@@ -457,6 +457,7 @@ def test_status_tells_of_the_program(pando, tmp_path):
     world.hang()
     row = world.status()
     assert (row["judged_by"], row["state"], row["serial"]) == (world.judge, "ok", 1)
+    assert (row["change_from"], row["change_step"]) == ("file", "judging")
     assert row["judged_until"] - row["judged_since"] == 3600
     shown = subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "zone", "status",
                             "hang0.test"], capture_output=True, text=True, timeout=60).stdout

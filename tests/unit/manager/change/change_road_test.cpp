@@ -583,7 +583,7 @@ class NewZonesOfFiles : public LargeChange {
     });
   }
   Status put(const std::vector<std::string>& zones) {
-    NewZones batch{{}, parts_.zone.store().begin_private()};
+    FileBatch batch{{}, parts_.zone.store().begin_private()};
     for (const std::string& zone : zones) {
       std::vector<std::string> lines = {kSoa10, "@ 3600 NS ns1"};
       if (zone == "bad") lines.emplace_back(kUnsignedKey);
@@ -591,11 +591,11 @@ class NewZonesOfFiles : public LargeChange {
     }
     std::optional<Status> result;
     refused_.clear();
-    changes_.submit_new_zones(std::move(batch),
-                              [&](const Status& status, const std::vector<dns::Name>& refused) {
-                                result = status;
-                                refused_ = refused;
-                              });
+    changes_.submit_file_batch(std::move(batch),
+                               [&](const Status& status, const std::vector<dns::Name>& refused) {
+                                 result = status;
+                                 refused_ = refused;
+                               });
     EXPECT_TRUE(parts_.run_until([&] { return result.has_value(); }));
     return *result;
   }
@@ -607,7 +607,7 @@ class NewZonesOfFiles : public LargeChange {
 };
 
 TEST_F(NewZonesOfFiles, AreUnderWayTogether) {
-  NewZones batch{{}, parts_.zone.store().begin_private()};
+  FileBatch batch{{}, parts_.zone.store().begin_private()};
   batch.zones.push_back(
       {name("good"), build(name("good"), batch.built_in, {kSoa10, "@ 3600 NS ns1"}), {}, true});
   std::function<void()> judge;
@@ -617,7 +617,7 @@ TEST_F(NewZonesOfFiles, AreUnderWayTogether) {
     judged = std::move(then);
   };
   bool is_done = false;
-  changes_.submit_new_zones(std::move(batch), [&](const auto&, const auto&) { is_done = true; });
+  changes_.submit_file_batch(std::move(batch), [&](const auto&, const auto&) { is_done = true; });
   const auto at = [&] { return changes_.under_way(name("good")); };
   ASSERT_TRUE(at());
   EXPECT_EQ(at()->source, ChangeSource::kFile);

@@ -120,7 +120,7 @@ class Life {
     change.zone = name("@");
     change.source = ChangeSource::kTransfer;
     change.is_whole = true;
-    change.content = NewZoneData{built, std::move(built_in)};
+    change.content = WholeZone{built, std::move(built_in)};
     change.done = [&](const Result<ChangeOutcome>& outcome) {
       EXPECT_TRUE(outcome.has_value());
       done = true;

@@ -88,7 +88,7 @@ class Parts {
     change.zone = apex;
     change.source = ChangeSource::kTransfer;
     change.is_whole = true;
-    change.content = NewZoneData{std::move(built), std::move(built_in)};
+    change.content = WholeZone{std::move(built), std::move(built_in)};
     change.done = [done = std::move(done)](const Result<ChangeOutcome>& outcome) {
       done(status_of(outcome));
     };

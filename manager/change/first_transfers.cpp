@@ -1,4 +1,4 @@
-#include "manager/change/new_zone_batches.h"
+#include "manager/change/first_transfers.h"
 
 #include <algorithm>
 #include <iterator>
@@ -19,23 +19,23 @@ bool is_loaded(const zone::ZoneView& zone) { return zone && zone.loaded(); }
 
 }  // namespace
 
-bool NewZoneBatches::takes(const ZoneChange& change) {
+bool FirstTransfers::may_share_version(const ZoneChange& change) const {
   if (change.source != ChangeSource::kTransfer) return false;
-  const bool is_large =
-      std::get<NewZoneData>(change.content).built->record_count > kMaxRecordsOfOne;
-  if (is_large || is_loaded(committer_.current().zone_at(change.zone))) return false;
-  if (alone_ == 0) return true;
-  --alone_;
-  return false;
+  const bool is_large = std::get<WholeZone>(change.content).built->record_count > kMaxRecordsOfOne;
+  return !is_large && !is_loaded(committer_.current().zone_at(change.zone));
 }
 
-void NewZoneBatches::put(ZonePtr zone) {
+void FirstTransfers::publish(ZonePtr zone) {
+  if (alone_ > 0) {
+    --alone_;
+    return zone->put_alone();
+  }
   waiting_.push_back({std::move(zone)});
   put_waiting();
 }
 
 /// The batch is taken when the version begins, so zones that come until then join it.
-void NewZoneBatches::put_waiting() {
+void FirstTransfers::put_waiting() {
   if (under_way_ || waiting_.empty()) return;
   under_way_ = true;
   auto batch = std::make_shared<Batch>();
@@ -52,7 +52,7 @@ void NewZoneBatches::put_waiting() {
   committer_.submit(std::move(request));
 }
 
-NewZoneBatches::Batch NewZoneBatches::take_batch() {
+FirstTransfers::Batch FirstTransfers::take_batch() {
   const auto count = std::min(waiting_.size(), kMaxNewZones);
   const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(count);
   Batch batch(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
@@ -60,7 +60,7 @@ NewZoneBatches::Batch NewZoneBatches::take_batch() {
   return batch;
 }
 
-Status NewZoneBatches::stage(Batch& batch, Stage& stage, const ZoneRecords& records) {
+Status FirstTransfers::stage(Batch& batch, Stage& stage, const ZoneRecords& records) {
   for (Member& member : batch) {
     ZoneChange& change = member.zone->change();
     const zone::ZoneView before = stage.draft.view().zone_at(change.zone);
@@ -73,15 +73,15 @@ Status NewZoneBatches::stage(Batch& batch, Stage& stage, const ZoneRecords& reco
       continue;
     }
     member.state = State::kPlaced;
-    if (auto put = stage_new_data(stage, change, records); !put) return put;
+    if (auto put = stage_whole_zone(stage, change, records); !put) return put;
     member.zone->staged(stage.changed.back());
   }
   return {};
 }
 
-/// Zones that a failure has left untouched get their own versions, and so do as many new ones: in
-/// a full store the next batch would fail as this one did.
-void NewZoneBatches::ended(Batch& batch, const Result<std::uint64_t>& version) {
+/// Zones that a failed version did not touch get versions of their own, and so do as many later
+/// ones.
+void FirstTransfers::ended(Batch& batch, const Result<std::uint64_t>& version) {
   under_way_ = false;
   if (!version) alone_ += batch.size();
   for (Member& member : batch) {

@@ -1,4 +1,4 @@
-#include "manager/change/new_zone_batches.h"
+#include "manager/change/first_transfers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include "zone/builder/zone_builder.h"
 
 namespace pando::manager {
-namespace new_zone_batches_test {
+namespace first_transfers_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -16,9 +16,9 @@ using testing::name;
 using testing::Parts;
 using testing::record;
 
-class NewZones : public ::testing::Test {
+class ZonesSentFirst : public ::testing::Test {
  protected:
-  NewZones() {
+  ZonesSentFirst() {
     parts_.committer.on_published([this](const PublishedVersion& version) {
       for (const PublishedZone& changed : version.changed)
         changed_.push_back(to_text(changed.zone));
@@ -49,7 +49,7 @@ class NewZones : public ::testing::Test {
     change.zone = zone;
     change.source = ChangeSource::kTransfer;
     change.is_whole = true;
-    change.content = NewZoneData{*built, std::move(transaction)};
+    change.content = WholeZone{*built, std::move(transaction)};
     change.check = [this, zone](const zone::StoreView&) {
       return check_ ? check_(zone) : Status();
     };
@@ -82,7 +82,7 @@ class NewZones : public ::testing::Test {
   std::function<Status(const dns::Name&)> check_;
 };
 
-TEST_F(NewZones, ThatComeTogetherShareAVersion) {
+TEST_F(ZonesSentFirst, ThatComeTogetherShareAVersion) {
   configure({name("a"), name("b"), name("c")});
   const std::uint64_t before = versions();
   for (const char* zone : {"a", "b", "c"}) put(name(zone), 7);
@@ -94,7 +94,7 @@ TEST_F(NewZones, ThatComeTogetherShareAVersion) {
   EXPECT_THAT(parts_.journalled(), IsEmpty());
 }
 
-TEST_F(NewZones, ComeInSeveralVersionsIfThereAreMany) {
+TEST_F(ZonesSentFirst, ComeInSeveralVersionsIfThereAreMany) {
   std::vector<dns::Name> zones;
   for (int i = 0; i < 200; ++i) zones.push_back(name(fmt::format("z{}", i)));
   configure(zones);
@@ -106,7 +106,7 @@ TEST_F(NewZones, ComeInSeveralVersionsIfThereAreMany) {
   for (const dns::Name& zone : zones) EXPECT_EQ(serial_of(zone), 1U);
 }
 
-TEST_F(NewZones, ThatReplaceDataAreJournalledAsBefore) {
+TEST_F(ZonesSentFirst, ThatReplaceDataAreJournalledAsBefore) {
   configure({name("a")});
   put(name("@"), 20);
   put(name("a"));
@@ -118,7 +118,7 @@ TEST_F(NewZones, ThatReplaceDataAreJournalledAsBefore) {
 }
 
 /// The zone was frozen, or has other primaries by now.
-TEST_F(NewZones, ThatTheirSourceRefusesByNowFailAlone) {
+TEST_F(ZonesSentFirst, ThatTheirSourceRefusesByNowFailAlone) {
   configure({name("a"), name("b")});
   check_ = [](const dns::Name& zone) {
     return zone == name("a") ? Status(fail(Errc::kDenied, "frozen")) : Status();
@@ -130,7 +130,7 @@ TEST_F(NewZones, ThatTheirSourceRefusesByNowFailAlone) {
   EXPECT_EQ(serial_of(name("b")), 1U);
 }
 
-TEST_F(NewZones, ThatHaveLeftFailAlone) {
+TEST_F(ZonesSentFirst, ThatHaveLeftFailAlone) {
   configure({name("a"), name("c")});
   for (const char* zone : {"a", "b", "c"}) put(name(zone));
   await_all();
@@ -140,7 +140,7 @@ TEST_F(NewZones, ThatHaveLeftFailAlone) {
 }
 
 /// From other primaries, since the configuration changed meanwhile.
-TEST_F(NewZones, ThatComeTwiceHaveTheLastData) {
+TEST_F(ZonesSentFirst, ThatComeTwiceHaveTheLastData) {
   configure({name("a")});
   put(name("a"), 1);
   put(name("a"), 2);
@@ -149,7 +149,7 @@ TEST_F(NewZones, ThatComeTwiceHaveTheLastData) {
   EXPECT_EQ(serial_of(name("a")), 2U);
 }
 
-TEST_F(NewZones, AreNotPutForAnOwnerThatHasGone) {
+TEST_F(ZonesSentFirst, AreNotPutForAnOwnerThatHasGone) {
   Parts parts;
   std::optional<ChangeRoad> road(std::in_place, parts.io, parts.pool, parts.zone.store(),
                                  parts.slots, parts.committer, ChangeRoad::Options{});
@@ -165,7 +165,7 @@ TEST_F(NewZones, AreNotPutForAnOwnerThatHasGone) {
   change.zone = name("a");
   change.source = ChangeSource::kTransfer;
   change.is_whole = true;
-  change.content = NewZoneData{builder.finish().value(), std::move(transaction)};
+  change.content = WholeZone{builder.finish().value(), std::move(transaction)};
   change.done = [](const Result<ChangeOutcome>&) { ADD_FAILURE() << "nobody is there to be told"; };
   road->submit(std::move(change));
   road.reset();
@@ -174,7 +174,7 @@ TEST_F(NewZones, AreNotPutForAnOwnerThatHasGone) {
 }
 
 /// A batch is refused as a whole, as in a full store: nobody knows which zones would have fitted.
-TEST_F(NewZones, ComeOneByOneAfterABatchThatWasRefused) {
+TEST_F(ZonesSentFirst, ComeOneByOneAfterABatchThatWasRefused) {
   configure({name("a"), name("b"), name("c"), name("d")});
   put(name("a"));
   put(name("b"), 1, [](shm::Transaction& built_in) { built_in.release({}, 8); });
@@ -195,5 +195,5 @@ TEST_F(NewZones, ComeOneByOneAfterABatchThatWasRefused) {
   EXPECT_EQ(versions(), then + 1) << "that is over";
 }
 
-}  // namespace new_zone_batches_test
+}  // namespace first_transfers_test
 }  // namespace pando::manager

@@ -10,11 +10,11 @@
 
 namespace pando::manager {
 
-/// Puts small zones that had no data and come while others are put: they share a version. A new
+/// Publishes small zones that primaries send for the first time, several in one version. A new
 /// catalog brings zones by the thousand, and a version for each would cost more than its data.
 ///
 /// Lives on the commit thread.
-class NewZoneBatches {
+class FirstTransfers {
  public:
   /// A zone of a batch, as its owner provides it.
   class Zone {
@@ -31,15 +31,16 @@ class NewZoneBatches {
   using ZonePtr = std::shared_ptr<Zone>;
 
   /// The committer outlives the object.
-  explicit NewZoneBatches(Committer& committer) : committer_(committer) {}
-  ~NewZoneBatches() { *alive_ = false; }
-  NewZoneBatches(const NewZoneBatches&) = delete;
-  NewZoneBatches& operator=(const NewZoneBatches&) = delete;
+  explicit FirstTransfers(Committer& committer) : committer_(committer) {}
+  ~FirstTransfers() { *alive_ = false; }
+  FirstTransfers(const FirstTransfers&) = delete;
+  FirstTransfers& operator=(const FirstTransfers&) = delete;
 
-  /// Whether the zone, whose change has NewZoneData, may share a version: then it is to be put().
-  /// After a failure as many zones as its batch had get versions of their own.
-  [[nodiscard]] bool takes(const ZoneChange& change);
-  void put(ZonePtr zone);
+  /// Whether a change with a WholeZone is small, from a primary, and for a zone without data.
+  [[nodiscard]] bool may_share_version(const ZoneChange& change) const;
+  /// Publishes such a zone with others. After a failed version, as many zones as it had are told
+  /// to put_alone(), because a full store would refuse the next ones together, too.
+  void publish(ZonePtr zone);
 
  private:
   enum class State : std::uint8_t {
@@ -62,7 +63,7 @@ class NewZoneBatches {
 
   Committer& committer_;
   Batch waiting_;
-  std::size_t alone_ = 0;  // the next zones that get versions of their own
+  std::size_t alone_ = 0;  // number of the next zones that get versions of their own
   bool under_way_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
