@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/crash_point.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/support/soa.h"
 #include "zone/builder/zone_builder.h"
@@ -58,10 +59,15 @@ Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
 }  // namespace
 
 Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
-                       const ChangeSigner& signer, std::optional<dns::Serial> served) {
+                       const ChangeSigner& signer, std::optional<dns::Serial> served,
+                       bool is_signed_here) {
   const BuiltView source(store, apex, *data.built);
   const auto zone = source.zone();
   if (!zone) return pass(zone);
+  if (!is_signed_here && signer.signer->is_signed_by_others(*zone))
+    return fail(Errc::kInvalid,
+                "the zone's DNSKEY records are not those of its keys here: put the key files into "
+                "its folder, or take the records out");
   const dns::Serial serial = zone->serial();
   const bool is_ahead = served && serial.ahead_of(*served);
   const dns::Serial base = served && !is_ahead ? *served : serial;
@@ -76,11 +82,17 @@ Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data
 }
 
 Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
-                                     const ChangeSigner& signer) {
+                                   const ChangeSigner& signer) {
+  if (signer.signer->is_signed_by_others(served))
+    return fail(Errc::kInvalid,
+                "the zone is signed by keys whose files are not in its folder: put them there");
+  if (ZoneSigner::is_clock_behind(served, signer.now))
+    return fail(Errc::kUnsupported, "the host's clock lies behind the zone's signatures");
   const dns::Serial next =
       next_serial(served.serial(), signer.signer->options().serial_policy, signer.now);
   auto done = sign_whole(store, served, signer, next, shm::Reserve::kHalf);
   if (!done) return pass(done);
+  crash_point("served-zone-signed");
   WholeZone data{std::move(done->built), std::move(done->transaction), served.source()};
   data.source_serial = served.serial();
   return data;

@@ -12,14 +12,18 @@ namespace pando::manager {
 /// of the zone that is to be replaced: the new one is ahead of it. Otherwise it is ahead of the
 /// source's, since other signatures may have had that before.
 ///
+/// A source with DNSKEY records of other keys is refused, unless `is_signed_here`: the zone's
+/// parent may have a DS record of these.
+///
 /// The chain of NSEC records is verified, and one signature in a hundred: data that would not
 /// validate are not served. For pool threads; takes 40 µs for each P-256 signature. Errors are
 /// those of zone::sign_zone(), kCorrupt: the result is not valid; kFull.
 Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
-                       const ChangeSigner& signer, std::optional<dns::Serial> served);
+                       const ChangeSigner& signer, std::optional<dns::Serial> served,
+                       bool is_signed_here);
 
 /// Signs the source of a zone that is served. The result's `source_serial` is the served one.
 Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
-                                     const ChangeSigner& signer);
+                                   const ChangeSigner& signer);
 
 }  // namespace pando::manager

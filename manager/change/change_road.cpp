@@ -15,6 +15,9 @@ namespace pando::manager {
 
 namespace {
 
+/// Of a change that a pool thread has to sign.
+constexpr int kMaxTriesOfSigned = 20;
+
 Status ask(const ZoneChange& change, const Stage& stage) {
   return change.check ? change.check(stage.draft.view()) : Status();
 }
@@ -35,6 +38,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   bool has_moved = false;  // the zone has changed since the draft began, or is to be signed there
   ChangeSigner signer;
   std::optional<dns::Serial> served_serial{};  // of the zone that a built one replaces
+  bool is_signed_here = false;                 // it has the signatures of its keys
   bool is_judged = false;
   Judgement judgement;
   // Declared after the pin, so that the draft is destroyed first: the draft reads pinned data.
@@ -91,7 +95,8 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   /// Pool thread: signs the built zone as a whole, which then takes the place of its source.
   Status sign_whole() {
     auto& data = std::get<WholeZone>(asked.content);
-    auto built = sign_built_zone(road.store_, asked.zone, data, signer, served_serial);
+    auto built =
+        sign_built_zone(road.store_, asked.zone, data, signer, served_serial, is_signed_here);
     if (!built) return built;
     crash_point("zone-signed");
     return {};
@@ -193,6 +198,7 @@ void ChangeRoad::submit_together(std::vector<ZoneChange> changes, Together done)
       if (auto ok = ask(change, stage); !ok) return ok;
       auto signer = signer_of(change.zone);
       if (!signer) return pass(signer);
+      signer->max_names = options_.max_signed_names;
       auto applied = stage_changesets(stage, change, committer_, &*signer);
       if (!applied) return pass(applied);
       all->outcomes.push_back({0, std::move(*applied), true});
@@ -321,8 +327,12 @@ void ChangeRoad::again(const WorkPtr& work) {
       // A change without a verdict could not be computed so far. Staging it here would serve data
       // that nobody has verified.
       const bool is_unseen = work->asked.judges && !work->is_judged;
-      if (work->tries >= options_.tries)
-        return is_unseen ? finish(work, pass(work->computed)) : commit_here(work);
+      if (work->tries >= options_.tries && is_unseen) return finish(work, pass(work->computed));
+      // The commit thread signs no large change. The zone's updates wait by now, so that it will
+      // not move much longer.
+      if (work->tries >= options_.tries && !work->signer.signer) return commit_here(work);
+      if (work->tries >= kMaxTriesOfSigned)
+        return finish(work, fail(Errc::kExists, "the zone changes again and again"));
       // A change that was judged after its computation has left its place.
       if (std::ranges::find(computing_, work) == computing_.end()) computing_.push_back(work);
       compute(work);
@@ -339,10 +349,17 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   return ChangeSigner{std::move(*signer), signers_->now()};
 }
 
+bool ChangeRoad::signs(dns::NameView zone) const {
+  if (signers_ == nullptr) return false;
+  const auto signer = signers_->signer_of(zone);
+  return signer && *signer;
+}
+
 bool ChangeRoad::signs_slowly(dns::NameView zone) const {
   if (signers_ == nullptr) return false;
   const auto signer = signers_->signer_of(zone);
-  return signer && *signer && (*signer)->is_slow();
+  return signer && *signer && (*signer)->is_slow() &&
+         (*signer)->has_signed(committer_.current().zone_at(zone));
 }
 
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
@@ -353,6 +370,7 @@ void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
   work->signer = {std::move(*signer), signers_->now()};
   const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
   if (served && served.loaded()) work->served_serial = served.serial();
+  work->is_signed_here = work->signer.signer->has_signed(served);
   asio::post(pool_, [this, work] {
     work->computed = work->sign_whole();
     asio::post(io_, [this, work] {
@@ -446,12 +464,12 @@ void ChangeRoad::commit_here(const WorkPtr& work) {
 }
 
 /// Few records may affect many names, such as all those below a delegation that comes or goes. A
-/// pool thread signs these, except at the last try.
+/// pool thread signs these.
 Status ChangeRoad::stage_here(Work& work, Stage& stage) {
   if (auto ok = ask(work.asked, stage); !ok) return ok;
   auto signer = signer_of(work.asked.zone);
   if (!signer) return pass(signer);
-  if (work.tries < options_.tries) signer->max_names = options_.max_on_commit_thread;
+  signer->max_names = options_.max_signed_names;
   auto applied = stage_changesets(stage, work.asked, committer_, &*signer);
   work.has_moved = signer->is_too_much;
   if (!applied) return pass(applied);
@@ -471,7 +489,8 @@ void ChangeRoad::put_alone(const WorkPtr& work) {
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) -> Status {
     if (auto ok = ask(work->asked, stage); !ok) return ok;
-    if (auto put = stage_whole_zone(stage, work->asked, committer_.zone_records()); !put) return put;
+    if (auto put = stage_whole_zone(stage, work->asked, committer_.zone_records()); !put)
+      return put;
     work->staged(stage.changed.back());
     return {};
   };

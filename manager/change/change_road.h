@@ -48,6 +48,9 @@ class ChangeRoad {
     /// pool thread costs two thread changes and a version of its own.
     std::uint64_t max_on_commit_thread = 1000;
     int tries = 3;
+    /// Names of a changeset that are signed on the commit thread, some 10 ms. A pool thread signs
+    /// more.
+    std::size_t max_signed_names = 125;
     std::size_t max_computed = 2;  ///< limit of changes computed at a time
   };
   struct Counters {
@@ -83,6 +86,8 @@ class ChangeRoad {
   [[nodiscard]] std::uint64_t max_on_commit_thread() const noexcept {
     return options_.max_on_commit_thread;
   }
+  /// Whether changes of the zone are signed here.
+  [[nodiscard]] bool signs(dns::NameView zone) const;
   /// Whether each change of the zone is signed, by keys that are too slow for the commit thread. A
   /// pool thread computes all of them.
   [[nodiscard]] bool signs_slowly(dns::NameView zone) const;

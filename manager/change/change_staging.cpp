@@ -97,7 +97,7 @@ class Staging {
       auto completed = sign(changes);
       if (!completed) return pass(completed);
       if (*completed && (*completed)->empty()) continue;
-      auto applied = stage_.draft.apply(*completed ? **completed : changes, change_.limits);
+      auto applied = stage_.draft.apply(*completed ? **completed : changes, limits());
       if (!applied) return pass(about(applied.error(), computed));
       if (auto fits = check_fits(*applied); !fits) return fits;
       if (!first_) first_ = applied->from;
@@ -111,8 +111,16 @@ class Staging {
   /// The changeset with the signer's records; nullopt: the zone is not signed here, or not yet.
   Result<std::optional<zone::Changeset>> sign(const zone::Changeset& changes) {
     const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
-    if (signer_ == nullptr || !signer_->signer || !signer_->signer->has_signed(before))
+    if (signer_ == nullptr || !signer_->signer) return std::nullopt;
+    const ZoneSigner& keys = *signer_->signer;
+    if (!keys.has_signed(before)) {
+      // Of a zone that validators know as signed, nothing may be served unsigned.
+      if (before && before.loaded() && before.denial() != zone::Denial::kUnsigned)
+        return fail(Errc::kUnsupported, "the zone is yet to be signed by its keys");
       return std::nullopt;
+    }
+    if (ZoneSigner::is_clock_behind(before, signer_->now))
+      return fail(Errc::kUnsupported, "the host's clock lies behind the zone's signatures");
     is_signed_ = true;
     ChangeSigningOptions options;
     options.now = signer_->now;
@@ -123,6 +131,16 @@ class Staging {
     if (!completed || *completed) return completed;
     signer_->is_too_much = true;
     return fail(Errc::kExists, "more than {} names are to be signed", signer_->max_names);
+  }
+
+  /// The limits concern what clients send: a name of a signed zone has an NSEC set as well, and the
+  /// number of the zone's records was checked with the update.
+  [[nodiscard]] zone::DataLimits limits() const {
+    zone::DataLimits limits = change_.limits;
+    if (!is_signed_) return limits;
+    if (limits.name_types != 0) ++limits.name_types;
+    limits.zone_records = 0;
+    return limits;
   }
 
   /// The journal's records of the change tell that a part of it is the signer's.

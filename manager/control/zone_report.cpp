@@ -170,6 +170,7 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   if (secondary) text = parts_.zones.refresher->problem(dns::Name(zone.apex()));
   if (text.empty()) text = parts_.zones.loads->problem(zone);
   if (text.empty()) text = parts_.zones.signed_zones->problem(zone.apex());
+  if (text.empty()) text = parts_.zones.whole_signing->problem(zone.apex());
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
   if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
   if (text.empty()) text = catalog_problem(zone.apex());

@@ -17,17 +17,47 @@ bool ZoneSigner::is_slow() const noexcept {
   });
 }
 
+namespace {
+
+std::vector<Bytes> dnskeys_of(const zone::ZoneView& zone) {
+  std::vector<Bytes> rdatas;
+  if (zone && zone.loaded())
+    zone.apex_record().find(dns::RRType::kDNSKEY).for_each_rdata([&](ByteView rdata) {
+      rdatas.emplace_back(rdata.begin(), rdata.end());
+    });
+  return rdatas;
+}
+
+}  // namespace
+
+bool ZoneSigner::is_ours(const Bytes& dnskey) const {
+  return std::ranges::any_of(keys_.all(), [&](const auto& key) { return key.dnskey() == dnskey; });
+}
+
 bool ZoneSigner::has_signed(const zone::ZoneView& zone) const {
   if (!zone || !zone.loaded() || zone.denial() != zone::Denial::kNsec) return false;
-  const zone::RRsetView published = zone.apex_record().find(dns::RRType::kDNSKEY);
-  if (!published || published.signature_count() == 0) return false;
-  std::vector<Bytes> rdatas;
-  published.for_each_rdata(
-      [&](ByteView rdata) { rdatas.emplace_back(rdata.begin(), rdata.end()); });
-  return rdatas.size() == keys_.all().size() &&
-         std::ranges::all_of(keys_.all(), [&](const dns::SigningKey& key) {
-           return std::ranges::find(rdatas, key.dnskey()) != rdatas.end();
-         });
+  if (zone.apex_record().find(dns::RRType::kDNSKEY).signature_count() == 0) return false;
+  const std::vector<Bytes> published = dnskeys_of(zone);
+  return published.size() == keys_.all().size() &&
+         std::ranges::all_of(published, [this](const Bytes& one) { return is_ours(one); });
+}
+
+bool ZoneSigner::is_signed_by_others(const zone::ZoneView& zone) const {
+  if (!zone || !zone.loaded()) return false;
+  const std::vector<Bytes> published = dnskeys_of(zone);
+  return std::ranges::any_of(published, [this](const Bytes& one) { return !is_ours(one); });
+}
+
+bool ZoneSigner::is_clock_behind(const zone::ZoneView& zone, std::uint64_t now) {
+  constexpr std::size_t kInceptionAt = 10;  // behind the type that is covered
+  constexpr std::uint64_t kDay = 86400;
+  bool is_behind = false;
+  zone.soa().for_each_signature([&](ByteView rest) {
+    if (rest.size() < kInceptionAt + 4) return;
+    const std::uint64_t inception = load_be32(rest.data() + kInceptionAt);
+    is_behind = is_behind || inception > now + kDay;
+  });
+  return is_behind;
 }
 
 Result<ZoneSigner::Owned> ZoneSigner::borrow() const {

@@ -44,6 +44,12 @@ class ZoneSigner {
   /// zone is still to be signed as a whole.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
 
+  /// Whether the version has signatures or keys that are not all this signer's.
+  [[nodiscard]] bool is_signed_by_others(const zone::ZoneView& zone) const;
+  /// Whether the clock lies more than a day before the SOA's newest signature: new ones would be
+  /// worse than those that are there. `now` is seconds since 1970.
+  [[nodiscard]] static bool is_clock_behind(const zone::ZoneView& zone, std::uint64_t now);
+
   /// Calls `work(SetSigner&)` with a signer that no other thread uses meanwhile. OpenSSL's contexts
   /// take as long to make as some signatures, so they are kept. kUnsupported: OpenSSL does not sign
   /// with an algorithm of the keys.
@@ -59,6 +65,7 @@ class ZoneSigner {
 
  private:
   using Owned = std::unique_ptr<zone::SetSigner>;
+  [[nodiscard]] bool is_ours(const Bytes& dnskey) const;
   Result<Owned> borrow() const;
   void give_back(Owned signer) const;
 

@@ -89,6 +89,7 @@ class Server {
   void zone_transferred(const dns::Name& zone, bool had_data);
   [[nodiscard]] bool reads_journal() const;
   void keys_ready(const dns::Name& zone);
+  void load_again(const dns::Name& zone);
   void follow_up(const PublishedVersion& version);
   // server.cpp
   void await_signals();

@@ -72,14 +72,18 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
                          had_data || data_->store_was_lost);
 }
 
-/// A zone that could not be loaded for want of its keys is loaded now. One that is served, and has
-/// a policy since then, is signed.
+/// A file that could not be loaded or merged, since the zone was not signed by its keys.
+void Server::load_again(const dns::Name& zone) {
+  if (!zones_.loads->has_problem_of(zone)) return;
+  zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
+                          [](const ZoneFileLoads::Counts&) {});
+}
+
+/// A zone that is served, and has a policy since then, is signed.
 void Server::keys_ready(const dns::Name& zone) {
   zones_.whole_signing->check(zone);
   zones_.renewal->check_zone(zone);
-  if (zones_.loads->has_problem_of(zone))
-    zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
-                            [](const ZoneFileLoads::Counts&) {});
+  load_again(zone);
 }
 
 /// Zones are being loaded from the journal, or wait to be. A snapshot before that would not have

@@ -180,15 +180,15 @@ void Server::make_update_services() {
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_frozen(zones_.frozen.get());
   if (data_->zone_counts) zones_.updates->set_zone_counts(&*data_->zone_counts);
+  const UpdateHolds holds{[this](const dns::Name& zone) { zones_.updates->hold(zone); },
+                          [this](const dns::Name& zone) { zones_.updates->release(zone); }};
   zones_.whole_signing = std::make_unique<WholeSigning>(
       io_, network_->builders(), *data_->store, *data_->slots, *services_.committer,
-      *services_.road, *zones_.signed_zones,
-      WholeSigning::Holds{
-          [this](const dns::Name& zone) { return zones_.updates->hold(zone); },
-          [this](const dns::Name& zone) { zones_.updates->release(zone); }});
+      *services_.road, *zones_.signed_zones, holds,
+      [this](const dns::Name& zone) { load_again(zone); });
   zones_.renewal = std::make_unique<SignatureRenewal>(
       io_, background_.pool(), *data_->slots, *services_.committer, *services_.road,
-      *zones_.signed_zones);
+      *zones_.signed_zones, holds);
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

@@ -23,6 +23,9 @@ std::uint64_t renewed_before(const ZoneSigner& signer, std::uint64_t now) {
   return now + signer.options().validity * kSevenths / 7;
 }
 
+/// Names of one version: bounds its size, and the time for which the zone's updates may wait.
+std::size_t max_names(const ZoneSigner& signer) { return signer.is_slow() ? 500 : 5'000; }
+
 /// Both SOA records, for the next serial: signatures alone are no change of a zone's source.
 Result<ComputedChange> next_soa(const zone::StoreView& version, const dns::Name& name,
                                 const ZoneSigner& signer, std::uint64_t now) {
@@ -66,6 +69,7 @@ struct SignatureRenewal::Work {
   shm::SlotTable::OwnPin pin{};
   zone::ZoneView served{};  // pinned
   std::vector<dns::Name> names{};
+  bool holds_updates = false;
 };
 
 void SignatureRenewal::check(std::chrono::steady_clock::time_point now) {
@@ -96,6 +100,11 @@ void SignatureRenewal::start_next() {
     if (!signer || !*signer || !(*signer)->has_signed(work->served)) continue;
     work->signer = std::move(*signer);
     work->now = zones_.now();
+    if (ZoneSigner::is_clock_behind(work->served, work->now)) {
+      log::error("signatures_not_renewed", "zone", dns::to_text(work->zone), "reason",
+                 "the host's clock lies behind the zone's signatures");
+      continue;
+    }
     work->pin = slots_.pin_own(version.version());
     at_work_ = true;
     look(work);
@@ -105,7 +114,7 @@ void SignatureRenewal::start_next() {
 void SignatureRenewal::look(const WorkPtr& work) {
   asio::post(pool_, [this, work] {
     work->names = names_with_old_signatures(work->served, renewed_before(*work->signer, work->now),
-                                            work->now, kMaxNames);
+                                            work->now, max_names(*work->signer));
     work->pin = {};
     asio::post(io_, [this, work] {
       if (road_.stopping()) return;
@@ -121,6 +130,9 @@ void SignatureRenewal::submit(const WorkPtr& work) {
   change.records = road_.max_on_commit_thread() + 1;  // a pool thread signs
   change.renewed = work->names;
   change.renewed_before = renewed_before(*work->signer, work->now);
+  change.again = [this, work] {
+    if (!std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
+  };
   change.content = [work](const zone::StoreView& version) {
     return next_soa(version, work->zone, *work->signer, work->now);
   };
@@ -133,13 +145,14 @@ void SignatureRenewal::submit(const WorkPtr& work) {
       log::error("signatures_not_renewed", "zone", dns::to_text(work->zone), "reason",
                  outcome.error().text);
     }
-    ended(work, outcome && work->names.size() == kMaxNames);
+    ended(work, outcome && work->names.size() == max_names(*work->signer));
   };
   road_.submit(std::move(change));
 }
 
 void SignatureRenewal::ended(const WorkPtr& work, bool has_more) {
   at_work_ = false;
+  if (work->holds_updates) holds_.release(work->zone);
   if (has_more) waiting_.push_back(work->zone);
   start_next();
 }

@@ -12,11 +12,12 @@
 #include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
 #include "manager/signing/signed_zones.h"
+#include "manager/signing/update_holds.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// Names of a zone with a signature that ends before `before`, or that is from the future; at most
+/// Names of a zone with a signature that ends before `before`, or begins after `now`; at most
 /// `most` of them, in the order of a walk. Times are seconds since 1970. For pool threads; the
 /// version stays pinned.
 [[nodiscard]] std::vector<dns::Name> names_with_old_signatures(const zone::ZoneView& zone,
@@ -30,20 +31,20 @@ namespace pando::manager {
 /// Lives on the commit thread.
 class SignatureRenewal {
  public:
-  /// Names of one version: bounds its size, and the time that it takes.
-  static constexpr std::size_t kMaxNames = 5'000;
   /// Pause between two looks at all zones.
   static constexpr std::chrono::minutes kMaxPause{60};
 
   /// All references outlive the object; `pool` is joined before its destruction.
   SignatureRenewal(asio::io_context& io, asio::thread_pool& pool, shm::SlotTable& slots,
-                   const Committer& committer, ChangeRoad& road, const SignedZones& zones)
+                   const Committer& committer, ChangeRoad& road, const SignedZones& zones,
+                   UpdateHolds holds)
       : io_(io),
         pool_(pool),
         slots_(slots),
         committer_(committer),
         road_(road),
-        zones_(zones) {}
+        zones_(zones),
+        holds_(std::move(holds)) {}
 
   /// Begins to look at all zones if it is time to; to be called regularly.
   void check(std::chrono::steady_clock::time_point now);
@@ -65,6 +66,7 @@ class SignatureRenewal {
   const Committer& committer_;
   ChangeRoad& road_;
   const SignedZones& zones_;
+  UpdateHolds holds_;
   std::deque<dns::Name> waiting_;
   bool at_work_ = false;
   std::chrono::steady_clock::time_point next_look_{};

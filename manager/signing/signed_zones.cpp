@@ -51,7 +51,7 @@ void SignedZones::configure(const RuntimePtr& runtime, const std::vector<dns::Na
         if (settings.zones[i].options->is_signed_here()) take(settings, settings.zones[i]);
   }
   for (const std::string& key : gone) forget(key);
-  read_keys();
+  read_unread();
 }
 
 void SignedZones::take(const config::Settings& settings, const config::ZoneRef& zone) {
@@ -61,10 +61,14 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   const ZoneSigner::Options signing{static_cast<std::uint64_t>(seconds.count()),
                                     zone.options->serial_policy};
   Zone& known = zones_[dns::folded_key(zone.name)];
-  if (!same_signing(known.signing, signing)) known.signer.reset();
+  const bool has_other_times =
+      known.signer && *known.signer && !same_signing(known.signing, signing);
   known.name = dns::Name(zone.name);
   known.algorithm = policy->algorithm;
   known.signing = signing;
+  if (!has_other_times) return;
+  known.signer = std::make_shared<const ZoneSigner>(known.name, (**known.signer)->keys(), signing);
+  if (ready_) ready_(known.name);
 }
 
 /// Changes that wait go on: the zone is not signed here any more.
@@ -74,25 +78,40 @@ void SignedZones::forget(const std::string& key) {
   for (const Known& known : node.mapped().waiting) known(nullptr);
 }
 
+WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
+  const zone::ZoneView served = committer_.current().zone_at(zone.name);
+  const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
+  return {zone.name, zone.algorithm, zone.signing, is_signed};
+}
+
+/// So many unusable keys are tried each time, in turn.
 void SignedZones::retry(std::chrono::steady_clock::time_point now) {
   if (zones_.empty() || now < next_retry_) return;
   next_retry_ = now + kRetry;
-  read_keys();
+  std::vector<WantedKeys> wanted;
+  auto at = zones_.upper_bound(retried_);
+  for (std::size_t i = 0; i < zones_.size() && wanted.size() < kMaxTogether; ++i, ++at) {
+    if (at == zones_.end()) at = zones_.begin();
+    if (!at->second.signer || *at->second.signer) continue;
+    wanted.push_back(wanted_keys(at->second));
+    retried_ = at->first;
+  }
+  read(std::move(wanted));
+}
+
+void SignedZones::read_unread() {
+  std::vector<WantedKeys> wanted;
+  for (const auto& [key, zone] : zones_) {
+    if (zone.signer) continue;
+    wanted.push_back(wanted_keys(zone));
+    if (wanted.size() == kMaxTogether) break;
+  }
+  read(std::move(wanted));
 }
 
 /// One task at a time: the list of signed zones has one writer.
-void SignedZones::read_keys() {
-  if (is_reading_ || stopped_) return;
-  const zone::StoreView now = committer_.current();
-  std::vector<WantedKeys> wanted;
-  for (const auto& [key, zone] : zones_) {
-    if (zone.signer && *zone.signer) continue;
-    const zone::ZoneView served = now.zone_at(zone.name);
-    const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-    wanted.push_back({zone.name, zone.algorithm, zone.signing, is_signed});
-    if (wanted.size() == kMaxTogether) break;
-  }
-  if (wanted.empty()) return;
+void SignedZones::read(std::vector<WantedKeys> wanted) {
+  if (is_reading_ || stopped_ || wanted.empty()) return;
   is_reading_ = true;
   asio::post(pool_, [this, wanted = std::move(wanted), journal = journal_] {
     auto opened = open_zone_keys(files_, journal, wanted);
@@ -110,19 +129,17 @@ void SignedZones::keys_read(const std::vector<WantedKeys>& wanted,
     if (found == zones_.end() || !same_signing(found->second.signing, wanted[i].signing)) continue;
     set_signer(found->second, std::move(opened[i]));
   }
-  const bool has_unread =
-      std::ranges::any_of(zones_, [](const auto& entry) { return !entry.second.signer; });
-  if (has_unread) read_keys();
+  read_unread();
 }
 
 void SignedZones::set_signer(Zone& zone, Result<ZoneSignerPtr>&& signer) {
   const std::string name = dns::to_text(zone.name);
   const bool had_failed = zone.signer && !*zone.signer;
   if (!signer) {
-    const std::string text = signer.error().text;
-    if (!had_failed || zone.signer->error().text != text)
-      log::error("zone_keys_unusable", "zone", name, "reason", text);
-    signer = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", text);
+    const std::string reason = signer.error().text;
+    signer = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", reason);
+    if (!had_failed || zone.signer->error().text != signer.error().text)
+      log::error("zone_keys_unusable", "zone", name, "reason", reason);
   } else if (had_failed) {
     log::info("zone_keys_usable", "zone", name);
   }
@@ -154,7 +171,8 @@ std::vector<std::string> SignedZones::ds_records(dns::NameView zone) const {
   constexpr std::uint8_t kSha256 = 2;
   std::vector<std::string> records;
   const auto signer = signer_of(zone);
-  if (!signer || !*signer) return records;
+  if (!signer || !*signer || !(*signer)->has_signed(committer_.current().zone_at(zone)))
+    return records;
   const zone::SigningKeys& keys = (*signer)->keys();
   for (const dns::SigningKey& key : keys.all())
     if (keys.signs(key, dns::RRType::kDNSKEY))

@@ -56,7 +56,7 @@ class SignedZones final : public ZoneSigners {
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
   /// RDATA of the DS records (SHA-256) of the keys that sign the zone's DNSKEY set, as text; empty:
-  /// the keys are not known, or the zone is not signed here.
+  /// the keys are not known, or the zone is not signed by them (yet).
   [[nodiscard]] std::vector<std::string> ds_records(dns::NameView zone) const;
   [[nodiscard]] bool empty() const noexcept { return zones_.empty(); }
 
@@ -70,7 +70,9 @@ class SignedZones final : public ZoneSigners {
   };
   void take(const config::Settings& settings, const config::ZoneRef& zone);
   void forget(const std::string& key);
-  void read_keys();
+  void read_unread();
+  void read(std::vector<WantedKeys> wanted);
+  [[nodiscard]] WantedKeys wanted_keys(const Zone& zone) const;
   void keys_read(const std::vector<WantedKeys>& wanted,
                  std::vector<Result<ZoneSignerPtr>>&& opened);
   void set_signer(Zone& zone, Result<ZoneSignerPtr>&& signer);
@@ -87,6 +89,7 @@ class SignedZones final : public ZoneSigners {
   bool is_reading_ = false;
   bool stopped_ = false;
   std::chrono::steady_clock::time_point next_retry_{};
+  std::string retried_;  // key of the last zone whose keys were tried again
 };
 
 }  // namespace pando::manager

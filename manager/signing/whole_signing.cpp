@@ -34,17 +34,29 @@ ZoneSignerPtr WholeSigning::wanted_signer(const dns::Name& zone) const {
 
 void WholeSigning::check(const dns::Name& zone) {
   const std::string key = dns::folded_key(zone);
-  failed_.erase(key);
-  if (known_.contains(key) || !wanted_signer(zone)) return;
+  if (known_.contains(key)) return;
+  if (!wanted_signer(zone)) {
+    failed_.erase(key);
+    return;
+  }
   known_.insert(key);
   waiting_.push_back(zone);
   start_waiting();
 }
 
+std::string WholeSigning::problem(dns::NameView zone) const {
+  if (failed_.empty() && known_.empty()) return {};
+  const std::string key = dns::folded_key(zone);
+  const auto failed = failed_.find(key);
+  if (failed != failed_.end()) return "the zone is not signed: " + failed->second;
+  return known_.contains(key) ? "the zone is being signed" : "";
+}
+
 void WholeSigning::retry(std::chrono::steady_clock::time_point now) {
   if (failed_.empty() || now < next_retry_) return;
   next_retry_ = now + kRetry;
-  for (const auto& [key, zone] : std::exchange(failed_, {})) check(zone);
+  const auto failed = failed_;
+  for (const auto& [key, reason] : failed) check(dns::Name(dns::name_of_key(key)));
 }
 
 void WholeSigning::start_waiting() {
@@ -62,6 +74,9 @@ void WholeSigning::sign(const WorkPtr& work) {
   if (!signer) return ended(work, {});
   work->signer = {std::move(signer), signers_.now()};
   const zone::StoreView version = committer_.current();
+  // Updates of a zone that validators know as signed have to be signed, so they wait for the keys.
+  const bool is_signed = version.zone_at(work->zone).denial() != zone::Denial::kUnsigned;
+  if (is_signed && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
   work->pin = slots_.pin_own(version.version());
   work->served = version.zone_at(work->zone);
   work->serial = work->served.serial();
@@ -82,15 +97,18 @@ void WholeSigning::submit(const WorkPtr& work) {
   change.source = ChangeSource::kSigning;
   change.is_whole = true;
   change.content = std::move(*work->signed_data);
-  change.check = [work](const zone::StoreView& version) -> Status {
+  change.check = [this, work](const zone::StoreView& version) -> Status {
     const zone::ZoneView now = version.zone_at(work->zone);
+    const auto signer = signers_.signer_of(work->zone);
+    if (!signer || *signer != work->signer.signer)
+      return fail(Errc::kNotFound, "the zone is not signed by these keys any more");
     work->has_moved =
         !now || !now.loaded() || !(now.serial() == work->serial) || !(now.source() == work->source);
     return work->has_moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   change.done = [this, work](const Result<ChangeOutcome>& outcome) {
     if (outcome || !std::exchange(work->has_moved, false)) return ended(work, status_of(outcome));
-    if (!work->holds_updates) work->holds_updates = holds_.hold(work->zone);
+    if (!std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
     sign(work);
   };
   road_.submit(std::move(change));
@@ -105,11 +123,13 @@ void WholeSigning::ended(const WorkPtr& work, const Status& status) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - work->start);
   if (!status) {
-    failed_.insert_or_assign(key, work->zone);
+    failed_.insert_or_assign(key, status.error().text);
     log::error("zone_not_signed", "zone", dns::to_text(work->zone), "reason", status.error().text);
   } else if (now && now.loaded() && work->signer.signer) {
+    failed_.erase(key);
     log::info("zone_signed", "zone", dns::to_text(work->zone), "serial", now.serial().value,
               "records", now.record_count(), "ms", ms.count());
+    on_signed_(work->zone);
   }
   start_waiting();
 }

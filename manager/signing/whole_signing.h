@@ -13,27 +13,27 @@
 #include "manager/change/change_road.h"
 #include "manager/change/zone_signers.h"
 #include "manager/commit/committer.h"
+#include "manager/signing/update_holds.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
 
-/// Signs zones that are served without the signatures of their keys: those that get a policy while
-/// they are served. A pool thread signs a pinned version of the zone, and all of it changes in one
-/// version. If the zone has changed meanwhile, it is signed anew, and its updates wait for that.
+/// Signs zones that are served, and not yet signed by the keys in their folder: those that get a
+/// policy while they are served. A pool thread signs a pinned version of the zone, and all of it
+/// changes in one version. If the zone has changed meanwhile, it is signed anew, and its updates
+/// wait for that.
 ///
 /// Lives on the commit thread.
 class WholeSigning {
  public:
-  struct Holds {
-    std::function<bool(const dns::Name& zone)> hold;  ///< has updates wait; false: it cannot now
-    std::function<void(const dns::Name& zone)> release;
-  };
+  /// Called when a zone was signed.
+  using Signed = std::function<void(const dns::Name& zone)>;
   static constexpr std::chrono::seconds kRetry{30};
 
   /// All references outlive the object; `pool` is joined before its destruction.
   WholeSigning(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
                shm::SlotTable& slots, const Committer& committer, ChangeRoad& road,
-               const ZoneSigners& signers, Holds holds)
+               const ZoneSigners& signers, UpdateHolds holds, Signed on_signed)
       : io_(io),
         pool_(pool),
         store_(store),
@@ -41,10 +41,13 @@ class WholeSigning {
         committer_(committer),
         road_(road),
         signers_(signers),
-        holds_(std::move(holds)) {}
+        holds_(std::move(holds)),
+        on_signed_(std::move(on_signed)) {}
 
   /// Signs the zone unless it has the signatures of its keys, is not loaded, or is not signed here.
   void check(const dns::Name& zone);
+  /// Why the zone is served without its keys' signatures, in one line; empty: it is not.
+  [[nodiscard]] std::string problem(dns::NameView zone) const;
   /// Tries zones again that could not be signed, each kRetry; to be called regularly.
   void retry(std::chrono::steady_clock::time_point now);
 
@@ -67,11 +70,12 @@ class WholeSigning {
   const Committer& committer_;
   ChangeRoad& road_;
   const ZoneSigners& signers_;
-  Holds holds_;
+  UpdateHolds holds_;
+  Signed on_signed_;
   std::deque<dns::Name> waiting_;
   std::set<std::string> known_;  // waiting or at work, by dns::folded_key()
   std::size_t at_work_ = 0;
-  std::map<std::string, dns::Name> failed_;  // by dns::folded_key()
+  std::map<std::string, std::string> failed_;  // reasons, by dns::folded_key()
   std::chrono::steady_clock::time_point next_retry_{};
 };
 

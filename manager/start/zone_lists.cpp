@@ -8,6 +8,7 @@
 
 #include "base/pause_point.h"
 #include "ipc/log.h"
+#include "manager/signing/signed_zone_list.h"
 
 namespace pando::manager {
 
@@ -41,6 +42,8 @@ Result<RuntimePtr> with_lists(const RuntimePtr& known, UnreadLists lists) {
   loaded.lists = std::move(lists);
   config::read_lists(loaded);
   if (!loaded.ok()) return fail(Errc::kInvalid, "{}", loaded.error_text());
+  if (const auto stays = check_signed_zones(native_files(), loaded.settings); !stays)
+    return pass(stays);
   return make_runtime(std::move(loaded.settings));
 }
 

@@ -73,14 +73,33 @@ void UpdateCommits::submit(Update update) {
       return submit_large(std::move(update), zone);
     }
   }
+  submit_small(std::move(update));
+}
+
+/// A small update of a signed zone may affect many names. A pool thread signs these, and the zone's
+/// other updates wait if that was in vain.
+void UpdateCommits::submit_small(Update update) {
   ZoneChange change = Step::change(std::move(update));
   change.shares_version = true;
+  if (road_.signs(change.zone)) {
+    auto holds = std::make_shared<bool>(false);
+    change.again = [this, zone = change.zone, holds] {
+      if (!std::exchange(*holds, true)) hold(zone);
+    };
+    change.done = [this, zone = change.zone, holds,
+                   done = std::move(change.done)](const Result<ChangeOutcome>& outcome) {
+      done(outcome);
+      if (*holds) release(zone);
+    };
+  }
   road_.submit(std::move(change));
 }
 
 /// The computed changeset is freed in a pool thread: it may have a hundred thousand records.
 void UpdateCommits::submit_large(Update update, const std::string& zone) {
-  zones_[zone].client = update.client;
+  UnderWay& under_way = zones_[zone];
+  under_way.client = update.client;
+  ++under_way.holders;
   ZoneChange change = Step::change(std::move(update));
   change.records = road_.max_on_commit_thread() + 1;
   change.again = [this, zone] { zones_[zone].holds_all = true; };
@@ -91,17 +110,19 @@ void UpdateCommits::submit_large(Update update, const std::string& zone) {
   road_.submit(std::move(change));
 }
 
-bool UpdateCommits::hold(const dns::Name& zone) {
-  const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone));
-  if (is_new) at->second.holds_all = true;
-  return is_new;
+void UpdateCommits::hold(const dns::Name& zone) {
+  UnderWay& under_way = zones_[dns::folded_key(zone)];
+  under_way.holds_all = true;
+  ++under_way.holders;
 }
 
 void UpdateCommits::release(const dns::Name& zone) { ended(dns::folded_key(zone)); }
 
 /// Resubmits the held updates in the order of arrival; the first large one may hold the rest again.
 void UpdateCommits::ended(const std::string& zone) {
-  auto node = zones_.extract(zone);
+  const auto at = zones_.find(zone);
+  if (at == zones_.end() || --at->second.holders != 0) return;
+  auto node = zones_.extract(at);
   for (Update& update : node.mapped().held) submit(std::move(update));
 }
 

@@ -44,23 +44,24 @@ class UpdateCommits {
       : committer_(committer), road_(road) {}
 
   void submit(Update update);
-  /// Has later updates of the zone wait until release(). False: a large update of the zone is under
-  /// way.
-  bool hold(const dns::Name& zone);
+  /// Has later updates of the zone wait, until each hold() has had its release().
+  void hold(const dns::Name& zone);
   void release(const dns::Name& zone);
   /// Number of updates waiting for a large update of their zone.
   [[nodiscard]] std::size_t held() const noexcept;
 
  private:
   struct Step;
-  /// A zone's large update under way, with the updates waiting for it.
+  /// A zone's large update under way, or others that hold the zone's updates, with those that wait.
   struct UnderWay {
     Endpoint client;
     bool holds_all = false;
+    std::size_t holders = 0;
     std::deque<Update> held;
   };
   using Zones = std::unordered_map<std::string, UnderWay>;  // by dns::folded_key()
   [[nodiscard]] bool is_large(const Update& update) const;
+  void submit_small(Update update);
   void submit_large(Update update, const std::string& zone);
   void ended(const std::string& zone);
 

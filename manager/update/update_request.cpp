@@ -56,10 +56,16 @@ bool may_update(const UpdateRules& rules, dns::NameView owner, RRType type) {
 /// True if `may` holds for each type with records or signatures at `owner`. A signature counts as
 /// the type that it covers.
 template <class May>
-bool may_all_types(const zone::ZoneView& zone, dns::NameView owner, May&& may) {
+bool may_all_types(const UpdateRules& rules, const zone::ZoneView& zone, dns::NameView owner,
+                   May&& may) {
   bool allowed = true;
   for (const zone::RecordView& record : {zone.record_at(owner), zone.nsec3_record_at(owner)})
-    record.for_each_rrset([&](const zone::RRsetView& rrset) { allowed = allowed && may(rrset); });
+    record.for_each_rrset([&](const zone::RRsetView& rrset) {
+      // What this server's signer has made is not deleted by the client.
+      const bool is_left_alone =
+          rules.is_signed_here && dns::is_derived(rrset.type(), owner == zone.apex());
+      allowed = allowed && (is_left_alone || may(rrset));
+    });
   return allowed;
 }
 
@@ -73,7 +79,7 @@ bool may_delete_name(const UpdateRules& rules, const zone::ZoneView& zone, dns::
                          return may_update(rules, owner, type);
                        });
   }
-  return may_all_types(zone, owner, [&](const zone::RRsetView& rrset) {
+  return may_all_types(rules, zone, owner, [&](const zone::RRsetView& rrset) {
     return may_update(rules, owner, rrset.type());
   });
 }
@@ -84,7 +90,7 @@ bool may_update_signatures(const UpdateRules& rules, const zone::ZoneView& zone,
   if (may_update(rules, record.owner, RRType::kRRSIG)) return true;
   if (record.rr_class != RRClass::kANY)
     return may_update(rules, record.owner, dns::rrsig_covered(record.rdata));
-  return may_all_types(zone, record.owner, [&](const zone::RRsetView& rrset) {
+  return may_all_types(rules, zone, record.owner, [&](const zone::RRsetView& rrset) {
     return rrset.signature_count() == 0 || may_update(rules, record.owner, rrset.type());
   });
 }

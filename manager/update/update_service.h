@@ -46,7 +46,7 @@ class UpdateService {
   void set_limits(const Limits& limits) { limits_ = limits; }
   void set_runtime(RuntimePtr runtime) { runtime_ = std::move(runtime); }
   /// See UpdateCommits.
-  bool hold(const dns::Name& zone) { return commits_.hold(zone); }
+  void hold(const dns::Name& zone) { commits_.hold(zone); }
   void release(const dns::Name& zone) { commits_.release(zone); }
   /// ForwardHandler of the worker pool.
   void handle(ipc::Forward&& forward, ForwardReply reply);

@@ -92,7 +92,7 @@ Result<zone::Changeset> changes_in(RecordKind kind, ByteView payload) {
 /// Type and place decide, never a key: a record then means the same under other keys.
 RecordChanges without_derived(RecordChanges changes, dns::NameView apex) {
   std::erase_if(changes, [&](const auto& entry) {
-    return dns::is_derived(entry.first.type(), entry.first.owner() == apex);
+    return dns::is_dropped_by_signing(entry.first.type(), entry.first.owner() == apex);
   });
   return changes;
 }
@@ -302,6 +302,9 @@ Status MergeBase::take_signed(const JournalRecord& record, bool follows) {
   const auto inner = decode_signed(record.payload);
   if (!inner) return pass(inner);
   if (inner->kind == RecordKind::kFileEdit) return take_file_edit(inner->payload, follows, true);
+  // Records of another signer, which updates have brought, went when the zone was signed here.
+  if (!inner->kind && dynamic_changes.known())
+    dynamic_changes.assign(without_derived(dynamic_changes.entries(), record.zone));
   return take_changeset(inner->payload, follows, true);
 }
 

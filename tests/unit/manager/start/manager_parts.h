@@ -154,6 +154,10 @@ class ManagerParts {
         io, *data->store, *data->slots, *services.committer,
         [](const dns::Name&) { return config::SignaturePolicy{}; },
         SignatureWatch::Options{1, unix_seconds});
+    zone_services.whole_signing = std::make_unique<WholeSigning>(
+        io, network.builders(), *data->store, *data->slots, *services.committer, *services.road,
+        *zone_services.signed_zones,
+        UpdateHolds{[](const dns::Name&) {}, [](const dns::Name&) {}}, [](const dns::Name&) {});
     zone_services.loader =
         std::make_unique<ZoneLoader>(io, pool, 1, *data->store, *data->slots, *services.committer,
                                      *services.road, configuration.runtime->limits);
