@@ -205,7 +205,8 @@ class Making {
     for (const auto& zone : fs::directory_iterator(folder, error)) {
       if (!zone.is_directory(error) || zone.is_symlink(error)) continue;
       for (const auto& file : fs::directory_iterator(zone.path(), error)) {
-        if (file.path().extension() != ".pem") continue;
+        const std::string suffix = file.path().extension().string();
+        if (suffix != ".pem" && suffix != ".private" && suffix != ".key") continue;
         if (auto saved = save_secret(file.path().string()); !saved) return saved;
       }
     }

@@ -231,8 +231,9 @@ Status put(Stage& stage, const FileBatch::Zone& zone, ChangeSource source) {
   return {};
 }
 
-/// Records that describe the zone's source say its serial; from now on the source has that of the
-/// signed zone. Without such records, one of its own tells that.
+/// A zone that was built with serial `source` was signed as a whole and has another serial now. The
+/// journal's descriptions of it (kBase, kDynamicChanges) get that serial. Where there is none, a
+/// record of kind kSigned leads from the one serial to the other.
 void move_to_signed(std::vector<JournalEntry>& records, std::size_t first, dns::Serial source,
                     const zone::ZoneView& zone) {
   const auto is_description = [&](const JournalEntry& entry) {

@@ -6,18 +6,20 @@
 namespace pando::manager {
 
 /// Stages a change that is computed: signs its changesets if the zone is signed here, applies them
-/// in order, and adds the journal's records. All of the server's changes of zones pass through the functions of this
-/// header, which tests/tidy checks. Any thread, see ZoneChange::Compute. `committer`: for the state
-/// of journal and zones' records.
+/// in order, and adds the journal's records. For any thread, see ZoneChange::Compute. All of the
+/// server's changes of zones pass through the functions of this header (tests/tidy).
+///
+/// `committer` tells the state of journal and zones' records. `signer` null: the zone is not signed
+/// here.
 ///
 /// Changesets that add no more than they remove may use the store's reserve for deletes. Those of a
 /// primary must fit our zone: a mismatch, or a limit, is kInvalid, and then the zone sent whole may
 /// succeed, unlike after kFull (the store) and kIo. kIo also: the journal lacks records, or its end
-/// is not durable, so that nothing may be acknowledged. `signer` null: the zone is not signed
-/// here. kExists with its `is_too_much`; other errors of signing are those of sign_change().
+/// is not durable, so that nothing may be acknowledged. kExists: more than `max_names` of the
+/// signer are to be signed, and its `is_too_much` is set. Other errors of signing are those of
+/// sign_change().
 Result<zone::Applied> stage_changesets(Stage& stage, const ZoneChange& change,
-                                       const Committer& committer,
-                                       ChangeSigner* signer = nullptr);
+                                       const Committer& committer, ChangeSigner* signer = nullptr);
 
 /// Puts a built zone, without `check`. Consumes `built_in` of the change. On the commit thread.
 /// `known`: the committer's.

@@ -83,7 +83,7 @@ struct ChangeSigner {
   ZoneSignerPtr signer{};            ///< null: the zone is not signed here
   std::uint64_t now = 0;             ///< seconds since 1970
   std::size_t max_names = SIZE_MAX;  ///< names of a changeset that are signed in this thread
-  bool is_too_much = false;          ///< set instead: another thread is to sign the change
+  bool is_too_much = false;          ///< result: the change affects more names than that
 };
 
 /// The result of a published change.

@@ -28,7 +28,8 @@ struct ChangeSigningOptions {
 /// the result.
 ///
 /// Derived records in `source` (dns/dnssec/derived_types.h), and ZONEMD at the apex, are left out.
-/// Signatures of unchanged sets are kept. `source` has both SOA records, with a new serial. Without
+/// Signatures of unchanged sets are kept. `source` removes the SOA record and adds one with a later
+/// serial. Without
 /// effect on the source, and without names to renew, the result is empty.
 ///
 /// Precondition: signer.has_signed(before). Nullopt: more than `max_names` names. kCorrupt: the

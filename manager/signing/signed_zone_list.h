@@ -9,8 +9,8 @@
 #include "manager/io/store_file.h"
 
 /// The file `signed-zones.list` beside the journal: the zones for which this server has made or
-/// taken keys. A zone of the list never gets a key that it had not, and is not served unsigned
-/// without a word: its parent may have a DS record of the keys. Backups without keys have the list.
+/// taken keys. For a zone of the list no key is made, and a configuration without its policy is
+/// refused: its parent may have a DS record of the keys. Backups without keys have the list.
 namespace pando::manager {
 
 /// Folded names (dns/folded_key.h).

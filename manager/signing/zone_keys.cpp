@@ -16,12 +16,15 @@ namespace pando::manager {
 namespace {
 
 constexpr std::string_view kKeySuffix = ".pem";
+constexpr std::string_view kBindSuffix = ".private";  // its record is in a file beside it
 
 /// Names of the key files in a folder, sorted. kNotFound: no folder.
 Result<std::vector<std::string>> key_names(Files& files, const std::string& folder) {
   auto names = files.list(folder);
   if (!names) return names;
-  std::erase_if(*names, [](const std::string& name) { return !name.ends_with(kKeySuffix); });
+  std::erase_if(*names, [](const std::string& name) {
+    return !name.ends_with(kKeySuffix) && !name.ends_with(kBindSuffix);
+  });
   return names;
 }
 

@@ -27,7 +27,7 @@ Result<std::string> key_folder(const std::string& journal, dns::NameView zone);
 
 /// Reads the keys of zones, in the same order, and makes one for each zone that never had any: file
 /// and folder are durable before the result is returned, and so is the list of signed zones
-/// (signed_zone_list.h). An error names the file and the cause. It never has another key made.
+/// (signed_zone_list.h). An error names the file and the cause; no other key is made then.
 /// kNotFound: the zone had keys, and they are not there. Others: see dns::read_key_file().
 std::vector<Result<ZoneSignerPtr>> open_zone_keys(Files& files, const std::string& journal,
                                                   const std::vector<WantedKeys>& wanted);

@@ -19,9 +19,9 @@ Bytes encode_file_edit(dns::Serial file_serial, const zone::Changeset& live,
                        const zone::Changeset& held);
 Result<FileEdit> decode_file_edit(ByteView bytes);
 
-/// A change of a zone that this server signs (RecordKind::kSigned): another record, whose changes
-/// of the served zone have the signer's records, too. These are no dynamic changes
-/// (dns/dnssec/derived_types.h).
+/// A change of a zone that this server signs (RecordKind::kSigned). It is a record of another kind,
+/// whose changeset includes what the signer made. Records of the signer
+/// (dns/dnssec/derived_types.h) are no dynamic changes.
 struct SignedRecord {
   /// kChangeset or kFileEdit; nullopt: the zone was signed as a whole. Then the payload is the
   /// changeset of the SOA, and the other records are in no journal: they are made anew.

@@ -23,6 +23,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 import servers
+from signed_zones import run
+
+needs_bind = pytest.mark.skipif(not shutil.which("dnssec-signzone"), reason="needs bind9-utils")
 
 ZONE = "signed.test"
 APEX = dns.name.from_text(ZONE)
@@ -386,6 +389,88 @@ def test_old_signatures_are_renewed(pando, options):
     assert sets_of(zone_of(server)) == sets_of(before)
     check(server)
     assert "signatures_renewed" in server.log()
+
+
+def signed_by_others(folder):
+    """The zone as BIND signs it, with one key; returns the stem of its files."""
+    stem = run("dnssec-keygen", "-q", "-a", "ECDSAP256SHA256", "-f", "KSK", ZONE, folder=folder)
+    plain = folder / "plain"
+    plain.write_text(TEXT + (folder / f"{stem}.key").read_text())
+    run("dnssec-signzone", "-z", "-o", ZONE, "-f", folder / "zone", plain, stem, folder=folder)
+    return folder / stem
+
+
+@needs_bind
+def test_a_zone_signed_by_others_gets_no_new_key(pando, options, folder):
+    stem = signed_by_others(folder)
+    server = pando([options], workers=1).start()
+    servers.wait_until("it is refused", lambda: "DNSKEY records are not those" in server.control(
+        "zone", "status", ZONE).get("problem", ""))
+    assert not server.ask(ZONE, "DNSKEY").answer
+    # With its key in the place of the one that was made, it is served as signed by that key.
+    key_file(server).unlink()
+    for suffix in (".key", ".private"):
+        shutil.copy(f"{stem}{suffix}", key_folder(server))
+    server.kill()
+    server.start(ZONE)
+    public = (pathlib.Path(f"{stem}.key").read_text().split("DNSKEY ")[1]).split("\n")[0].replace(" ", "")
+    assert [key.to_text().replace(" ", "") for key in zone_of(server).get_rdataset(APEX, "DNSKEY")] == [public]
+    send(server, ("add", "new", 60, "A", "192.0.2.9"))
+    assert looks(server, "new").answer
+    assert not list(key_folder(server).glob("*.pem"))
+
+
+@needs_bind
+def test_a_zone_signed_by_others_takes_no_unsigned_update(pando, options, folder):
+    signed_by_others(folder)
+    server = pando([{**options, "dnssec": "off"}], workers=1).start(ZONE)
+    server.zones = [options]
+    server.write_config()
+    server.control("reload")
+    servers.wait_until("it is said", lambda: "signed by keys that are not there" in server.control(
+        "zone", "status", ZONE).get("problem", ""))
+    send(server, ("add", "new", 60, "A", "192.0.2.9"), rcode=dns.rcode.SERVFAIL)
+    assert "RRSIG" in str(server.ask(f"www.{ZONE}", "A", want_dnssec=True).answer), "it is served as it was"
+    assert not server.ask(f"new.{ZONE}").answer
+
+
+def test_clients_of_some_types_delete_names(pando, options):
+    server = pando([{**options, "allow-update": [{"address": "127.0.0.0/8", "types": ["A", "TXT"]}]}], workers=1).start(ZONE)
+    send(server, ("add", "n", 60, "A", "192.0.2.9"))
+    send(server, ("delete", "n"))
+    assert not check(server).get_node(f"n.{ZONE}.")
+
+
+def test_many_zones_without_keys_hold_up_no_others(pando, options, folder):
+    (folder / "other").write_text(TEXT)
+    lost = [{"name": f"lost{number}.test", "file": str(folder / "other"), "dnssec": "default"} for number in range(1100)]
+    server = pando([options, *lost], workers=1)
+    (server.folder / "journal").mkdir(exist_ok=True)
+    (server.folder / "journal/signed-zones.list").write_text("".join(f"{zone['name']}.\n" for zone in lost))
+    server.start(ZONE)
+    send(server, ("add", "new", 60, "A", "192.0.2.9"))
+    assert looks(server, "new").answer
+    servers.wait_until("all are said", lambda: server.log().count("zone_keys_unusable") >= 1100, 60)
+    time.sleep(3)
+    assert server.log().count("zone_keys_unusable") == 1100
+
+
+def test_a_zone_of_a_list_keeps_its_policy_over_a_restart(pando, options, folder):
+    (folder / "zones.list").write_text(f"{ZONE} {folder}/zone signed\n")
+    def configure(policy):
+        server.write_config()
+        with open(server.config, "a", encoding="utf-8") as config:
+            config.write(f"templates: [{{name: signed, dnssec: {policy}, allow-transfer: [{{address: 127.0.0.0/8}}]}}]\n"
+                         f"zone-lists: [{folder}/zones.list]\n")
+    server = pando([], workers=1)
+    configure("default")
+    server.start(ZONE)
+    check(server)
+    server.kill()
+    configure("off")
+    server.start()
+    servers.wait_until("it is said", lambda: "would be served unsigned" in server.log())
+    assert "RRSIG" in str(server.ask(f"www.{ZONE}", "A", want_dnssec=True).answer)
 
 
 def private_octets(path):
