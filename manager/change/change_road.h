@@ -48,10 +48,10 @@ class ChangeRoad {
     /// pool thread costs two thread changes and a version of its own.
     std::uint64_t max_on_commit_thread = 1000;
     int tries = 3;
+    std::size_t max_computed = 2;  ///< limit of changes computed at a time
     /// Names of a changeset that are signed on the commit thread, some 10 ms. A pool thread signs
     /// more.
     std::size_t max_signed_names = 125;
-    std::size_t max_computed = 2;  ///< limit of changes computed at a time
   };
   struct Counters {
     std::uint64_t beside = 0;  ///< changes computed in a pool thread
