@@ -165,13 +165,16 @@ def descriptors(pid):
 
 
 def listening(pid, transport, port):
-    """The process's descriptor of the socket at 127.0.0.1:`port`; `transport`: udp or tcp."""
-    inodes = set()
-    for line in pathlib.Path(f"/proc/{pid}/net/{transport}").read_text().splitlines()[1:]:
-        fields = line.split()
-        if int(fields[1].split(":")[1], 16) == port and fields[3] in ("07", "0A"):
-            inodes.add(f"socket:[{fields[9]}]")
-    return next(number for number, link in descriptors(pid).items() if link in inodes)
+    """The process's descriptor of the socket at 127.0.0.1:`port`; `transport`: udp or tcp. Read again where it is not found,
+    since the kernel's list may lack an entry while the sockets of others come and go."""
+    def find():
+        inodes = set()
+        for line in pathlib.Path(f"/proc/{pid}/net/{transport}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if int(fields[1].split(":")[1], 16) == port and fields[3] in ("07", "0A"):
+                inodes.add(f"socket:[{fields[9]}]")
+        return [number for number, link in descriptors(pid).items() if link in inodes]
+    return servers.wait_until(f"{transport} port {port} is the process's", find, 10)[0]
 
 
 def connection(pid):
