@@ -89,6 +89,10 @@ void check_new_dnssec_policy(const Value& value, const std::vector<DnssecPolicy>
   if (policies.back().name == kNoDnssecPolicy)
     value.fail(fmt::format("a policy cannot have the name '{}': zones say so that they are not "
                            "signed here", kNoDnssecPolicy));
+  const DnssecPolicy& policy = policies.back();
+  // A fifth of the time is for the renewal itself.
+  if (policy.refresh * 6 >= policy.validity * 5)
+    value.fail("'refresh' is to be less than five sixths of 'validity'");
 }
 
 void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups) {

@@ -11,7 +11,7 @@ namespace pando::config {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxStoreBytes = std::uint64_t{32} << 30;  // reach of a reference
-inline constexpr std::int64_t kMsPerHour = 3'600'000;
+inline constexpr std::int64_t kMsPerMinute = 60'000, kMsPerHour = 3'600'000;
 
 inline constexpr std::pair<std::string_view, LogFormat> kLogFormats[] = {
     {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
@@ -168,7 +168,12 @@ inline constexpr Field<Remote> kRemoteFields[] = {
 inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
     field<&DnssecPolicy::name, read_text>("name", Apply::kLive, kRequired),
     word_field<&DnssecPolicy::algorithm, kSigningAlgorithms>("algorithm"),
-    field<&DnssecPolicy::validity, read_duration_in<kMsPerHour, 365 * 24 * kMsPerHour>>("validity"),
+    field<&DnssecPolicy::validity, read_duration_in<kMsPerMinute, 365 * 24 * kMsPerHour>>(
+        "validity"),
+    field<&DnssecPolicy::refresh, read_duration_in<1000, 365 * 24 * kMsPerHour>>("refresh"),
+    field<&DnssecPolicy::propagation, read_duration_in<0, 30 * 24 * kMsPerHour>>("propagation"),
+    field<&DnssecPolicy::parent_ds_ttl, read_duration_in<0, 30 * 24 * kMsPerHour>>("parent-ds-ttl"),
+    field<&DnssecPolicy::cds, read_bool>("cds"),
 };
 
 inline constexpr Field<HttpKey> kHttpKeyFields[] = {

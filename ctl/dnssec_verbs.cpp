@@ -1,5 +1,6 @@
 #include "ctl/verbs.h"
 
+#include "ctl/signing/dnssec_commands.h"
 #include "ctl/signing/key_commands.h"
 
 namespace pando::ctl {
@@ -38,11 +39,49 @@ void add_key_verbs(CommandLine& line, CLI::App* dnssec) {
       ->capture_default_str();
 }
 
+/// Verbs that need a manager.
+void add_signed_zone_verbs(CommandLine& line, CLI::App* dnssec) {
+  Arguments& given = line.arguments();
+  const auto with_zone = [&given](CLI::App* command) {
+    command->add_option("name", given.zone, "name of the zone")->required();
+    return command;
+  };
+  line.add_session(dnssec, "list", [](auto& s) { return DnssecCommands(s).list(); });
+  with_zone(line.add_session(dnssec, "status",
+                             [&given](auto& s) { return DnssecCommands(s).status(given.zone); }));
+  with_zone(line.add_session(dnssec, "ds", "DS records of a zone that is signed here",
+                             [&given](auto& s) { return DnssecCommands(s).ds(given.zone); }));
+  with_zone(line.add_session(dnssec, "check", "what signing a zone by a policy would do",
+                             [&given](auto& s) {
+                               return DnssecCommands(s).check(given.zone, given.label);
+                             }))
+      ->add_option("--policy", given.label, "name of the policy; without: the zone's, or 'default'");
+  with_zone(line.add_session(dnssec, "import", "give key files to the manager",
+                             [&given](auto& s) {
+                               return DnssecCommands(s).import_keys(given.zone, given.files);
+                             }))
+      ->add_option("files", given.files, "key files: ours, or of BIND, Knot or PowerDNS")
+      ->required();
+  for (const auto& [word, verb] :
+       {std::pair{"ds-seen", ipc::verb::kDnssecDsSeen}, {"ds-gone", ipc::verb::kDnssecDsGone}})
+    with_zone(line.add_session(
+        dnssec, word, [&given, verb](auto& s) { return s.zone_order(verb, given.zone); }));
+  with_zone(line.add_session(dnssec, "unsign",
+                             [&given](auto& s) {
+                               return s.zone_order(given.remove ? ipc::verb::kDnssecStaySigned
+                                                                : ipc::verb::kDnssecUnsign,
+                                                   given.zone);
+                             }))
+      ->add_flag("--cancel", given.remove, "keep the zone signed, or sign it again");
+  line.add_session(dnssec, "clock-ok", [](auto& s) { return DnssecCommands(s).clock_ok(); });
+}
+
 }  // namespace
 
 void add_dnssec_verbs(CommandLine& line) {
-  CLI::App* dnssec = line.group("dnssec", "keys of signed zones (experimental)");
+  CLI::App* dnssec = line.group("dnssec", "zones that are signed here, and their keys");
   add_key_verbs(line, dnssec);
+  add_signed_zone_verbs(line, dnssec);
 }
 
 void add_sign_verb(CommandLine& line, CLI::App* zone) {

@@ -129,6 +129,60 @@ struct ZoneRow {
   bool operator==(const ZoneRow&) const = default;
 };
 
+/// A key of a zone that is signed here.
+struct SigningKeyRow {
+  std::string role{};  ///< "CSK", "KSK" or "ZSK"
+  std::uint8_t algorithm = 0;
+  std::uint16_t tag = 0;
+  std::uint32_t bits = 0;
+  bool operator==(const SigningKeyRow&) const = default;
+};
+
+struct DnssecStatusResult {
+  std::string zone{};
+  std::string policy{};
+  /// "keys-missing", "signing", "spreading", "ds-wanted", "secure", "no-ds-wanted", "ds-expiring",
+  /// "unsigning", "unsigned".
+  std::string stage{};
+  std::string next{};          ///< what begins the next stage, for people
+  std::uint64_t until = 0;     ///< when it begins by itself; 0: it does not
+  std::uint32_t serial = 0;
+  std::vector<SigningKeyRow> keys{};
+  std::vector<std::string> ds{};  ///< RDATA, for the parent
+  std::string cds{};              ///< "keys", "removal"; empty: the zone has no CDS records
+  std::uint64_t signatures_end = 0;
+  std::string problem{};
+  std::string clock{};  ///< that the host's clock is not followed
+  bool operator==(const DnssecStatusResult&) const = default;
+};
+
+struct DnssecRow {
+  std::string zone{};
+  std::string stage{};
+  std::uint64_t until = 0;
+  std::string problem{};
+  bool operator==(const DnssecRow&) const = default;
+};
+
+struct DnssecListResult {
+  std::vector<DnssecRow> zones{};
+  std::string next{};  ///< for `after`; empty at the end
+};
+
+struct DnssecCheckResult {
+  std::string zone{};
+  std::string policy{};
+  std::uint32_t serial = 0;
+  std::vector<SigningKeyRow> keys{};
+  bool makes_key = false;
+  std::uint64_t signatures = 0;
+  std::uint64_t left_out = 0;  ///< records of other signers, and digests of the zone
+  std::uint64_t max_ttl = 0;   ///< seconds
+  std::vector<std::string> problems{};
+  std::vector<std::string> notes{};
+  bool operator==(const DnssecCheckResult&) const = default;
+};
+
 struct ZoneListResult {
   std::vector<ZoneRow> zones{};
   std::string next{};  ///< `after` for the next page; empty = this was the last one

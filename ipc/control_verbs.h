@@ -38,6 +38,15 @@ inline constexpr std::string_view kZoneConfigure = "zone-configure";
 inline constexpr std::string_view kZoneReload = "zone-reload";
 inline constexpr std::string_view kZoneFreeze = "zone-freeze";
 inline constexpr std::string_view kZoneThaw = "zone-thaw";
+inline constexpr std::string_view kDnssecList = "dnssec-list";
+inline constexpr std::string_view kDnssecStatus = "dnssec-status";
+inline constexpr std::string_view kDnssecCheck = "dnssec-check";
+inline constexpr std::string_view kDnssecImport = "dnssec-import";
+inline constexpr std::string_view kDnssecDsSeen = "dnssec-ds-seen";
+inline constexpr std::string_view kDnssecDsGone = "dnssec-ds-gone";
+inline constexpr std::string_view kDnssecUnsign = "dnssec-unsign";
+inline constexpr std::string_view kDnssecStaySigned = "dnssec-stay-signed";
+inline constexpr std::string_view kDnssecClockOk = "dnssec-clock-ok";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
@@ -98,6 +107,16 @@ inline constexpr ControlVerb kControlVerbs[] = {
     {verb::kZoneReload, "names", "read the files of zones again"},
     {verb::kZoneFreeze, "name", "keep updates and transfers from changing a zone"},
     {verb::kZoneThaw, "name", "let updates and transfers change a zone again"},
+    {verb::kDnssecList, "[after] [limit]", "zones that are signed here, and their stages"},
+    {verb::kDnssecStatus, "name", "keys, stage and next step of a zone that is signed here"},
+    {verb::kDnssecCheck, "name [label]",
+     "what signing a zone would do; the label is a policy's name"},
+    {verb::kDnssecImport, "name (descriptor)", "take a key into the folder of a zone's keys"},
+    {verb::kDnssecDsSeen, "name", "the parent has the zone's DS records"},
+    {verb::kDnssecDsGone, "name", "the parent has no DS records of the zone any more"},
+    {verb::kDnssecUnsign, "name", "begin to take a zone's signatures away"},
+    {verb::kDnssecStaySigned, "name", "end the unsigning of a zone, which stays signed"},
+    {verb::kDnssecClockOk, "", "the host's clock is right, although it jumped"},
     {verb::kStoreCopy, "to [descriptor]",
      "write an image on which a server with an empty journal can start"},
     {verb::kStoreDump, "to [descriptor]",

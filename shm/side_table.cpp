@@ -13,4 +13,12 @@ const Store::SideEntry* known_side(const Window& window, std::uint32_t index) no
   return reinterpret_cast<const Store::SideEntry*>(window.base() + kSideOffset) + index;
 }
 
+void set_signatures_end(Store& store, std::uint32_t index, std::uint64_t end) {
+  const Store::SideEntry* const known = known_side(store.window(), index);
+  if (end == 0 && known == nullptr) return;
+  if (known != nullptr && signatures_end(*known) == end) return;
+  if (Store::SideEntry* const side = store.side(index))
+    signatures_end(*side).store(end, std::memory_order_relaxed);
+}
+
 }  // namespace pando::shm

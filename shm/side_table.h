@@ -21,5 +21,7 @@ namespace pando::shm {
 [[nodiscard]] inline std::uint64_t signatures_end(const Store::SideEntry& entry) noexcept {
   return entry.reserved.load(std::memory_order_relaxed);
 }
+/// Writes it. A zone without an entry gets none for a 0.
+void set_signatures_end(Store& store, std::uint32_t index, std::uint64_t end);
 
 }  // namespace pando::shm

@@ -165,7 +165,7 @@ class ZoneFileSigning {
     if (!serial) return pass(serial);
     options.times = *times;
     options.serial = *serial;
-    options.with_cds = request_.with_cds;
+    if (request_.with_cds) options.parent_request = zone::ParentRequest::kKeys;
     options.threads = std::max(std::thread::hardware_concurrency(), 1U);
     zone::ZoneBuilder builder(apex_, transaction_);
     const auto report = zone::sign_zone(view(), keys, options, builder);

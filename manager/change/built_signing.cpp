@@ -86,14 +86,25 @@ Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& serv
   if (signer.signer->is_signed_by_others(served))
     return fail(Errc::kInvalid,
                 "the zone is signed by keys whose files are not in its folder: put them there");
-  if (ZoneSigner::is_clock_behind(served, signer.now))
-    return fail(Errc::kUnsupported, "the host's clock lies behind the zone's signatures");
   const dns::Serial next =
       next_serial(served.serial(), signer.signer->options().serial_policy, signer.now);
   auto done = sign_whole(store, served, signer, next, shm::Reserve::kHalf);
   if (!done) return pass(done);
   crash_point("served-zone-signed");
   WholeZone data{std::move(done->built), std::move(done->transaction), served.source()};
+  data.source_serial = served.serial();
+  return data;
+}
+
+Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& served,
+                                     dns::Serial serial) {
+  shm::Transaction transaction = store.begin_private();
+  transaction.use_reserve(shm::Reserve::kHalf);
+  zone::ZoneBuilder builder(dns::Name(served.apex()), transaction);
+  if (auto done = zone::copy_source(served, serial, builder); !done) return pass(done);
+  auto built = builder.finish();
+  if (!built) return pass(built);
+  WholeZone data{std::move(*built), std::move(transaction), served.source()};
   data.source_serial = served.serial();
   return data;
 }

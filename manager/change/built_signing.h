@@ -26,4 +26,9 @@ Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data
 Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
                                    const ChangeSigner& signer);
 
+/// Makes a served zone's source a zone of its own, with the next serial: the zone without
+/// signatures. The result's `source_serial` is the served one.
+Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& served,
+                                     dns::Serial serial);
+
 }  // namespace pando::manager

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/result.h"
 #include "dns/name.h"
@@ -16,6 +17,10 @@ class ZoneSigners {
   /// Null: the zone is not signed here. kUnsupported: it is, and its keys cannot be used, or are
   /// not known yet; the text says why. Nothing may change in such a zone then.
   [[nodiscard]] virtual Result<ZoneSignerPtr> signer_of(dns::NameView zone) const = 0;
+  /// Whether the zone's signatures are to be taken away, since its parent has no DS records any
+  /// more; the value says how its serial moves. Such a zone has no signer, and signer_of() is an
+  /// error as long as it is signed.
+  [[nodiscard]] virtual std::optional<config::SerialPolicy> unsigning(dns::NameView zone) const = 0;
   /// Seconds since 1970, for the times of signatures.
   [[nodiscard]] virtual std::uint64_t now() const = 0;
   using Known = std::function<void(Result<ZoneSignerPtr> signer)>;

@@ -60,6 +60,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       store_(io, pool, parts, std::move(hooks.handed_over)),
       zone_(parts),
       records_(io, pool, parts),
+      dnssec_(io, pool, parts),
       workers_(io, parts),
       config_(io, pool, parts.configuration, parts.workers) {
   using Request = ipc::ControlRequest;
@@ -67,6 +68,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
   store_.add_to(table_);
   zone_.add_to(table_);
   records_.add_to(table_);
+  dnssec_.add_to(table_);
   workers_.add_to(table_);
   config_.add_to(table_);
   table_.add_query(ipc::verb::kStatus, [this](const Request&) -> Result<json> {

@@ -3,6 +3,7 @@
 #include "manager/catalog/catalogs.h"
 #include "manager/control/command_table.h"
 #include "manager/control/config_control.h"
+#include "manager/control/dnssec_control.h"
 #include "manager/control/record_control.h"
 #include "manager/control/report/status_report.h"
 #include "manager/control/store_control.h"
@@ -57,6 +58,7 @@ class ControlCommands {
   StoreControl store_;
   ZoneControl zone_;
   RecordControl records_;
+  DnssecControl dnssec_;
   WorkerControl workers_;
   ConfigControl config_;
   CommandTable table_;

@@ -31,7 +31,8 @@ constexpr std::size_t kLongRequest = std::size_t{32} << 10;
 bool is_reading(std::string_view verb) {
   return verb == ipc::verb::kStatus || verb == ipc::verb::kZoneList ||
          verb == ipc::verb::kZoneStatus || verb == ipc::verb::kZoneSnapshots ||
-         verb == ipc::verb::kWorkerList || verb == ipc::verb::kHttpSettings;
+         verb == ipc::verb::kWorkerList || verb == ipc::verb::kHttpSettings ||
+         verb == ipc::verb::kDnssecList || verb == ipc::verb::kDnssecStatus;
 }
 
 }  // namespace

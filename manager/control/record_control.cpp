@@ -15,6 +15,7 @@
 #include "dns/rdata/rdata.h"
 #include "ipc/control_json.h"
 #include "manager/commit/rollback.h"
+#include "manager/control/pool_work.h"
 #include "manager/control/report/explain.h"
 #include "manager/control/report/zone_reading.h"
 #include "manager/control/zone_control.h"
@@ -170,20 +171,9 @@ void RecordControl::add_to(CommandTable& table) {
 }
 
 /// The version is pinned meanwhile. A page takes milliseconds, which updates need not wait for.
-void RecordControl::work_in_pool(Work work, const Reply& reply) {
-  const shm::VersionInfo version = parts_.data.store->current();
-  const shm::Window window = parts_.data.store->window();
-  auto pin = std::make_shared<shm::SlotTable::OwnPin>(parts_.data.slots->pin_own(version.number));
-  asio::post(pool_, [this, window, version, work = std::move(work), pin, reply]() mutable {
-    Result<json> result = work(zone::StoreView(window, version.root, version.number));
-    asio::post(io_, [pin = std::move(pin), reply, result = std::move(result)]() mutable {
-      reply(std::move(result));
-    });
-  });
-}
-
 void RecordControl::read_in_pool(const dns::Name& zone, MakeResultPage page, const Reply& reply) {
   work_in_pool(
+      io_, pool_, parts_.data,
       [zone, page = std::move(page)](const zone::StoreView& view) -> Result<json> {
         const zone::ZoneView found = view.zone_at(zone);
         if (!found) return fail(Errc::kNotFound, "no zone {}", to_text(zone));
@@ -253,7 +243,7 @@ void RecordControl::history(const dns::Name& zone, const Request& request, const
 }
 
 void RecordControl::queries(const Request&, const Reply& reply) {
-  work_in_pool([this, notes = BusyZoneNames::read(*parts_.data.slots)](const zone::StoreView& view)
+  work_in_pool(io_, pool_, parts_.data, [this, notes = BusyZoneNames::read(*parts_.data.slots)](const zone::StoreView& view)
                    -> Result<json> { return json(busy_.with_names(notes, view)); },
                reply);
 }
@@ -267,6 +257,7 @@ void RecordControl::explain_answer(const Request& request, const Reply& reply) {
                       "no key {} is configured: a query that it signs gets NOTAUTH (BADKEY)",
                       to_text(*query->key)));
   work_in_pool(
+      io_, pool_, parts_.data,
       [this, query = std::move(*query)](const zone::StoreView& view) {
         return as_json(explain(view, query, [this](const zone::ZoneView& zone) {
           const auto* side = shm::known_side(parts_.data.store->window(), zone.side_index());

@@ -28,9 +28,6 @@ class RecordControl {
  private:
   using Request = CommandTable::Request;
   using Reply = CommandTable::Reply;
-  /// Makes a result from the present version; in a pool thread.
-  using Work = std::function<Result<nlohmann::json>(const zone::StoreView&)>;
-  void work_in_pool(Work work, const Reply& reply);
   /// Makes one page from the zone; in a pool thread.
   using MakeResultPage = std::function<Result<nlohmann::json>(const zone::ZoneView&)>;
   void read_in_pool(const dns::Name& zone, MakeResultPage page, const Reply& reply);

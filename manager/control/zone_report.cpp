@@ -155,7 +155,7 @@ void ZoneReport::add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) con
   row.file = settings.zones.path(*index);
   const config::ZoneOptions& options = *settings.zones[*index].options;
   row.dnssec = options.dnssec;
-  row.ds = parts_.zones.signed_zones->ds_records(zone.apex());
+  row.ds = parts_.zones.signing->zones().ds_records(zone.apex());
   if (!options.is_secondary()) return;
   for (const std::string& name : options.primaries)
     if (const config::Remote* remote = settings.find_remote(name))
@@ -169,8 +169,7 @@ std::string ZoneReport::problem_of(const zone::ZoneView& zone, bool secondary) c
   std::string text;
   if (secondary) text = parts_.zones.refresher->problem(dns::Name(zone.apex()));
   if (text.empty()) text = parts_.zones.loads->problem(zone);
-  if (text.empty()) text = parts_.zones.signed_zones->problem(zone.apex());
-  if (text.empty()) text = parts_.zones.whole_signing->problem(zone.apex());
+  if (text.empty()) text = parts_.zones.signing->problem(zone.apex());
   if (text.empty()) text = parts_.zones.exports->problem(zone.apex());
   if (text.empty()) text = parts_.zones.signatures->problem(zone.apex());
   if (text.empty()) text = catalog_problem(zone.apex());

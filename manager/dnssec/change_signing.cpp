@@ -62,6 +62,7 @@ class Signing {
     const RRset* soa = zone_.at(zone_.apex()).find(RRType::kSOA);
     if (soa == nullptr) return fail(Errc::kInvalid, "the zone would have no SOA");
     denial_ttl_ = denial_ttl(*soa);
+    put_key_sets(soa->ttl);
     NameSet names = zone_.affected();
     names.insert(options_.renewed.begin(), options_.renewed.end());
     if (names.size() > options_.max_names) return false;
@@ -74,6 +75,15 @@ class Signing {
   }
 
  private:
+  /// The sets that name the keys may have changed since: their TTL, or what the parent is asked.
+  void put_key_sets(dns::Ttl ttl) {
+    Node& apex = touched_.at(zone_.apex());
+    for (const RRType type : {RRType::kDNSKEY, RRType::kCDS, RRType::kCDNSKEY})
+      apex.now.erase(type);
+    for (zone::MadeSet& made : signer_.key_sets(ttl))
+      apex.now[made.type] = RRset{made.ttl, std::move(made.rdatas)};
+  }
+
   Status sign_name(const dns::Name& name) {
     Node& node = touched_.at(name);
     const Place place = zone_.place_now(name);

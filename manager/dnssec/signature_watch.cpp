@@ -8,6 +8,7 @@
 #include "base/steady_time.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/commit/rollback.h"
 #include "shm/side_table.h"
 #include "zone/draft/detached_draft.h"
@@ -148,7 +149,8 @@ bool SignatureWatch::is_wanted(const dns::Name& name, const zone::ZoneView& zone
 void SignatureWatch::served(const dns::Name& name, const Verdict* verdict) {
   const zone::ZoneView zone = committer_.current().zone_at(name);
   if (!is_wanted(name, zone)) {
-    if (zone) set_end(zone, 0);
+    // Zones that are signed here are looked at by their signer (manager/signing).
+    if (zone && !is_signed_here(zone)) set_end(zone, 0);
     if (!states_.empty()) forget(states_.find(dns::folded_key(name)));
     return;
   }
@@ -268,7 +270,7 @@ void SignatureWatch::conclude(States::iterator at, const Task& task) {
   const dns::Name name(dns::name_of_key(at->first));
   const zone::ZoneView live = committer_.current().zone_at(name);
   if (!is_wanted(name, live)) {
-    if (live) set_end(live, 0);
+    if (live && !is_signed_here(live)) set_end(live, 0);
     return forget(at);
   }
   if (task.verdict.found.given_up) {
@@ -358,13 +360,9 @@ void SignatureWatch::set_faults(State& state, std::uint64_t faults) {
   if (state.faults != 0) ++zones_with_faults_;
 }
 
-/// For the status, and for readers of the store. A zone without an entry gets none for a 0.
+/// For the status, and for readers of the store.
 void SignatureWatch::set_end(const zone::ZoneView& zone, std::uint64_t end) {
-  const auto* known = shm::known_side(store_.window(), zone.side_index());
-  if (end == 0 && known == nullptr) return;
-  if (known != nullptr && shm::signatures_end(*known) == end) return;
-  if (shm::Store::SideEntry* side = store_.side(zone.side_index()))
-    shm::signatures_end(*side).store(end, std::memory_order_relaxed);
+  shm::set_signatures_end(store_, zone.side_index(), end);
 }
 
 void SignatureWatch::forget(States::iterator at) {

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "dns/dnssec/rrsig.h"
+
 namespace pando::manager {
 
 zone::SignatureTimes ZoneSigner::spread_times(std::uint64_t now) const noexcept {
   zone::SignatureTimes spread = times(now);
-  spread.spread = static_cast<std::uint32_t>(options_.validity / 7 * 4);
+  const std::uint64_t renewal = renewed_before(now) - now;
+  if (renewal < options_.validity)
+    spread.spread = static_cast<std::uint32_t>(options_.validity - renewal);
   return spread;
 }
 
@@ -48,16 +52,35 @@ bool ZoneSigner::is_signed_by_others(const zone::ZoneView& zone) const {
   return std::ranges::any_of(published, [this](const Bytes& one) { return !is_ours(one); });
 }
 
-bool ZoneSigner::is_clock_behind(const zone::ZoneView& zone, std::uint64_t now) {
+bool ZoneSigner::has_key_sets(const zone::ZoneView& zone) const {
+  const std::vector<zone::MadeSet> wanted = key_sets(zone.soa().ttl());
+  constexpr dns::RRType kTypes[] = {dns::RRType::kDNSKEY, dns::RRType::kCDS, dns::RRType::kCDNSKEY};
+  return std::ranges::all_of(kTypes, [&](dns::RRType type) {
+    const auto made = std::ranges::find(wanted, type, &zone::MadeSet::type);
+    const zone::RRsetView served = zone.apex_record().find(type);
+    if (made == wanted.end()) return !served || served.count() == 0;
+    if (!served || !(served.ttl() == made->ttl) || served.count() != made->rdatas.size())
+      return false;
+    bool is_same = true;
+    served.for_each_rdata([&](ByteView rdata) {
+      is_same = is_same && std::ranges::any_of(made->rdatas, [&](const Bytes& one) {
+                  return std::ranges::equal(one, rdata);
+                });
+    });
+    return is_same;
+  });
+}
+
+std::uint64_t ZoneSigner::last_signed(const zone::ZoneView& zone, std::uint64_t now) {
   constexpr std::size_t kInceptionAt = 10;  // behind the type that is covered
-  constexpr std::uint64_t kDay = 86400;
-  bool is_behind = false;
+  std::uint64_t newest = 0;
+  if (!zone || !zone.loaded()) return newest;
   zone.soa().for_each_signature([&](ByteView rest) {
     if (rest.size() < kInceptionAt + 4) return;
-    const std::uint64_t inception = load_be32(rest.data() + kInceptionAt);
-    is_behind = is_behind || inception > now + kDay;
+    const auto inception = dns::whole_time(load_be32(rest.data() + kInceptionAt), now);
+    newest = std::max(newest, inception + zone::kInceptionLead);
   });
-  return is_behind;
+  return newest;
 }
 
 Result<ZoneSigner::Owned> ZoneSigner::borrow() const {

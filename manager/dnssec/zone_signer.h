@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "config/settings/zone_table.h"
 #include "dns/name.h"
+#include "zone/dnssec/apex_key_sets.h"
 #include "zone/dnssec/set_signer.h"
 #include "zone/read/store_view.h"
 
@@ -17,9 +18,14 @@ namespace pando::manager {
 /// thread borrows a SetSigner.
 class ZoneSigner {
  public:
+  static constexpr std::uint64_t kRefreshSeconds = 5 * 86400;
   struct Options {
     std::uint64_t validity = zone::kValiditySeconds;  ///< seconds from now to the end of signatures
     config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
+    /// The least that is left of each signature, in seconds; less than five sixths of `validity`.
+    std::uint64_t refresh = kRefreshSeconds;
+    zone::ParentRequest parent_request = zone::ParentRequest::kNone;
+    bool operator==(const Options&) const = default;
   };
   ZoneSigner(dns::NameView apex, zone::SigningKeys keys, const Options& options)
       : apex_(apex), keys_(std::move(keys)), options_(options) {}
@@ -32,9 +38,13 @@ class ZoneSigner {
   [[nodiscard]] zone::SignatureTimes times(std::uint64_t now) const noexcept {
     return {now - zone::kInceptionLead, now + options_.validity, 0};
   }
-  /// The same for a whole zone: the ends are spread over four sevenths of the period, so that the
-  /// zone's signatures are not renewed all at once.
+  /// The same for a whole zone: the ends are spread over the time before renewal is due, so that
+  /// the zone's signatures are not renewed all at once.
   [[nodiscard]] zone::SignatureTimes spread_times(std::uint64_t now) const noexcept;
+  /// Signatures that end before this time are renewed: a fifth of `refresh` is for the renewal.
+  [[nodiscard]] std::uint64_t renewed_before(std::uint64_t now) const noexcept {
+    return now + options_.refresh + options_.refresh / 5;
+  }
 
   /// Whether a signature takes more than some 100 µs (RSA, P-384, Ed448), too long for a thread
   /// that others wait for.
@@ -44,11 +54,18 @@ class ZoneSigner {
   /// zone is still to be signed as a whole.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
 
+  /// The sets at the apex that name the keys: zone::apex_key_sets().
+  [[nodiscard]] std::vector<zone::MadeSet> key_sets(dns::Ttl ttl) const {
+    return zone::apex_key_sets(apex_, keys_, ttl, options_.parent_request);
+  }
+  /// Whether the version has just these sets, with the TTL of its SOA.
+  [[nodiscard]] bool has_key_sets(const zone::ZoneView& zone) const;
+
   /// Whether the version has signatures or keys that are not all this signer's.
   [[nodiscard]] bool is_signed_by_others(const zone::ZoneView& zone) const;
-  /// Whether the clock lies more than a day before the SOA's newest signature: new ones would be
-  /// worse than those that are there. `now` is seconds since 1970.
-  [[nodiscard]] static bool is_clock_behind(const zone::ZoneView& zone, std::uint64_t now);
+  /// When the SOA's newest signature was made, in seconds since 1970; 0: it has none. `now` is one
+  /// such time, because signatures have 32 bits of theirs (RFC 4034 §3.1.5).
+  [[nodiscard]] static std::uint64_t last_signed(const zone::ZoneView& zone, std::uint64_t now);
 
   /// Calls `work(SetSigner&)` with a signer that no other thread uses meanwhile. OpenSSL's contexts
   /// take as long to make as some signatures, so they are kept. kUnsupported: OpenSSL does not sign

@@ -69,9 +69,7 @@ void Server::tick() {
                            configuration_.runtime->settings.limits.removed_zones);
   zones_.loads->retry_waiting(std::chrono::steady_clock::now(),
                               [this] { return make_history(*data_->journal); });
-  zones_.signed_zones->retry(std::chrono::steady_clock::now());
-  zones_.whole_signing->retry(std::chrono::steady_clock::now());
-  zones_.renewal->check(std::chrono::steady_clock::now());
+  zones_.signing->check(std::chrono::steady_clock::now());
   zones_.loader->log_progress(std::chrono::steady_clock::now());
   control_.reloader->free_retired();
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());
@@ -143,7 +141,7 @@ void Server::end_parts() {
   control_.run_time_zones->stop();
   zones_.loader->stop();
   zones_.signatures->stop();
-  zones_.signed_zones->stop();
+  zones_.signing->stop();
   lists_->give_up();
   control_.reloader->give_up();
   services_.upkeep->stop();

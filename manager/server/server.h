@@ -88,7 +88,6 @@ class Server {
   [[nodiscard]] ZoneVerifierPtr verifier_of(const dns::Name& zone);
   void zone_transferred(const dns::Name& zone, bool had_data);
   [[nodiscard]] bool reads_journal() const;
-  void keys_ready(const dns::Name& zone);
   void load_again(const dns::Name& zone);
   void follow_up(const PublishedVersion& version);
   // server.cpp

@@ -72,18 +72,11 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
                          had_data || data_->store_was_lost);
 }
 
-/// A file that could not be loaded or merged, since the zone was not signed by its keys.
+/// The zone is signed otherwise than before, so that a file may do that was refused for that.
 void Server::load_again(const dns::Name& zone) {
   if (!zones_.loads->has_problem_of(zone)) return;
   zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
                           [](const ZoneFileLoads::Counts&) {});
-}
-
-/// A zone that is served, and has a policy since then, is signed.
-void Server::keys_ready(const dns::Name& zone) {
-  zones_.whole_signing->check(zone);
-  zones_.renewal->check_zone(zone);
-  load_again(zone);
 }
 
 /// Zones are being loaded from the journal, or wait to be. A snapshot before that would not have
@@ -105,7 +98,7 @@ void Server::follow_up(const PublishedVersion& version) {
     if (is_transfer || changed.verdict)
       zones_.signatures->served(changed.zone, changed.verdict.get());
     if (!changed.is_whole || zones_.loads->settled()) zones_.notifier->zone_changed(changed.zone);
-    if (!zones_.signed_zones->empty()) zones_.whole_signing->check(changed.zone);
+    zones_.signing->published(changed.zone, changed.is_whole);
   }
 }
 

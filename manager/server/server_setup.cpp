@@ -111,10 +111,13 @@ void Server::make_zone_services() {
   if (auto loaded = zones_.frozen->load(); !loaded)
     log::error("frozen_zones_not_read", "reason", loaded.error().text, "effect",
                "no zone is frozen");
-  zones_.signed_zones = std::make_unique<SignedZones>(io_, background_.pool(), native_files(),
-                                                      *services_.committer, unix_seconds);
-  services_.road->sign_by(*zones_.signed_zones);
-  zones_.signed_zones->on_ready([this](const dns::Name& zone) { keys_ready(zone); });
+  zones_.signing = std::make_unique<SigningService>(
+      SigningService::Parts{io_, background_.pool(), network_->builders(), native_files(),
+                            *data_->store, *data_->slots, *services_.committer, *services_.road},
+      SigningClock::sources_of_host(unix_seconds),
+      SigningService::Hooks{{[this](const dns::Name& zone) { zones_.updates->hold(zone); },
+                             [this](const dns::Name& zone) { zones_.updates->release(zone); }},
+                            [this](const dns::Name& zone) { load_again(zone); }});
   zones_.signatures = std::make_unique<SignatureWatch>(
       io_, *data_->store, *data_->slots, *services_.committer,
       [this](const dns::Name& zone) { return signature_policy(zone); },
@@ -180,15 +183,6 @@ void Server::make_update_services() {
   zones_.updates->set_forwarder(zones_.forwarder.get());
   zones_.updates->set_frozen(zones_.frozen.get());
   if (data_->zone_counts) zones_.updates->set_zone_counts(&*data_->zone_counts);
-  const UpdateHolds holds{[this](const dns::Name& zone) { zones_.updates->hold(zone); },
-                          [this](const dns::Name& zone) { zones_.updates->release(zone); }};
-  zones_.whole_signing = std::make_unique<WholeSigning>(
-      io_, network_->builders(), *data_->store, *data_->slots, *services_.committer,
-      *services_.road, *zones_.signed_zones, holds,
-      [this](const dns::Name& zone) { load_again(zone); });
-  zones_.renewal = std::make_unique<SignatureRenewal>(
-      io_, background_.pool(), *data_->slots, *services_.committer, *services_.road,
-      *zones_.signed_zones, holds);
   zones_.update_queue = std::make_unique<UpdateQueue>(
       io_,
       [this](ipc::Forward&& request, ForwardReply reply) {

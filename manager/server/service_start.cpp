@@ -145,7 +145,7 @@ void ServiceStart::count_loaded() {
 }
 
 void ServiceStart::bring_in_line() {
-  parts_.zones.signed_zones->configure(parts_.configuration.runtime);
+  parts_.zones.signing->configure(parts_.configuration.runtime);
   parts_.zones.notifier->configure(parts_.configuration.runtime);
   ZoneTableSync::run(*parts_.data.store, *parts_.services.committer, parts_.configuration.runtime,
                      [this](const Status& status, const ZoneTableSync::Counts& counts) {

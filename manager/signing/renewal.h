@@ -6,23 +6,19 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
-#include <vector>
+#include <set>
+#include <string>
 
 #include "manager/change/change_road.h"
 #include "manager/commit/committer.h"
+#include "manager/signing/signature_look.h"
 #include "manager/signing/signed_zones.h"
 #include "manager/signing/update_holds.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
-
-/// Names of a zone with a signature that ends before `before`, or begins after `now`; at most
-/// `most` of them, in the order of a walk. Times are seconds since 1970. For pool threads; the
-/// version stays pinned.
-[[nodiscard]] std::vector<dns::Name> names_with_old_signatures(const zone::ZoneView& zone,
-                                                               std::uint64_t before,
-                                                               std::uint64_t now, std::size_t most);
 
 /// Renews the signatures of the zones that are signed here, long before they end: a pool thread
 /// looks for old ones once in a while, and a change of the zone makes these anew. Other signatures
@@ -34,27 +30,36 @@ class SignatureRenewal {
   /// Pause between two looks at all zones.
   static constexpr std::chrono::minutes kMaxPause{60};
 
+  /// Called after each look at a zone, on the commit thread; `serial` is that of the
+  /// version that was looked at.
+  using Looked = std::function<void(const dns::Name& name, dns::Serial serial,
+                                    const SignatureLook& look)>;
+
   /// All references outlive the object; `pool` is joined before its destruction.
   SignatureRenewal(asio::io_context& io, asio::thread_pool& pool, shm::SlotTable& slots,
                    const Committer& committer, ChangeRoad& road, const SignedZones& zones,
-                   UpdateHolds holds)
+                   UpdateHolds holds, Looked looked)
       : io_(io),
         pool_(pool),
         slots_(slots),
         committer_(committer),
         road_(road),
         zones_(zones),
-        holds_(std::move(holds)) {}
+        holds_(std::move(holds)),
+        looked_(std::move(looked)) {}
 
   /// Begins to look at all zones if it is time to; to be called regularly.
   void check(std::chrono::steady_clock::time_point now);
-  /// Looks at this zone soon: its keys have just become usable.
+  /// Looks at this zone soon: its keys sign otherwise than before, or it was signed as a whole.
   void check_zone(const dns::Name& zone);
+  /// The zone was published. A new TTL of negative answers reaches its NSEC records soon.
+  void published(const dns::Name& zone);
   [[nodiscard]] std::uint64_t renewed() const noexcept { return renewed_; }
 
  private:
   struct Work;
   using WorkPtr = std::shared_ptr<Work>;
+  void wait(const dns::Name& zone);
   void start_next();
   void look(const WorkPtr& work);
   void submit(const WorkPtr& work);
@@ -67,7 +72,10 @@ class SignatureRenewal {
   ChangeRoad& road_;
   const SignedZones& zones_;
   UpdateHolds holds_;
+  Looked looked_;
   std::deque<dns::Name> waiting_;
+  std::set<std::string> known_waiting_;  // those in waiting_, by dns::folded_key()
+  std::map<std::string, dns::Ttl> denial_ttls_;  // of the versions looked at, by folded_key()
   bool at_work_ = false;
   std::chrono::steady_clock::time_point next_look_{};
   std::uint64_t renewed_ = 0;  // names

@@ -22,8 +22,9 @@ bool signs_any(const config::ZoneTable& zones) {
   return std::ranges::any_of(zones.options(), &config::ZoneOptions::is_signed_here);
 }
 
-bool same_signing(const ZoneSigner::Options& a, const ZoneSigner::Options& b) noexcept {
-  return a.validity == b.validity && a.serial_policy == b.serial_policy;
+std::uint64_t seconds_of(const config::Duration& duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(duration).count());
 }
 
 }  // namespace
@@ -57,31 +58,45 @@ void SignedZones::configure(const RuntimePtr& runtime, const std::vector<dns::Na
 void SignedZones::take(const config::Settings& settings, const config::ZoneRef& zone) {
   const auto policy = settings.dnssec_policy(zone.options->dnssec);
   if (!policy) return;  // load() has refused such a name
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(policy->validity);
-  const ZoneSigner::Options signing{static_cast<std::uint64_t>(seconds.count()),
-                                    zone.options->serial_policy};
-  Zone& known = zones_[dns::folded_key(zone.name)];
-  const bool has_other_times =
-      known.signer && *known.signer && !same_signing(known.signing, signing);
+  ZoneSigner::Options signing;
+  signing.validity = seconds_of(policy->validity);
+  signing.serial_policy = zone.options->serial_policy;
+  signing.refresh = seconds_of(policy->refresh_time());
+  const SigningWaits waits{seconds_of(policy->propagation), seconds_of(policy->parent_ds_ttl),
+                           policy->cds};
+  const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone.name));
+  Zone& known = at->second;
+  const bool is_other = !is_new && !(known.signing == signing && known.waits == waits);
   known.name = dns::Name(zone.name);
   known.algorithm = policy->algorithm;
   known.signing = signing;
-  if (!has_other_times) return;
-  known.signer = std::make_shared<const ZoneSigner>(known.name, (**known.signer)->keys(), signing);
-  if (ready_) ready_(known.name);
+  known.waits = waits;
+  if (is_other && known.opened && *known.opened) update_signer(known);
 }
 
 /// Changes that wait go on: the zone is not signed here any more.
 void SignedZones::forget(const std::string& key) {
-  auto node = zones_.extract(key);
-  if (!node) return;
-  for (const Known& known : node.mapped().waiting) known(nullptr);
+  const auto found = zones_.find(key);
+  if (found == zones_.end()) return;
+  set_due(found->second, 0);
+  auto node = zones_.extract(found);
+  const Zone& zone = node.mapped();
+  // A later policy is to sign the zone as any other one.
+  if (zone.opened && *zone.opened && (*zone.opened)->facts.unsigned_since != 0)
+    edit_facts(zone.name, [](SigningFacts& facts) { facts = {}; }, nullptr);
+  for (const Known& known : zone.waiting) known(nullptr);
 }
 
 WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
   const zone::ZoneView served = committer_.current().zone_at(zone.name);
   const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-  return {zone.name, zone.algorithm, zone.signing, is_signed};
+  return {zone.name, zone.algorithm, is_signed};
+}
+
+void SignedZones::check(std::chrono::steady_clock::time_point now) {
+  clock_.check();
+  begin_due_stages();
+  retry(now);
 }
 
 /// So many unusable keys are tried each time, in turn.
@@ -92,28 +107,37 @@ void SignedZones::retry(std::chrono::steady_clock::time_point now) {
   auto at = zones_.upper_bound(retried_);
   for (std::size_t i = 0; i < zones_.size() && wanted.size() < kMaxTogether; ++i, ++at) {
     if (at == zones_.end()) at = zones_.begin();
-    if (!at->second.signer || *at->second.signer) continue;
+    if (!at->second.opened || *at->second.opened) continue;
     wanted.push_back(wanted_keys(at->second));
     retried_ = at->first;
   }
   read(std::move(wanted));
 }
 
+void SignedZones::begin_due_stages() {
+  while (!due_.empty() && due_.begin()->first <= now()) {
+    const auto found = zones_.find(due_.begin()->second);
+    due_.erase(due_.begin());
+    if (found == zones_.end()) continue;
+    found->second.until = 0;
+    if (found->second.opened && *found->second.opened) update_signer(found->second);
+  }
+}
+
 void SignedZones::read_unread() {
   std::vector<WantedKeys> wanted;
   for (const auto& [key, zone] : zones_) {
-    if (zone.signer) continue;
+    if (zone.opened) continue;
     wanted.push_back(wanted_keys(zone));
     if (wanted.size() == kMaxTogether) break;
   }
   read(std::move(wanted));
 }
 
-/// One task at a time: the list of signed zones has one writer.
 void SignedZones::read(std::vector<WantedKeys> wanted) {
   if (is_reading_ || stopped_ || wanted.empty()) return;
   is_reading_ = true;
-  asio::post(pool_, [this, wanted = std::move(wanted), journal = journal_] {
+  asio::post(folder_tasks_, [this, wanted = std::move(wanted), journal = journal_] {
     auto opened = open_zone_keys(files_, journal, wanted);
     asio::post(io_, [this, wanted, opened = std::move(opened)]() mutable {
       is_reading_ = false;
@@ -123,48 +147,181 @@ void SignedZones::read(std::vector<WantedKeys> wanted) {
 }
 
 void SignedZones::keys_read(const std::vector<WantedKeys>& wanted,
-                            std::vector<Result<ZoneSignerPtr>>&& opened) {
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const auto found = zones_.find(dns::folded_key(wanted[i].zone));
-    if (found == zones_.end() || !same_signing(found->second.signing, wanted[i].signing)) continue;
-    set_signer(found->second, std::move(opened[i]));
-  }
+                            std::vector<Result<OpenedKeys>>&& opened) {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (Zone* const zone = find(wanted[i].zone)) set_opened(*zone, std::move(opened[i]));
   read_unread();
 }
 
-void SignedZones::set_signer(Zone& zone, Result<ZoneSignerPtr>&& signer) {
+void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
   const std::string name = dns::to_text(zone.name);
-  const bool had_failed = zone.signer && !*zone.signer;
-  if (!signer) {
-    const std::string reason = signer.error().text;
-    signer = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", reason);
-    if (!had_failed || zone.signer->error().text != signer.error().text)
+  const bool had_failed = zone.opened && !*zone.opened;
+  if (!opened) {
+    const std::string reason = opened.error().text;
+    opened = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", reason);
+    if (!had_failed || zone.opened->error().text != opened.error().text)
       log::error("zone_keys_unusable", "zone", name, "reason", reason);
   } else if (had_failed) {
     log::info("zone_keys_usable", "zone", name);
   }
-  zone.signer = std::move(signer);
-  const dns::Name ready = zone.name;
-  const Result<ZoneSignerPtr> known = *zone.signer;
+  zone.opened = std::move(opened);
+  update_signer(zone);
+}
+
+/// Makes the zone's signer from its keys and its stage, for those who wait for it and from now on.
+void SignedZones::update_signer(Zone& zone) {
+  if (!*zone.opened) {
+    zone.signer = pass(*zone.opened);
+  } else {
+    const OpenedKeys& opened = **zone.opened;
+    const SigningState state = state_of(zone);
+    // A stage does not begin by a clock that nobody trusts.
+    set_due(zone, clock_doubt(zone).empty() ? state.until : now() + kRetry.count());
+    ZoneSigner::Options signing = zone.signing;
+    signing.parent_request = state.parent_request;
+    if (!opened.keys || !state.wants_signatures())
+      zone.signer = ZoneSignerPtr();
+    else
+      zone.signer = std::make_shared<const ZoneSigner>(zone.name, *opened.keys, signing);
+  }
+  const dns::Name name = zone.name;
+  const Result<ZoneSignerPtr> known = signer_of(name);
   for (const Known& waiting : std::exchange(zone.waiting, {})) waiting(known);
-  if (known && ready_) ready_(ready);
+  if (zone.opened->has_value() && ready_) ready_(name);
+}
+
+/// 0: no time is awaited.
+void SignedZones::set_due(Zone& zone, std::uint64_t until) {
+  const std::string key = dns::folded_key(zone.name);
+  if (zone.until != 0) due_.erase({zone.until, key});
+  zone.until = until;
+  if (until != 0) due_.insert({until, key});
+}
+
+SignedZones::Zone* SignedZones::find(dns::NameView zone) {
+  const auto found = zones_.find(dns::folded_key(zone));
+  return found == zones_.end() ? nullptr : &found->second;
+}
+
+const SignedZones::Zone* SignedZones::find(dns::NameView zone) const {
+  if (zones_.empty()) return nullptr;
+  const auto found = zones_.find(dns::folded_key(zone));
+  return found == zones_.end() ? nullptr : &found->second;
+}
+
+bool SignedZones::has(dns::NameView zone) const { return find(zone) != nullptr; }
+
+std::string SignedZones::clock_doubt(const Zone& zone) const {
+  if (zone.is_time_right) return {};
+  const std::uint64_t last =
+      ZoneSigner::last_signed(committer_.current().zone_at(zone.name), now());
+  std::string doubt = clock_.doubt(last, zone.signing.validity);
+  zone.is_time_right = last != 0 && doubt.empty();
+  return doubt;
 }
 
 Result<ZoneSignerPtr> SignedZones::signer_of(dns::NameView zone) const {
   if (!is_configured_ && is_signed_here(committer_.current().zone_at(zone)))
     return fail(Errc::kUnsupported, "the zone's keys are not read yet");
-  if (zones_.empty()) return nullptr;
-  const auto found = zones_.find(dns::folded_key(zone));
-  if (found == zones_.end()) return nullptr;
-  if (!found->second.signer) return fail(Errc::kUnsupported, "the zone's keys are not read yet");
-  return *found->second.signer;
+  const Zone* const found = find(zone);
+  if (found == nullptr) return nullptr;
+  if (!found->signer) return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  if (!*found->signer) return *found->signer;
+  if (!**found->signer) {
+    const zone::ZoneView served = committer_.current().zone_at(zone);
+    if (unsigning(zone) && served && served.denial() != zone::Denial::kUnsigned)
+      return fail(Errc::kUnsupported, "the zone is being unsigned");
+    return nullptr;
+  }
+  if (std::string doubt = clock_doubt(*found); !doubt.empty())
+    return fail(Errc::kUnsupported, "{}", doubt);
+  return *found->signer;
+}
+
+std::optional<config::SerialPolicy> SignedZones::unsigning(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  if (found == nullptr || state_of(*found).stage != SigningStage::kUnsigning) return std::nullopt;
+  return found->signing.serial_policy;
 }
 
 void SignedZones::when_known(dns::NameView zone, Known known) {
-  const auto found = zones_.find(dns::folded_key(zone));
-  if (found != zones_.end() && !found->second.signer)
-    return found->second.waiting.push_back(std::move(known));
+  Zone* const found = find(zone);
+  if (found != nullptr && !found->signer) return found->waiting.push_back(std::move(known));
   known(signer_of(zone));
+}
+
+const SigningFacts* SignedZones::facts_of(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  return found != nullptr && found->opened && *found->opened ? &(*found->opened)->facts : nullptr;
+}
+
+SigningState SignedZones::state_of(const Zone& zone) const {
+  if (!zone.opened || !*zone.opened) return {};
+  return signing_state((*zone.opened)->facts, zone.waits, clock_doubt(zone).empty() ? now() : 0);
+}
+
+SigningState SignedZones::state_of(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  return found == nullptr ? SigningState() : state_of(*found);
+}
+
+void SignedZones::edit_facts(const dns::Name& zone, EditFacts edit, Done done) {
+  asio::post(folder_tasks_, [this, zone, edit = std::move(edit), journal = journal_,
+                             done = std::move(done)] {
+    auto facts = edit_signing_facts(files_, journal, zone, edit);
+    asio::post(io_, [this, zone, facts, done] {
+      if (stopped_) return;
+      if (facts)
+        set_facts(zone, *facts);
+      else
+        log::error("signing_facts_not_written", "zone", dns::to_text(zone), "reason",
+                   facts.error().text);
+      if (done) done(status_of(facts));
+    });
+  });
+}
+
+void SignedZones::set_facts(const dns::Name& zone, const SigningFacts& facts) {
+  Zone* const found = find(zone);
+  if (found == nullptr || !found->opened || !*found->opened) return;
+  OpenedKeys& opened = **found->opened;
+  const SigningStage before = state_of(*found).stage;
+  opened.facts = facts;
+  // The keys of a zone that was unsigned were not read.
+  if (!opened.keys && facts.unsigned_since == 0) return read_again(zone);
+  update_signer(*found);
+  const SigningState state = state_of(*found);
+  if (state.stage != before)
+    log::info("signing_stage", "zone", dns::to_text(zone), "stage", to_text(state.stage), "until",
+              state.until);
+}
+
+void SignedZones::read_again(const dns::Name& zone) {
+  Zone* const found = find(zone);
+  if (found == nullptr) return;
+  found->opened.reset();
+  found->signer.reset();
+  read_unread();
+}
+
+void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> file,
+                             std::function<void(const Result<dns::SigningKey>& key)> done) {
+  asio::post(folder_tasks_, [this, zone, file = std::move(file), journal = journal_,
+                             done = std::move(done)] {
+    auto key = import_zone_key(files_, journal, zone, *file);
+    asio::post(io_, [this, zone, key = std::move(key), done] {
+      if (stopped_) return;
+      if (key) read_again(zone);
+      done(key);
+    });
+  });
+}
+
+/// Zones whose stage waited for the clock go on.
+void SignedZones::confirm_clock() {
+  clock_.confirm();
+  for (auto& [key, zone] : zones_)
+    if (zone.opened && *zone.opened && !zone.is_time_right) update_signer(zone);
 }
 
 std::vector<std::string> SignedZones::ds_records(dns::NameView zone) const {
@@ -182,10 +339,9 @@ std::vector<std::string> SignedZones::ds_records(dns::NameView zone) const {
 }
 
 std::string SignedZones::problem(dns::NameView zone) const {
-  if (zones_.empty()) return {};
-  const auto found = zones_.find(dns::folded_key(zone));
-  if (found == zones_.end() || !found->second.signer || *found->second.signer) return {};
-  return found->second.signer->error().text;
+  const Zone* const found = find(zone);
+  if (found == nullptr || !found->opened) return {};
+  return *found->opened ? clock_doubt(*found) : found->opened->error().text;
 }
 
 }  // namespace pando::manager

@@ -1,90 +1,146 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/strand.hpp>
 #include <asio/thread_pool.hpp>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "dns/folded_key.h"
 #include "manager/change/zone_signers.h"
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/io/store_file.h"
+#include "manager/signing/signing_clock.h"
+#include "manager/signing/signing_stage.h"
 #include "manager/signing/zone_keys.h"
 
 namespace pando::manager {
 
-/// The zones of the configuration that this server signs (`zones[].dnssec`), with their keys. A
-/// pool thread reads the keys, and makes those of new zones. Keys that cannot be used are tried
-/// again until they can: meanwhile the zone is served as it is, and its changes fail.
+/// The zones of the configuration that this server signs (`zones[].dnssec`), with their keys and
+/// what is known of them. A pool thread reads the keys, and makes those of new zones. Keys that
+/// cannot be used are tried again until they can: meanwhile the zone is served as it is, and its
+/// changes fail.
 ///
 /// Lives on the commit thread.
 class SignedZones final : public ZoneSigners {
  public:
   static constexpr std::chrono::seconds kRetry{10};
-  using Clock = std::function<std::uint64_t()>;  ///< seconds since 1970
   using Ready = std::function<void(const dns::Name& zone)>;
+  using Done = std::function<void(const Status& status)>;
 
   /// References outlive the object; `pool` is joined before its destruction.
   SignedZones(asio::io_context& io, asio::thread_pool& pool, Files& files,
-              const Committer& committer, Clock clock)
-      : io_(io), pool_(pool), files_(files), committer_(committer), clock_(std::move(clock)) {}
+              const Committer& committer, SigningClock::Sources clocks)
+      : io_(io),
+        folder_tasks_(asio::make_strand(pool)),
+        files_(files),
+        committer_(committer),
+        clock_(std::move(clocks)) {}
 
-  /// `ready` is called when the keys of a zone have become usable.
+  /// `ready` is called when the keys of a zone have become usable, or sign otherwise than before.
   void on_ready(Ready ready) { ready_ = std::move(ready); }
   /// Takes the zones of `runtime`; with `only`, these alone are looked up there.
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr);
-  /// Tries unusable keys again, each kRetry; to be called regularly.
-  void retry(std::chrono::steady_clock::time_point now);
+  /// Tries unusable keys again, each kRetry, and begins stages whose time has come; to be called
+  /// each second or so.
+  void check(std::chrono::steady_clock::time_point now);
   void stop() noexcept { stopped_ = true; }
 
   [[nodiscard]] Result<ZoneSignerPtr> signer_of(dns::NameView zone) const override;
-  [[nodiscard]] std::uint64_t now() const override { return clock_(); }
+  [[nodiscard]] std::optional<config::SerialPolicy> unsigning(dns::NameView zone) const override;
+  [[nodiscard]] std::uint64_t now() const override { return clock_.now(); }
   void when_known(dns::NameView zone, Known known) override;
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
   template <class Visit>
   void for_each_ready(Visit&& visit) const {
     for (const auto& [key, zone] : zones_)
-      if (zone.signer && *zone.signer) visit(zone.name, ***zone.signer);
+      if (zone.signer && *zone.signer && **zone.signer) visit(zone.name, ***zone.signer);
   }
+  /// Calls `visit(const dns::Name& zone)` for each zone with a policy that comes behind `after` (none:
+  /// for all), until it returns false.
+  template <class Visit>
+  void for_each_after(const std::optional<dns::Name>& after, Visit&& visit) const {
+    auto at = after ? zones_.upper_bound(dns::folded_key(*after)) : zones_.begin();
+    while (at != zones_.end() && visit(at->second.name)) ++at;
+  }
+  [[nodiscard]] bool has(dns::NameView zone) const;
+  [[nodiscard]] bool empty() const noexcept { return zones_.empty(); }
+
+  /// What was seen of the zone; none: its folder was not read, or has an error.
+  [[nodiscard]] const SigningFacts* facts_of(dns::NameView zone) const;
+  [[nodiscard]] SigningState state_of(dns::NameView zone) const;
+  using EditFacts = std::function<void(SigningFacts& facts)>;
+  /// Changes the facts of a zone in its file, in a pool thread. When they are durable, the zone's
+  /// stage follows from them, and `done` is called. Precondition: facts_of(zone).
+  void edit_facts(const dns::Name& zone, EditFacts edit, Done done);
+  /// Has a pool thread read the zone's folder again. Changes of the zone fail until then.
+  void read_again(const dns::Name& zone);
+  /// Takes a key from a file of ours into the folder of a zone that is not signed yet.
+  void import_key(const dns::Name& zone, std::shared_ptr<const Fd> file,
+                  std::function<void(const Result<dns::SigningKey>& key)> done);
+
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
   /// RDATA of the DS records (SHA-256) of the keys that sign the zone's DNSKEY set, as text; empty:
   /// the keys are not known, or the zone is not signed by them (yet).
   [[nodiscard]] std::vector<std::string> ds_records(dns::NameView zone) const;
-  [[nodiscard]] bool empty() const noexcept { return zones_.empty(); }
+  /// The operator says that the host's clock is right.
+  void confirm_clock();
+  /// See SigningClock::problem().
+  [[nodiscard]] std::string clock_problem() const { return clock_.problem(); }
 
  private:
   struct Zone {
     dns::Name name;
     std::uint8_t algorithm = 0;
     ZoneSigner::Options signing;
-    std::optional<Result<ZoneSignerPtr>> signer{};  // nullopt: the keys were not read yet
+    SigningWaits waits;
+    std::optional<Result<OpenedKeys>> opened{};     // nullopt: the folder was not read yet
+    std::optional<Result<ZoneSignerPtr>> signer{};  // made from `opened`; null: signs no more
     std::vector<Known> waiting{};
+    std::uint64_t until = 0;  // its place in due_; 0: none
+    /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
+    mutable bool is_time_right = false;
   };
+  using Zones = std::map<std::string, Zone>;  // by dns::folded_key()
+
+  [[nodiscard]] Zone* find(dns::NameView zone);
+  [[nodiscard]] const Zone* find(dns::NameView zone) const;
   void take(const config::Settings& settings, const config::ZoneRef& zone);
   void forget(const std::string& key);
+  void retry(std::chrono::steady_clock::time_point now);
+  void begin_due_stages();
   void read_unread();
   void read(std::vector<WantedKeys> wanted);
   [[nodiscard]] WantedKeys wanted_keys(const Zone& zone) const;
-  void keys_read(const std::vector<WantedKeys>& wanted,
-                 std::vector<Result<ZoneSignerPtr>>&& opened);
-  void set_signer(Zone& zone, Result<ZoneSignerPtr>&& signer);
+  void keys_read(const std::vector<WantedKeys>& wanted, std::vector<Result<OpenedKeys>>&& opened);
+  void set_opened(Zone& zone, Result<OpenedKeys>&& opened);
+  void update_signer(Zone& zone);
+  void set_facts(const dns::Name& zone, const SigningFacts& facts);
+  [[nodiscard]] SigningState state_of(const Zone& zone) const;
+  void set_due(Zone& zone, std::uint64_t until);
+  /// Why nothing may be signed now by the host's clock; empty: it may.
+  [[nodiscard]] std::string clock_doubt(const Zone& zone) const;
 
   asio::io_context& io_;
-  asio::thread_pool& pool_;
+  asio::strand<asio::thread_pool::executor_type> folder_tasks_;  // one writer of folders and list
   Files& files_;
   const Committer& committer_;
-  Clock clock_;
+  SigningClock clock_;
   Ready ready_;
   std::string journal_;
-  std::map<std::string, Zone> zones_;  // by dns::folded_key()
+  Zones zones_;
+  std::set<std::pair<std::uint64_t, std::string>> due_;  // when a stage begins, and the zone's key
   bool is_configured_ = false;
   bool is_reading_ = false;
   bool stopped_ = false;

@@ -6,10 +6,11 @@
 #include "dns/folded_key.h"
 #include "ipc/log.h"
 #include "manager/change/built_signing.h"
+#include "manager/support/soa.h"
 
 namespace pando::manager {
 
-/// One zone that is being signed, used by one thread at a time.
+/// One zone that is being signed or unsigned, used by one thread at a time.
 struct WholeSigning::Work {
   dns::Name zone;
   ChangeSigner signer{};
@@ -17,25 +18,31 @@ struct WholeSigning::Work {
   zone::ZoneView served{};  // pinned
   dns::Serial serial{};
   zone::ZoneFileInfo source{};
-  Result<WholeZone> signed_data = fail(Errc::kNotFound, "not signed yet");
+  Result<WholeZone> made = fail(Errc::kNotFound, "not signed yet");
+  bool is_wanted = false;
   bool holds_updates = false;
   bool has_moved = false;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
-/// Null: there is nothing to sign.
-ZoneSignerPtr WholeSigning::wanted_signer(const dns::Name& zone) const {
-  const auto signer = signers_.signer_of(zone);
-  if (!signer || !*signer) return nullptr;
+/// None: the zone is as it is to be.
+std::optional<WholeSigning::Wanted> WholeSigning::wanted_of(const dns::Name& zone) const {
   const zone::ZoneView served = committer_.current().zone_at(zone);
-  const bool is_due = served && served.loaded() && !(*signer)->has_signed(served);
-  return is_due ? *signer : nullptr;
+  if (!served || !served.loaded()) return std::nullopt;
+  if (const auto serials = signers_.unsigning(zone)) {
+    // A version without signatures may have been published before a crash.
+    return Wanted{nullptr, *serials, served.denial() == zone::Denial::kUnsigned};
+  }
+  auto signer = signers_.signer_of(zone);
+  if (!signer || !*signer || (*signer)->has_signed(served)) return std::nullopt;
+  const config::SerialPolicy serials = (*signer)->options().serial_policy;
+  return Wanted{std::move(*signer), serials, false};
 }
 
 void WholeSigning::check(const dns::Name& zone) {
   const std::string key = dns::folded_key(zone);
   if (known_.contains(key)) return;
-  if (!wanted_signer(zone)) {
+  if (!wanted_of(zone)) {
     failed_.erase(key);
     return;
   }
@@ -70,9 +77,11 @@ void WholeSigning::start_waiting() {
 }
 
 void WholeSigning::sign(const WorkPtr& work) {
-  ZoneSignerPtr signer = wanted_signer(work->zone);
-  if (!signer) return ended(work, {});
-  work->signer = {std::move(signer), signers_.now()};
+  auto wanted = wanted_of(work->zone);
+  work->is_wanted = wanted.has_value();
+  if (!wanted || wanted->is_done) return ended(work, {});
+  const std::uint64_t now = signers_.now();
+  work->signer = {std::move(wanted->signer), now};
   const zone::StoreView version = committer_.current();
   // Updates of a zone that validators know as signed have to be signed, so they wait for the keys.
   const bool is_signed = version.zone_at(work->zone).denial() != zone::Denial::kUnsigned;
@@ -81,12 +90,14 @@ void WholeSigning::sign(const WorkPtr& work) {
   work->served = version.zone_at(work->zone);
   work->serial = work->served.serial();
   work->source = work->served.source();
-  asio::post(pool_, [this, work] {
-    work->signed_data = sign_served_zone(store_, work->served, work->signer);
+  const dns::Serial next = next_serial(work->serial, wanted->serials, now);
+  asio::post(pool_, [this, work, next] {
+    work->made = work->signer.signer ? sign_served_zone(store_, work->served, work->signer)
+                                     : unsign_served_zone(store_, work->served, next);
     work->pin = {};
     asio::post(io_, [this, work] {
       if (road_.stopping()) return;
-      work->signed_data ? submit(work) : ended(work, pass(work->signed_data));
+      work->made ? submit(work) : ended(work, pass(work->made));
     });
   });
 }
@@ -96,14 +107,13 @@ void WholeSigning::submit(const WorkPtr& work) {
   change.zone = work->zone;
   change.source = ChangeSource::kSigning;
   change.is_whole = true;
-  change.content = std::move(*work->signed_data);
+  change.content = std::move(*work->made);
   change.check = [this, work](const zone::StoreView& version) -> Status {
     const zone::ZoneView now = version.zone_at(work->zone);
-    const auto signer = signers_.signer_of(work->zone);
-    if (!signer || *signer != work->signer.signer)
-      return fail(Errc::kNotFound, "the zone is not signed by these keys any more");
-    work->has_moved =
-        !now || !now.loaded() || !(now.serial() == work->serial) || !(now.source() == work->source);
+    const auto wanted = wanted_of(work->zone);
+    if (!wanted) return fail(Errc::kNotFound, "the zone is not signed by these keys any more");
+    work->has_moved = wanted->signer != work->signer.signer || !now || !now.loaded() ||
+                      !(now.serial() == work->serial) || !(now.source() == work->source);
     return work->has_moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   change.done = [this, work](const Result<ChangeOutcome>& outcome) {
@@ -125,10 +135,11 @@ void WholeSigning::ended(const WorkPtr& work, const Status& status) {
   if (!status) {
     failed_.insert_or_assign(key, status.error().text);
     log::error("zone_not_signed", "zone", dns::to_text(work->zone), "reason", status.error().text);
-  } else if (now && now.loaded() && work->signer.signer) {
+  } else if (now && now.loaded() && work->is_wanted) {
     failed_.erase(key);
-    log::info("zone_signed", "zone", dns::to_text(work->zone), "serial", now.serial().value,
-              "records", now.record_count(), "ms", ms.count());
+    log::info(work->signer.signer ? "zone_signed" : "zone_unsigned", "zone",
+              dns::to_text(work->zone), "serial", now.serial().value, "records",
+              now.record_count(), "ms", ms.count());
     on_signed_(work->zone);
   }
   start_waiting();

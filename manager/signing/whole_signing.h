@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -19,14 +20,14 @@
 namespace pando::manager {
 
 /// Signs zones that are served, and not yet signed by the keys in their folder: those that get a
-/// policy while they are served. A pool thread signs a pinned version of the zone, and all of it
-/// changes in one version. If the zone has changed meanwhile, it is signed anew, and its updates
-/// wait for that.
+/// policy while they are served. Zones that are to be unsigned lose their signatures the same way. A
+/// pool thread signs a pinned version of the zone, and all of it changes in one version. If the zone
+/// has changed meanwhile, it is signed anew, and its updates wait for that.
 ///
 /// Lives on the commit thread.
 class WholeSigning {
  public:
-  /// Called when a zone was signed.
+  /// Called when a zone was signed or unsigned.
   using Signed = std::function<void(const dns::Name& zone)>;
   static constexpr std::chrono::seconds kRetry{30};
 
@@ -44,7 +45,8 @@ class WholeSigning {
         holds_(std::move(holds)),
         on_signed_(std::move(on_signed)) {}
 
-  /// Signs the zone unless it has the signatures of its keys, is not loaded, or is not signed here.
+  /// Signs the zone unless it has the signatures of its keys, is not loaded, or is not signed here;
+  /// takes its signatures away if it is to be unsigned.
   void check(const dns::Name& zone);
   /// Why the zone is served without its keys' signatures, in one line; empty: it is not.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
@@ -57,7 +59,12 @@ class WholeSigning {
   /// Zones that are signed at a time; each uses several threads.
   static constexpr std::size_t kMaxAtWork = 2;
 
-  [[nodiscard]] ZoneSignerPtr wanted_signer(const dns::Name& zone) const;
+  struct Wanted {
+    ZoneSignerPtr signer;  // null: the zone is to be unsigned
+    config::SerialPolicy serials;
+    bool is_done;  // it is as it is to be, but those who wait for that do not know yet
+  };
+  [[nodiscard]] std::optional<Wanted> wanted_of(const dns::Name& zone) const;
   void start_waiting();
   void sign(const WorkPtr& work);
   void submit(const WorkPtr& work);

@@ -1,5 +1,7 @@
 #include "manager/signing/zone_keys.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -51,38 +53,49 @@ Result<std::vector<dns::SigningKey>> read_keys(Files& files, const std::string& 
   return keys;
 }
 
-/// Makes the zone's first key. The file's name appears when the key is whole and on disk.
-Result<dns::SigningKey> make_key(Files& files, const std::string& folder,
-                                 const WantedKeys& wanted) {
+/// The file's name appears when the key is whole and on disk.
+Status write_key(Files& files, const std::string& folder, dns::NameView zone,
+                 const dns::SigningKey& key) {
   const WipeFreed wipe_freed;
-  auto key = dns::SigningKey::generate(wanted.algorithm, dns::kUsualKeyFlags);
-  if (!key) return key;
-  auto text = dns::key_file_text(*key, wanted.zone);
+  auto text = dns::key_file_text(key, zone);
   if (!text) return pass(text);
-  if (auto made = files.make_directory(folder); !made) return pass(made);
+  if (auto made = files.make_directory(folder); !made) return made;
   const std::string path =
-      fmt::format("{}/{:03}-{:05}{}", folder, key->algorithm(), key->tag(), kKeySuffix);
+      fmt::format("{}/{:03}-{:05}{}", folder, key.algorithm(), key.tag(), kKeySuffix);
   const std::string partial = path + ".partial";
   {
     auto file = files.open(partial, OpenMode::kSecret);
     if (!file) return pass(file);
     auto written = (*file)->write_at(0, bytes_of_text(*text));
     if (written) written = (*file)->sync();
-    if (!written) return pass(written);
+    if (!written) return written;
   }
   crash_point("key-written");
-  if (auto named = files.rename(partial, path); !named) return pass(named);
-  if (auto synced = files.sync_directory(folder); !synced) return pass(synced);
-  crash_point("key-made");
+  if (auto named = files.rename(partial, path); !named) return named;
+  auto synced = files.sync_directory(folder);
+  if (synced) crash_point("key-made");
+  return synced;
+}
+
+/// Makes the zone's first key.
+Result<dns::SigningKey> make_key(Files& files, const std::string& folder,
+                                 const WantedKeys& wanted) {
+  const WipeFreed wipe_freed;
+  auto key = dns::SigningKey::generate(wanted.algorithm, dns::kUsualKeyFlags);
+  if (!key) return key;
+  if (auto written = write_key(files, folder, wanted.zone, *key); !written) return pass(written);
   log::info("key_made", "zone", dns::to_text(wanted.zone), "algorithm", key->algorithm(), "tag",
             key->tag());
   return key;
 }
 
-Result<ZoneSignerPtr> signer_of(const WantedKeys& wanted, std::vector<dns::SigningKey> keys) {
-  auto signing = zone::SigningKeys::make(std::move(keys));
-  if (!signing) return pass(signing);
-  return std::make_shared<const ZoneSigner>(wanted.zone, std::move(*signing), wanted.signing);
+/// The text of a key that another process has opened; by position, as the descriptor is shared.
+Result<std::string> read_key_text(const Fd& file) {
+  std::string text(dns::kMaxKeyFileBytes, '\0');
+  const ssize_t bytes = ::pread(file.get(), text.data(), text.size(), 0);
+  if (bytes < 0) return fail_errno("pread");
+  text.resize(static_cast<std::size_t>(bytes));
+  return text;
 }
 
 /// One call of open_zone_keys().
@@ -91,11 +104,14 @@ class KeyOpening {
   KeyOpening(Files& files, const std::string& journal)
       : files_(files), journal_(journal), listed_(read_signed_zones(files, journal)) {}
 
-  Result<ZoneSignerPtr> open(const WantedKeys& wanted) {
+  Result<OpenedKeys> open(const WantedKeys& wanted) {
     const WipeFreed wipe_freed;
     if (!listed_) return pass(listed_);
     auto folder = key_folder(journal_, wanted.zone);
     if (!folder) return pass(folder);
+    auto facts = read_signing_facts(files_, *folder);
+    if (!facts) return pass(facts);
+    if (facts->unsigned_since != 0) return OpenedKeys{std::nullopt, *facts};
     auto keys = read_keys(files_, *folder, wanted.zone);
     if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
     if (!keys || keys->empty()) {
@@ -105,8 +121,10 @@ class KeyOpening {
       keys = std::vector<dns::SigningKey>();
       keys->push_back(std::move(*made));
     }
+    auto signing = zone::SigningKeys::make(std::move(*keys));
+    if (!signing) return pass(signing);
     is_changed_ = listed_->insert(dns::folded_key(wanted.zone)).second || is_changed_;
-    return signer_of(wanted, std::move(*keys));
+    return OpenedKeys{std::move(*signing), *facts};
   }
   /// Adds new zones to the list, before anything is signed.
   Status end() { return is_changed_ ? write_signed_zones(files_, journal_, *listed_) : Status(); }
@@ -138,16 +156,68 @@ Result<std::string> key_folder(const std::string& journal, dns::NameView zone) {
   return fmt::format("{}/dnssec/{}", journal, *name);
 }
 
-std::vector<Result<ZoneSignerPtr>> open_zone_keys(Files& files, const std::string& journal,
-                                                  const std::vector<WantedKeys>& wanted) {
+Result<std::vector<dns::SigningKey>> read_zone_keys(Files& files, const std::string& journal,
+                                                    dns::NameView zone) {
+  const WipeFreed wipe_freed;
+  const auto folder = key_folder(journal, zone);
+  if (!folder) return pass(folder);
+  auto keys = read_keys(files, *folder, zone);
+  if (!keys && keys.error().code == Errc::kNotFound) return std::vector<dns::SigningKey>();
+  return keys;
+}
+
+std::vector<Result<OpenedKeys>> open_zone_keys(Files& files, const std::string& journal,
+                                               const std::vector<WantedKeys>& wanted) {
   KeyOpening opening(files, journal);
-  std::vector<Result<ZoneSignerPtr>> opened;
+  std::vector<Result<OpenedKeys>> opened;
   opened.reserve(wanted.size());
   for (const WantedKeys& one : wanted) opened.push_back(opening.open(one));
   if (const auto listed = opening.end(); !listed)
-    for (Result<ZoneSignerPtr>& one : opened)
+    for (Result<OpenedKeys>& one : opened)
       if (one) one = pass(listed);
   return opened;
+}
+
+Result<dns::SigningKey> import_zone_key(Files& files, const std::string& journal, dns::NameView zone,
+                                        const Fd& file) {
+  const WipeFreed wipe_freed;
+  auto text = read_key_text(file);
+  if (!text) return pass(text);
+  auto folder = key_folder(journal, zone);
+  if (!folder) return pass(folder);
+  auto parsed = dns::parse_key_file({*text, "the key"}, std::nullopt);
+  if (!parsed) return pass(parsed);
+  if (parsed->record && !(parsed->record->zone == zone))
+    return fail(Errc::kInvalid, "the key is of zone {}", dns::to_text(parsed->record->zone));
+  const dns::SigningKey& key = parsed->key;
+  const auto present = read_zone_keys(files, journal, zone);
+  if (!present) return pass(present);
+  const auto has_tag_of = [&key](const dns::SigningKey& other) {
+    return other.algorithm() == key.algorithm() && other.tag() == key.tag();
+  };
+  if (std::ranges::any_of(*present, has_tag_of))
+    return fail(Errc::kExists, "{}: a key of algorithm {} with the tag {} is there", *folder,
+                key.algorithm(), key.tag());
+  if (auto written = write_key(files, *folder, zone, key); !written) return pass(written);
+  log::info("key_imported", "zone", dns::to_text(zone), "algorithm", key.algorithm(), "tag",
+            key.tag());
+  return std::move(parsed->key);
+}
+
+Result<SigningFacts> edit_signing_facts(Files& files, const std::string& journal, dns::NameView zone,
+                                        const std::function<void(SigningFacts& facts)>& edit) {
+  auto folder = key_folder(journal, zone);
+  if (!folder) return pass(folder);
+  auto facts = read_signing_facts(files, *folder);
+  if (!facts) return facts;
+  edit(*facts);
+  if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
+  if (facts->unsigned_since == 0) return facts;
+  auto listed = read_signed_zones(files, journal);
+  if (!listed) return pass(listed);
+  if (listed->erase(dns::folded_key(zone)) == 0) return facts;
+  if (auto written = write_signed_zones(files, journal, *listed); !written) return pass(written);
+  return facts;
 }
 
 }  // namespace pando::manager

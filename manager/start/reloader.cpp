@@ -231,7 +231,7 @@ void Reloader::configure_secondaries(const Reload& reload) {
 
 /// The parts that depend on the zones alone.
 void Reloader::configure_zones(const Reload& reload) {
-  parts_.zones.signed_zones->configure(reload.runtime, reload.only.get());
+  parts_.zones.signing->configure(reload.runtime, reload.only.get());
   parts_.zones.copies->configure(reload.runtime);
   parts_.zones.updates->set_runtime(reload.runtime);
   parts_.zones.notifier->configure(reload.runtime);

@@ -15,9 +15,7 @@
 #include "manager/io/frozen_zones.h"
 #include "manager/notify/notifier.h"
 #include "manager/secondary/secondary_zones.h"
-#include "manager/signing/renewal.h"
-#include "manager/signing/signed_zones.h"
-#include "manager/signing/whole_signing.h"
+#include "manager/signing/signing_service.h"
 #include "manager/start/removed_zones.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/update/update_queue.h"
@@ -73,7 +71,7 @@ struct StoreServices {
 /// The parts that work on single zones. Later parts refer to earlier ones.
 struct ZoneServices {
   std::unique_ptr<FrozenZones> frozen;
-  std::unique_ptr<SignedZones> signed_zones;
+  std::unique_ptr<SigningService> signing;
   std::unique_ptr<SignatureWatch> signatures;
   std::unique_ptr<ZoneVerifiers> verifiers;
   std::unique_ptr<ZoneLoader> loader;
@@ -86,8 +84,6 @@ struct ZoneServices {
   std::unique_ptr<Notifier> notifier;
   std::unique_ptr<UpdateForwarder> forwarder;
   std::unique_ptr<UpdateService> updates;
-  std::unique_ptr<WholeSigning> whole_signing;
-  std::unique_ptr<SignatureRenewal> renewal;
   std::unique_ptr<UpdateQueue> update_queue;
 };
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/progress.h"
-#include "dns/dnssec/dnskey.h"
 #include "zone/dnssec/name_signer.h"
 #include "zone/draft/collected.h"
 
@@ -235,6 +234,22 @@ class SigningWalk {
   std::uint64_t dropped_ = 0;
 };
 
+/// RDATA of the source's SOA, with another serial.
+Bytes soa_with(const ZoneView& source, std::optional<dns::Serial> serial) {
+  constexpr std::size_t kNumbersOctets = 20;  // RFC 1035 §3.3.13
+  const ByteView stored = source.soa().first_rdata();
+  Bytes rdata(stored.begin(), stored.end());
+  if (serial) store_be32(rdata.data() + rdata.size() - kNumbersOctets, serial->value);
+  return rdata;
+}
+
+Status check_soa(const ZoneView& source) {
+  constexpr std::size_t kMinSoaOctets = 22;
+  if (!source || !source.loaded() || source.soa().first_rdata().size() < kMinSoaOctets)
+    return fail(Errc::kInvalid, "no zone with a SOA record");
+  return {};
+}
+
 struct SoaTimes {
   dns::Ttl ttl;
   dns::Ttl denial;
@@ -243,26 +258,14 @@ struct SoaTimes {
 /// The apex's sets that signing makes or changes.
 std::vector<MadeSet> make_apex_sets(const ZoneView& source, const SigningKeys& keys,
                                     const ZoneSigningOptions& options, SoaTimes& times) {
-  constexpr std::size_t kNumbersOctets = 20, kNumberOctets = 4;  // RFC 1035 §3.3.13
-  constexpr std::uint8_t kSha256 = 2;
+  constexpr std::size_t kNumberOctets = 4;
   const RRsetView soa = source.soa();
-  const ByteView stored = soa.first_rdata();
-  Bytes rdata(stored.begin(), stored.end());
-  const std::size_t serial_at = rdata.size() - kNumbersOctets;
-  if (options.serial) store_be32(rdata.data() + serial_at, options.serial->value);
+  Bytes rdata = soa_with(source, options.serial);
   const dns::Ttl minimum{load_be32(rdata.data() + rdata.size() - kNumberOctets)};
   times = {soa.ttl(), std::min(soa.ttl(), minimum)};
   std::vector<MadeSet> sets{{RRType::kSOA, times.ttl, {std::move(rdata)}}};
-  MadeSet dnskeys{RRType::kDNSKEY, times.ttl, {}}, cds{RRType::kCDS, times.ttl, {}},
-      cdnskeys{RRType::kCDNSKEY, times.ttl, {}};
-  for (const dns::SigningKey& key : keys.all()) {
-    dnskeys.rdatas.push_back(key.dnskey());
-    if (!options.with_cds || !keys.signs(key, RRType::kDNSKEY)) continue;
-    cds.rdatas.push_back(*dns::make_ds(source.apex(), key.dnskey(), kSha256));
-    cdnskeys.rdatas.push_back(key.dnskey());
-  }
-  for (MadeSet* set : {&dnskeys, &cds, &cdnskeys})
-    if (!set->rdatas.empty()) sets.push_back(std::move(*set));
+  for (MadeSet& set : apex_key_sets(source.apex(), keys, times.ttl, options.parent_request))
+    sets.push_back(std::move(set));
   return sets;
 }
 
@@ -270,9 +273,7 @@ std::vector<MadeSet> make_apex_sets(const ZoneView& source, const SigningKeys& k
 
 Result<ZoneSigningReport> sign_zone(const ZoneView& source, const SigningKeys& keys,
                                     const ZoneSigningOptions& options, ZoneBuilder& into) {
-  constexpr std::size_t kMinSoaOctets = 22;
-  if (!source || !source.loaded() || source.soa().first_rdata().size() < kMinSoaOctets)
-    return fail(Errc::kInvalid, "no zone with a SOA record");
+  if (auto found = check_soa(source); !found) return pass(found);
   SoaTimes times;
   const std::vector<MadeSet> apex_sets = make_apex_sets(source, keys, options, times);
   std::vector<NameSigner> signers;
@@ -286,6 +287,27 @@ Result<ZoneSigningReport> sign_zone(const ZoneView& source, const SigningKeys& k
   if (auto done = walk.run(); !done) return pass(done);
   crew.finish();
   return ZoneSigningReport{crew.made(), walk.dropped()};
+}
+
+Status copy_source(const ZoneView& signed_zone, dns::Serial serial, ZoneBuilder& into) {
+  if (auto found = check_soa(signed_zone); !found) return found;
+  const dns::Name apex(signed_zone.apex());
+  Status done = into.add(apex, RRType::kSOA, signed_zone.soa().ttl(), soa_with(signed_zone, serial));
+  ProgressCount progress(Progress::Phase::kBuilding, signed_zone.record_count(),
+                         signed_zone.name_count());
+  auto cursor = signed_zone.begin();
+  while (const RecordView record = cursor.next()) {
+    progress.add();
+    if (progress.is_given_up()) return fail(Errc::kExists, "{}", kGivenUp);
+    const dns::Name owner = signed_zone.owner_of(record);
+    for_each_source_set(record, owner == apex, [&](const RRsetView& set) {
+      set.for_each_rdata([&](ByteView rdata) {
+        if (done) done = into.add(owner, set.type(), set.ttl(), rdata);
+      });
+    });
+    if (!done) return done;
+  }
+  return done;
 }
 
 }  // namespace pando::zone

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "dns/types.h"
 #include "zone/builder/zone_builder.h"
+#include "zone/dnssec/apex_key_sets.h"
 #include "zone/dnssec/set_signer.h"
 #include "zone/read/store_view.h"
 
@@ -14,7 +15,7 @@ namespace pando::zone {
 struct ZoneSigningOptions {
   SignatureTimes times;
   std::optional<dns::Serial> serial{};  ///< of the signed zone; none: the source's
-  bool with_cds = false;  ///< CDS (SHA-256) and CDNSKEY of the keys that sign the DNSKEY set
+  ParentRequest parent_request = ParentRequest::kNone;  ///< CDS and CDNSKEY records
   unsigned threads = 1;   ///< that sign, beside the caller's; 0 = the caller's alone
 };
 
@@ -34,5 +35,9 @@ struct ZoneSigningReport {
 /// not sign; other errors are the builder's. After an error the builder is of no use.
 Result<ZoneSigningReport> sign_zone(const ZoneView& source, const SigningKeys& keys,
                                     const ZoneSigningOptions& options, ZoneBuilder& into);
+
+/// Copies a signed zone without its derived records: the source, with the serial `serial`. Errors
+/// are those of sign_zone().
+Status copy_source(const ZoneView& signed_zone, dns::Serial serial, ZoneBuilder& into);
 
 }  // namespace pando::zone

@@ -195,7 +195,7 @@ TEST(ZoneSigning, ASignersRecordsInTheSourceAreDroppedAndCounted) {
 
 TEST(ZoneSigning, KskAndZskSignTheirPartsAndCdsIsOfTheKsk) {
   ZoneSigningOptions options = usual();
-  options.with_cds = true;
+  options.parent_request = ParentRequest::kKeys;
   const dns::SigningKey ksk = ed25519(2, 257), zsk = ed25519(3, 256);
   const SignedZone signed_zone{std::string(kHead), options, {zsk, ksk}};
   expect_valid(signed_zone);

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ctl/commands/manager_commands.h"
+
+/// Zones that a manager signs. Each command prints its answer and returns an ExitCode.
+namespace pando::ctl {
+
+class DnssecCommands {
+ public:
+  /// `session` outlives the object.
+  explicit DnssecCommands(Session& session) : session_(session) {}
+
+  /// All zones that are signed here.
+  int list();
+  /// kFailed also if the zone has a problem.
+  int status(const std::string& zone);
+  /// Prints the DS records alone, as lines of a zone file. kFailed without any.
+  int ds(const std::string& zone);
+  /// What signing by a policy would do; kFailed if something keeps the zone from being signed.
+  int check(const std::string& zone, const std::string& policy);
+  /// Gives key files to the manager: ours, or of BIND, Knot or PowerDNS. This process reads them.
+  int import_keys(const std::string& zone, const std::vector<std::string>& files);
+  int clock_ok();
+
+ private:
+  Session& session_;
+};
+
+}  // namespace pando::ctl

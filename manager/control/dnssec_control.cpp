@@ -1,0 +1,251 @@
+#include "manager/control/dnssec_control.h"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "ipc/control_json.h"
+#include "manager/control/pool_work.h"
+#include "manager/signing/policy_check.h"
+#include "shm/side_table.h"
+
+namespace pando::manager {
+
+using nlohmann::json;
+
+namespace {
+
+/// What begins the next stage, for people.
+std::string next_text(SigningStage stage, const dns::Name& zone) {
+  const std::string name = dns::to_text(zone);
+  switch (stage) {
+    case SigningStage::kSigning:
+      return "all of the zone is signed";
+    case SigningStage::kSpreading:
+      return "the longest TTL of unsigned records is over";
+    case SigningStage::kDsWanted:
+      return fmt::format(
+          "the parent publishes the DS records: 'pandoctl dnssec ds-seen {}' says so", name);
+    case SigningStage::kSecure:
+      return "";
+    case SigningStage::kNoDsWanted:
+      return fmt::format(
+          "the parent removes the DS records: 'pandoctl dnssec ds-gone {}' says so", name);
+    case SigningStage::kDsExpiring:
+      return "the TTL of the DS records is over";
+    case SigningStage::kUnsigning:
+      return "the signatures are taken away";
+    case SigningStage::kUnsigned:
+      return fmt::format("take 'dnssec' out of the zone's configuration, or sign it again with "
+                         "'pandoctl dnssec unsign {} --cancel'",
+                         name);
+  }
+  return "";
+}
+
+std::vector<ipc::SigningKeyRow> rows_of(const std::vector<dns::SigningKey>& keys) {
+  // Keys of one kind alone sign everything (zone/dnssec/set_signer.h).
+  const auto is_split = [&keys](std::uint8_t algorithm) {
+    const auto has = [&](bool is_sep) {
+      return std::ranges::any_of(keys, [&](const dns::SigningKey& key) {
+        return key.algorithm() == algorithm && key.is_sep() == is_sep;
+      });
+    };
+    return has(true) && has(false);
+  };
+  std::vector<ipc::SigningKeyRow> rows;
+  for (const dns::SigningKey& key : keys) {
+    const char* const part = key.is_sep() ? "KSK" : "ZSK";
+    rows.push_back({is_split(key.algorithm()) ? part : "CSK", key.algorithm(), key.tag(),
+                    key.bits()});
+  }
+  return rows;
+}
+
+std::string request_text(zone::ParentRequest request) {
+  switch (request) {
+    case zone::ParentRequest::kKeys:
+      return "keys";
+    case zone::ParentRequest::kRemoval:
+      return "removal";
+    case zone::ParentRequest::kNone:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+void DnssecControl::add_to(CommandTable& table) {
+  namespace verb = ipc::verb;
+  const auto add = [&](std::string_view name, auto method) {
+    table.add_for_zone(name, std::bind_front(method, this));
+  };
+  table.add_query(verb::kDnssecList, std::bind_front(&DnssecControl::list, this));
+  add(verb::kDnssecStatus, &DnssecControl::status);
+  add(verb::kDnssecCheck, &DnssecControl::check);
+  add(verb::kDnssecImport, &DnssecControl::import_key);
+  add(verb::kDnssecDsSeen, &DnssecControl::note_ds);
+  add(verb::kDnssecDsGone, &DnssecControl::note_ds);
+  add(verb::kDnssecUnsign, &DnssecControl::unsign);
+  add(verb::kDnssecStaySigned, &DnssecControl::stay_signed);
+  table.add(verb::kDnssecClockOk, [this](const Request&, const Reply& reply) {
+    parts_.zones.signing->confirm_clock();
+    reply(json::object());
+  });
+}
+
+std::string DnssecControl::policy_of(const dns::Name& zone) const {
+  const auto* options = parts_.configuration.runtime->settings.zones.options_of(zone);
+  return options == nullptr ? "" : options->dnssec;
+}
+
+std::string DnssecControl::stage_of(const dns::Name& zone) const {
+  const SignedZones& zones = parts_.zones.signing->zones();
+  if (zones.facts_of(zone) == nullptr) return "keys-missing";
+  return std::string(to_text(zones.state_of(zone).stage));
+}
+
+Result<json> DnssecControl::list(const Request& request) const {
+  std::optional<dns::Name> after;
+  if (!request.after.empty()) {
+    auto name = dns::Name::from_text(request.after);
+    if (!name) return pass(name);
+    after = *name;
+  }
+  const SigningService& signing = *parts_.zones.signing;
+  ipc::DnssecListResult result;
+  signing.zones().for_each_after(after, [&](const dns::Name& zone) {
+    if (result.zones.size() == request.limit) {
+      result.next = result.zones.back().zone;
+      return false;
+    }
+    result.zones.push_back({dns::to_text(zone), stage_of(zone), signing.zones().state_of(zone).until,
+                            signing.problem(zone)});
+    return true;
+  });
+  return json(result);
+}
+
+void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& reply) {
+  const SigningService& signing = *parts_.zones.signing;
+  if (!signing.zones().has(zone))
+    return reply(fail(Errc::kNotFound, "{} is not signed here", dns::to_text(zone)));
+  const SigningState state = signing.zones().state_of(zone);
+  ipc::DnssecStatusResult result;
+  result.zone = dns::to_text(zone);
+  result.policy = policy_of(zone);
+  result.stage = stage_of(zone);
+  result.until = state.until;
+  if (signing.zones().facts_of(zone) != nullptr) result.next = next_text(state.stage, zone);
+  const auto signer = signing.zones().signer_of(zone);
+  if (signer && *signer) result.keys = rows_of((*signer)->keys().all());
+  result.ds = signing.zones().ds_records(zone);
+  result.cds = request_text(state.parent_request);
+  if (const zone::ZoneView served = parts_.services.committer->current().zone_at(zone)) {
+    result.serial = served.loaded() ? served.serial().value : 0;
+    const auto* side = shm::known_side(parts_.data.store->window(), served.side_index());
+    if (side != nullptr) result.signatures_end = shm::signatures_end(*side);
+  }
+  result.problem = signing.problem(zone);
+  result.clock = signing.zones().clock_problem();
+  reply(json(result));
+}
+
+/// The policy that the request names, or the zone's, or the usual one.
+void DnssecControl::check(const dns::Name& zone, const Request& request, const Reply& reply) {
+  const config::Settings& settings = parts_.configuration.runtime->settings;
+  const auto* options = settings.zones.options_of(zone);
+  if (options != nullptr && options->is_secondary())
+    return reply(fail(Errc::kInvalid, "{} is a secondary zone: its primary signs it",
+                      dns::to_text(zone)));
+  std::string name = request.label.empty() ? policy_of(zone) : request.label;
+  if (name.empty()) name = config::kDefaultDnssecPolicy;
+  const auto policy = settings.dnssec_policy(name);
+  if (!policy) return reply(fail(Errc::kNotFound, "no policy is named '{}'", name));
+  const auto work = [zone, policy = *policy, journal = settings.store.journal](
+                        const zone::StoreView& version) -> Result<json> {
+    const zone::ZoneView served = version.zone_at(zone);
+    if (!served || !served.loaded())
+      return fail(Errc::kNotFound, "{} is not loaded", dns::to_text(zone));
+    PolicyCheck found = check_policy(native_files(), journal, served, policy);
+    return json(ipc::DnssecCheckResult{dns::to_text(zone), policy.name, served.serial().value,
+                                       rows_of(found.keys), found.makes_key, found.signatures,
+                                       found.left_out, found.max_ttl, std::move(found.problems),
+                                       std::move(found.notes)});
+  };
+  work_in_pool(io_, pool_, parts_.data, work, reply);
+}
+
+/// A zone that is signed by its keys gets no others: validators would not know these.
+void DnssecControl::import_key(const dns::Name& zone, const Request& request, const Reply& reply) {
+  if (!request.descriptor)
+    return reply(fail(Errc::kInvalid, "the key comes as a file's descriptor"));
+  SignedZones& zones = parts_.zones.signing->zones();
+  const auto signer = zones.signer_of(zone);
+  const zone::ZoneView served = parts_.services.committer->current().zone_at(zone);
+  if (signer && *signer && (*signer)->has_signed(served))
+    return reply(fail(Errc::kExists, "{} is signed by its keys already", dns::to_text(zone)));
+  zones.import_key(zone, request.descriptor, [zone, reply](const Result<dns::SigningKey>& key) {
+    if (!key) return reply(pass(key));
+    reply(json(rows_of({*key}).front()));
+  });
+}
+
+Result<const SigningFacts*> DnssecControl::facts_of(const dns::Name& zone) const {
+  const SignedZones& zones = parts_.zones.signing->zones();
+  if (!zones.has(zone)) return fail(Errc::kNotFound, "{} is not signed here", dns::to_text(zone));
+  const SigningFacts* const facts = zones.facts_of(zone);
+  if (facts == nullptr)
+    return fail(Errc::kUnsupported, "{}: {}", dns::to_text(zone), zones.problem(zone));
+  return facts;
+}
+
+/// `dnssec-ds-seen` and `dnssec-ds-gone`. The parent may act on CDS records, or be told by hand at
+/// any time, so that the operator is believed at each stage.
+void DnssecControl::note_ds(const dns::Name& zone, const Request& request, const Reply& reply) {
+  const auto facts = facts_of(zone);
+  if (!facts) return reply(pass(facts));
+  const bool is_seen = request.verb == ipc::verb::kDnssecDsSeen;
+  if (is_seen && (*facts)->unsign_since != 0)
+    return reply(fail(Errc::kInvalid, "{} is being unsigned", dns::to_text(zone)));
+  if (is_seen && (*facts)->signed_since == 0)
+    return reply(fail(Errc::kInvalid, "{} is not signed yet", dns::to_text(zone)));
+  if (!is_seen && (*facts)->unsign_since == 0)
+    return reply(fail(Errc::kInvalid, "{}: nobody began to unsign it ('pandoctl dnssec unsign')",
+                      dns::to_text(zone)));
+  SignedZones& zones = parts_.zones.signing->zones();
+  // A second word does not begin the wait anew.
+  const auto edit = [now = zones.now(), is_seen](SigningFacts& known) {
+    std::uint64_t& since = is_seen ? known.ds_seen : known.ds_gone;
+    if (since == 0) since = now;
+  };
+  zones.edit_facts(zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+void DnssecControl::unsign(const dns::Name& zone, const Request&, const Reply& reply) {
+  const auto facts = facts_of(zone);
+  if (!facts) return reply(pass(facts));
+  SignedZones& zones = parts_.zones.signing->zones();
+  const auto edit = [now = zones.now()](SigningFacts& known) {
+    if (known.unsign_since == 0) known.unsign_since = now;
+  };
+  zones.edit_facts(zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+/// A zone that is unsigned already begins as a new one; its parent has no DS records.
+void DnssecControl::stay_signed(const dns::Name& zone, const Request&, const Reply& reply) {
+  const auto facts = facts_of(zone);
+  if (!facts) return reply(pass(facts));
+  if ((*facts)->unsign_since == 0)
+    return reply(fail(Errc::kInvalid, "{} is not being unsigned", dns::to_text(zone)));
+  const auto edit = [](SigningFacts& known) {
+    if (known.unsigned_since != 0) known = {};
+    if (known.ds_gone != 0) known.ds_seen = 0;
+    known.unsign_since = known.ds_gone = 0;
+  };
+  parts_.zones.signing->zones().edit_facts(
+      zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dns/name.h"
+#include "manager/dnssec/zone_signer.h"
+#include "zone/read/store_view.h"
+
+namespace pando::manager {
+
+/// What a walk over a signed zone has found. Times are seconds since 1970.
+struct SignatureLook {
+  /// Names with something to sign anew, in the order of the walk: a signature that ends early, or
+  /// begins in the future; an NSEC record with another TTL than the SOA demands (RFC 9077); at the
+  /// apex, records that name the keys and are not the signer's.
+  std::vector<dns::Name> due;
+  std::uint64_t first_end = 0;  ///< when the first RRset has no valid signature; 0: there are none
+  std::uint64_t max_ttl = 0;    ///< seconds: the longest one of the source
+};
+
+struct SignatureLookOptions {
+  std::uint64_t now = 0;
+  std::uint64_t due_before = 0;  ///< signatures that end before this time are due
+  std::size_t max_due = SIZE_MAX;
+};
+
+/// The TTL of the zone's NSEC or NSEC3 records (RFC 9077 §3.1). Precondition: the zone is loaded.
+[[nodiscard]] dns::Ttl denial_ttl_of(const zone::ZoneView& zone);
+
+/// Walks over a zone that `signer` has signed. For pool threads; the version stays pinned.
+[[nodiscard]] SignatureLook look_at_signatures(const zone::ZoneView& zone, const ZoneSigner& signer,
+                                               const SignatureLookOptions& options);
+
+}  // namespace pando::manager

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "manager/change/change_road.h"
+#include "manager/commit/committer.h"
+#include "manager/commit/runtime.h"
+#include "manager/io/store_file.h"
+#include "manager/signing/renewal.h"
+#include "manager/signing/signed_zones.h"
+#include "manager/signing/signing_watch.h"
+#include "manager/signing/update_holds.h"
+#include "manager/signing/whole_signing.h"
+#include "shm/slots.h"
+
+namespace pando::manager {
+
+/// All that signs zones here: their keys and stages (SignedZones), the signing of whole zones, the
+/// renewal of signatures, and what is learned from looks at them. The road signs changes with the
+/// signers of zones(). Lives on the commit thread.
+class SigningService {
+ public:
+  struct Parts {
+    asio::io_context& io;
+    asio::thread_pool& background;  ///< reads folders of keys, and walks over zones
+    asio::thread_pool& builders;    ///< signs whole zones
+    Files& files;
+    shm::Store& store;
+    shm::SlotTable& slots;
+    const Committer& committer;
+    ChangeRoad& road;
+  };
+  struct Hooks {
+    UpdateHolds holds;
+    /// The zone is signed otherwise than before: a file that was refused for that may be read again.
+    std::function<void(const dns::Name& zone)> signed_anew;
+  };
+
+  /// References outlive the object; both pools are joined before its destruction.
+  SigningService(Parts parts, SigningClock::Sources clocks, Hooks hooks);
+  SigningService(const SigningService&) = delete;
+  SigningService& operator=(const SigningService&) = delete;
+
+  /// See SignedZones::configure().
+  void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr) {
+    zones_.configure(runtime, only);
+  }
+  /// Begins what is due; to be called each second or so.
+  void check(std::chrono::steady_clock::time_point now);
+  /// A version of the zone was published.
+  void published(const dns::Name& zone, bool is_whole);
+  void stop() noexcept { zones_.stop(); }
+  /// The operator says that the host's clock is right.
+  void confirm_clock() { zones_.confirm_clock(); }
+
+  /// Why the zone is not signed as it is to be, in one line; empty: it is, or is not signed here.
+  [[nodiscard]] std::string problem(dns::NameView zone) const;
+  [[nodiscard]] SignedZones& zones() noexcept { return zones_; }
+  [[nodiscard]] const SignedZones& zones() const noexcept { return zones_; }
+
+ private:
+  void ready(const dns::Name& zone);
+  void whole_is_done(const dns::Name& zone);
+
+  Hooks hooks_;
+  SignedZones zones_;
+  SigningWatch watch_;
+  WholeSigning whole_;
+  SignatureRenewal renewal_;
+};
+
+}  // namespace pando::manager

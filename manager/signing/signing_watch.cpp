@@ -1,0 +1,86 @@
+#include "manager/signing/signing_watch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "dns/folded_key.h"
+#include "ipc/log.h"
+#include "shm/side_table.h"
+
+namespace pando::manager {
+
+void SigningWatch::looked(const dns::Name& zone, dns::Serial serial, const SignatureLook& look) {
+  const zone::ZoneView served = committer_.current().zone_at(zone);
+  if (!served || !served.loaded()) return;
+  shm::set_signatures_end(store_, served.side_index(), look.first_end);
+  check_end(zone, look);
+  if (served.serial() == serial) note_stage(zone, look);
+}
+
+/// The times are those of now, not of the publication: a wait gets longer by that, never shorter.
+void SigningWatch::note_stage(const dns::Name& zone, const SignatureLook& look) {
+  const SigningFacts* const facts = zones_.facts_of(zone);
+  if (facts == nullptr) return;
+  const std::uint64_t now = zones_.now();
+  if (facts->signed_since == 0)
+    return zones_.edit_facts(
+        zone,
+        [now, ttl = look.max_ttl](SigningFacts& known) {
+          known.signed_since = now;
+          known.max_ttl = ttl;
+        },
+        nullptr);
+  const bool has_key_sets = look.due.empty() || !(look.due.front() == zone);
+  const SigningState state = zones_.state_of(zone);
+  if (state.stage != SigningStage::kDsWanted || facts->cds_since != 0 || !has_key_sets) return;
+  log::info("ds_wanted", "zone", dns::to_text(zone), "ds",
+            fmt::format("{}", fmt::join(zones_.ds_records(zone), "; ")));
+  zones_.edit_facts(zone, [now](SigningFacts& known) { known.cds_since = now; }, nullptr);
+}
+
+/// Signatures are renewed a fifth of `refresh` before the time that everybody is to see. Half of it
+/// is left for the operator after the first line.
+void SigningWatch::check_end(const dns::Name& zone, const SignatureLook& look) {
+  constexpr std::uint64_t kRepeatAfter = 86400;
+  const std::string key = dns::folded_key(zone);
+  const auto signer = zones_.signer_of(zone);
+  if (!signer || !*signer || look.first_end == 0) return;
+  const std::uint64_t now = zones_.now(), refresh = (*signer)->options().refresh;
+  const std::uint64_t left = look.first_end > now ? look.first_end - now : 0;
+  if (left >= refresh / 2) {
+    late_.erase(key);
+    return;
+  }
+  Late& late = late_[key];
+  late.first_end = look.first_end;
+  const bool was_urgent = std::exchange(late.is_urgent, left < refresh / 4);
+  const bool is_worse = late.is_urgent && !was_urgent;
+  if (late.told_at != 0 && now < late.told_at + kRepeatAfter && !is_worse) return;
+  late.told_at = now;
+  if (late.is_urgent)
+    log::error("signatures_late", "zone", dns::to_text(zone), "s", left);
+  else
+    log::warning("signatures_late", "zone", dns::to_text(zone), "s", left);
+}
+
+void SigningWatch::was_unsigned(const dns::Name& zone) {
+  const zone::ZoneView served = committer_.current().zone_at(zone);
+  if (!served || !zones_.unsigning(zone) || served.denial() != zone::Denial::kUnsigned) return;
+  shm::set_signatures_end(store_, served.side_index(), 0);
+  late_.erase(dns::folded_key(zone));
+  zones_.edit_facts(
+      zone, [now = zones_.now()](SigningFacts& known) { known.unsigned_since = now; }, nullptr);
+}
+
+std::string SigningWatch::problem(dns::NameView zone) const {
+  if (late_.empty()) return {};
+  const auto late = late_.find(dns::folded_key(zone));
+  if (late == late_.end()) return {};
+  const std::uint64_t now = zones_.now();
+  const std::uint64_t left = late->second.first_end > now ? late->second.first_end - now : 0;
+  return fmt::format("signatures are not renewed: the first ones end in {} s", left);
+}
+
+}  // namespace pando::manager

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "manager/commit/committer.h"
+#include "manager/signing/signature_look.h"
+#include "manager/signing/signed_zones.h"
+#include "shm/store.h"
+
+namespace pando::manager {
+
+/// Learns from each look at a signed zone what has become visible, so that the zone's next stage can
+/// begin, and raises alarms when signatures are not renewed in time. Lives on the commit thread.
+class SigningWatch {
+ public:
+  /// References outlive the object.
+  SigningWatch(shm::Store& store, const Committer& committer, SignedZones& zones)
+      : store_(store), committer_(committer), zones_(zones) {}
+
+  /// A look at the version `serial` of a zone, which its signer has signed, is over.
+  void looked(const dns::Name& zone, dns::Serial serial, const SignatureLook& look);
+  /// The zone's signatures were taken away.
+  void was_unsigned(const dns::Name& zone);
+
+  /// That signatures of the zone are late, in one line; empty: they are not.
+  [[nodiscard]] std::string problem(dns::NameView zone) const;
+  [[nodiscard]] std::uint64_t zones_late() const noexcept { return late_.size(); }
+
+ private:
+  struct Late {
+    std::uint64_t first_end = 0;  // seconds since 1970
+    std::uint64_t told_at = 0;    // signing time of the last line in the log
+    bool is_urgent = false;
+  };
+  void note_stage(const dns::Name& zone, const SignatureLook& look);
+  void check_end(const dns::Name& zone, const SignatureLook& look);
+
+  shm::Store& store_;
+  const Committer& committer_;
+  SignedZones& zones_;
+  std::map<std::string, Late> late_;  // by dns::folded_key()
+};
+
+}  // namespace pando::manager
