@@ -64,28 +64,30 @@ int DnssecCommands::list() {
 int DnssecCommands::status(const std::string& zone) {
   const auto request = request_for_zone(ipc::verb::kDnssecStatus, zone);
   if (!request) return session_.fail(request.error());
+  const auto result = session_.get<ipc::DnssecStatusResult>(*request);
+  if (!result) return session_.fail(result.error());
   const Output& output = session_.output();
-  bool has_problem = false;
-  const int code =
-      session_.ask<ipc::DnssecStatusResult>(*request, [&](const ipc::DnssecStatusResult& result) {
-        Facts facts;
-        facts.add("zone", result.zone);
-        facts.add("policy", result.policy);
-        facts.add("stage", result.stage);
-        facts.add("until", result.until == 0 ? "" : time_text(result.until));
-        facts.add("next", result.next);
-        facts.add("serial", number(result.serial));
-        for (const ipc::SigningKeyRow& key : result.keys) facts.add("key", key_text(key));
-        for (const std::string& ds : result.ds) facts.add("ds", ds);
-        facts.add("cds", result.cds);
-        facts.add("signatures end",
-                  result.signatures_end == 0 ? "" : time_text(result.signatures_end));
-        facts.add_problem("problem", result.problem);
-        facts.add_problem("clock", result.clock);
-        facts.print(output.out, output.colour);
-        has_problem = !result.problem.empty() || !result.clock.empty();
-      });
-  return code == kDone && has_problem ? kFailed : code;
+  const int code = result->problem.empty() && result->clock.empty() ? kDone : kFailed;
+  if (output.json) {
+    output.out << json_text(json(*result)) << '\n';
+    return code;
+  }
+  Facts facts;
+  facts.add("zone", result->zone);
+  facts.add("policy", result->policy);
+  facts.add("stage", result->stage);
+  facts.add("until", result->until == 0 ? "" : time_text(result->until));
+  facts.add("next", result->next);
+  facts.add("serial", number(result->serial));
+  for (const ipc::SigningKeyRow& key : result->keys) facts.add("key", key_text(key));
+  for (const std::string& ds : result->ds) facts.add("ds", ds);
+  facts.add("cds", result->cds);
+  facts.add("signatures end",
+            result->signatures_end == 0 ? "" : time_text(result->signatures_end));
+  facts.add_problem("problem", result->problem);
+  facts.add_problem("clock", result->clock);
+  facts.print(output.out, output.colour);
+  return code;
 }
 
 int DnssecCommands::ds(const std::string& zone) {

@@ -128,7 +128,10 @@ void SignatureRenewal::submit(const WorkPtr& work) {
       log::error("signatures_not_renewed", "zone", dns::to_text(work->zone), "reason",
                  outcome.error().text);
     }
-    ended(work, outcome && work->found.due.size() == max_names(*work->signer));
+    // A version with other records of the keys is looked at, because a stage may wait for it.
+    const bool is_cut_short = work->found.due.size() == max_names(*work->signer);
+    const bool has_new_keys = work->found.due.front() == work->zone;
+    ended(work, outcome && (is_cut_short || has_new_keys));
   };
   road_.submit(std::move(change));
 }

@@ -569,8 +569,9 @@ class Unbound(servers.Server):
 
     name = "unbound"
 
-    def __init__(self, folder, server, anchor):
+    def __init__(self, folder, server, anchor, zones=(ZONE,)):
         super().__init__(folder)
+        stubs = "".join(f"stub-zone:\n  name: {zone}\n  stub-addr: 127.0.0.1@{server.port}\n" for zone in zones)
         (self.folder / "unbound.conf").write_text(f"""
 server:
   interface: 127.0.0.1
@@ -589,10 +590,7 @@ server:
   local-zone: "test." nodefault
   module-config: "validator iterator"
   trust-anchor: "{anchor}"
-stub-zone:
-  name: {ZONE}
-  stub-addr: 127.0.0.1@{server.port}
-remote-control:
+{stubs}remote-control:
   control-enable: no
 """)
 

@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/secret.h"
+#include "dns/dnssec/key_file.h"
 #include "dns/folded_key.h"
 #include "manager/signing/signed_zone_list.h"
 #include "tests/unit/shm/support.h"
@@ -24,9 +27,9 @@ dns::Name key_zone(std::string_view text) { return dns::Name::from_text(text).va
 
 class ZoneKeysTest : public ::testing::Test {
  protected:
-  Result<ZoneSignerPtr> open(std::string_view zone, bool is_signed = false) {
+  Result<OpenedKeys> open(std::string_view zone, bool is_signed = false) {
     auto opened =
-        open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), 13, {}, is_signed}});
+        open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), 13, is_signed}});
     EXPECT_THAT(opened, SizeIs(1));
     return std::move(opened.front());
   }
@@ -36,8 +39,8 @@ class ZoneKeysTest : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
     return files;
   }
-  static Bytes dnskey(const Result<ZoneSignerPtr>& signer) {
-    return (*signer)->keys().all().front().dnskey();
+  static Bytes dnskey(const Result<OpenedKeys>& signer) {
+    return signer->keys->all().front().dnskey();
   }
 
   shm::test::Folder folder_;
@@ -60,11 +63,11 @@ TEST_F(ZoneKeysTest, AZoneThatHadNoneGetsAKeyThatStays) {
 TEST_F(ZoneKeysTest, EachZoneHasItsOwn) {
   const auto opened =
       open_zone_keys(native_files(), folder_.path(),
-                     {{key_zone("a.test."), 13, {}}, {key_zone("b.test."), 15, {}}});
+                     {{key_zone("a.test."), 13}, {key_zone("b.test."), 15}});
   ASSERT_THAT(opened, SizeIs(2));
   ASSERT_TRUE(opened[0] && opened[1]);
-  EXPECT_EQ((*opened[0])->keys().all().front().algorithm(), 13);
-  EXPECT_EQ((*opened[1])->keys().all().front().algorithm(), 15);
+  EXPECT_EQ(opened[0]->keys->all().front().algorithm(), 13);
+  EXPECT_EQ(opened[1]->keys->all().front().algorithm(), 15);
   EXPECT_NE(dnskey(opened[0]), dnskey(opened[1]));
 }
 
@@ -140,6 +143,46 @@ TEST_F(ZoneKeysTest, AListedZoneIsNotServedUnsigned) {
                                  others.zones.add_options(std::move(changed))));
     EXPECT_TRUE(check_signed_zones(native_files(), others));
   }
+}
+
+TEST_F(ZoneKeysTest, AnImportedKeyIsUsedAndNoOtherMade) {
+  const WipeFreed wipe_freed;
+  const auto key = dns::SigningKey::generate(15, dns::kUsualKeyFlags).value();
+  const auto import = [&](std::string_view zone, std::string_view of) {
+    const std::string path = folder_.path() + "/given";
+    std::ofstream(path) << dns::key_file_text(key, key_zone(of)).value();
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return import_zone_key(native_files(), folder_.path(), key_zone(zone), file);
+  };
+  EXPECT_THAT(import("example.", "other.").error().text, HasSubstr("is of zone other."));
+  ASSERT_TRUE(import("example.", "example."));
+  EXPECT_EQ(import("example.", "example.").error().code, Errc::kExists);
+  const auto opened = open("example.", true);
+  ASSERT_TRUE(opened) << opened.error().text;
+  EXPECT_EQ(dnskey(opened), key.dnskey());
+  EXPECT_THAT(files_of("example."), SizeIs(1));
+}
+
+TEST_F(ZoneKeysTest, AZoneThatWasUnsignedNeedsNoKeysUntilItIsSignedAgain) {
+  const auto first = open("example.");
+  ASSERT_TRUE(first);
+  const auto edit = [this](std::uint64_t unsigned_since) {
+    return edit_signing_facts(
+        native_files(), folder_.path(), key_zone("example."),
+        [&](SigningFacts& facts) { facts.unsigned_since = unsigned_since; });
+  };
+  ASSERT_TRUE(edit(7));
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), IsEmpty());
+  auto opened = open("example.");
+  ASSERT_TRUE(opened) << opened.error().text;
+  EXPECT_FALSE(opened->keys);
+  EXPECT_EQ(opened->facts.unsigned_since, 7U);
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), IsEmpty());
+  ASSERT_TRUE(edit(0));
+  opened = open("example.");
+  ASSERT_TRUE(opened && opened->keys);
+  EXPECT_EQ(dnskey(opened), dnskey(first)) << "its key stays";
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), SizeIs(1));
 }
 
 }  // namespace zone_keys_test

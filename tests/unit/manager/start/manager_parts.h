@@ -51,7 +51,7 @@ class ManagerParts {
   ~ManagerParts() {
     zone_services.loader->stop();
     zone_services.signatures->stop();
-    zone_services.signed_zones->stop();
+    zone_services.signing->stop();
     services.upkeep->stop();
     zone_services.exports->stop();
     zone_services.secondaries->stop();
@@ -147,17 +147,16 @@ class ManagerParts {
     const std::string& journal = configuration.runtime->settings.store.journal;
     zone_services.frozen = std::make_unique<FrozenZones>(io, pool, native_files(), journal);
     zone_services.verifiers = std::make_unique<ZoneVerifiers>(ZoneVerifiers::Rights{});
-    zone_services.signed_zones = std::make_unique<SignedZones>(
-        io, pool, native_files(), *services.committer, [] { return std::uint64_t{1'800'000'000}; });
-    services.road->sign_by(*zone_services.signed_zones);
+    zone_services.signing = std::make_unique<SigningService>(
+        SigningService::Parts{io, pool, network.builders(), native_files(), *data->store,
+                              *data->slots, *services.committer, *services.road},
+        SigningClock::sources_of_host([] { return std::uint64_t{1'800'000'000}; }),
+        SigningService::Hooks{{[](const dns::Name&) {}, [](const dns::Name&) {}},
+                              [](const dns::Name&) {}});
     zone_services.signatures = std::make_unique<SignatureWatch>(
         io, *data->store, *data->slots, *services.committer,
         [](const dns::Name&) { return config::SignaturePolicy{}; },
         SignatureWatch::Options{1, unix_seconds});
-    zone_services.whole_signing = std::make_unique<WholeSigning>(
-        io, network.builders(), *data->store, *data->slots, *services.committer, *services.road,
-        *zone_services.signed_zones,
-        UpdateHolds{[](const dns::Name&) {}, [](const dns::Name&) {}}, [](const dns::Name&) {});
     zone_services.loader =
         std::make_unique<ZoneLoader>(io, pool, 1, *data->store, *data->slots, *services.committer,
                                      *services.road, configuration.runtime->limits);
