@@ -175,6 +175,7 @@ void SignedZones::update_signer(Zone& zone) {
   } else {
     const OpenedKeys& opened = **zone.opened;
     const SigningState state = state_of(zone);
+    set_stage(zone, state);
     // A stage does not begin by a clock that nobody trusts.
     set_due(zone, clock_doubt(zone).empty() ? state.until : now() + kRetry.count());
     ZoneSigner::Options signing = zone.signing;
@@ -188,6 +189,25 @@ void SignedZones::update_signer(Zone& zone) {
   const Result<ZoneSignerPtr> known = signer_of(name);
   for (const Known& waiting : std::exchange(zone.waiting, {})) waiting(known);
   if (zone.opened->has_value() && ready_) ready_(name);
+}
+
+/// The first stage of a zone is no news: a start finds those of all zones.
+void SignedZones::set_stage(Zone& zone, const SigningState& state) {
+  const std::optional<SigningStage> before = std::exchange(zone.stage, state.stage);
+  if (before && *before != state.stage)
+    log::info("signing_stage", "zone", dns::to_text(zone.name), "stage", to_text(state.stage),
+              "until", state.until);
+}
+
+SignedZones::Counts SignedZones::counts() const {
+  Counts counts;
+  for (const auto& [key, zone] : zones_) {
+    counts.unusable += zone.opened && !*zone.opened ? 1 : 0;
+    counts.ds_wanted += zone.stage == SigningStage::kDsWanted ? 1 : 0;
+    counts.no_ds_wanted += zone.stage == SigningStage::kNoDsWanted ? 1 : 0;
+  }
+  counts.zones = zones_.size();
+  return counts;
 }
 
 /// 0: no time is awaited.
@@ -285,15 +305,10 @@ void SignedZones::set_facts(const dns::Name& zone, const SigningFacts& facts) {
   Zone* const found = find(zone);
   if (found == nullptr || !found->opened || !*found->opened) return;
   OpenedKeys& opened = **found->opened;
-  const SigningStage before = state_of(*found).stage;
   opened.facts = facts;
   // The keys of a zone that was unsigned were not read.
   if (!opened.keys && facts.unsigned_since == 0) return read_again(zone);
   update_signer(*found);
-  const SigningState state = state_of(*found);
-  if (state.stage != before)
-    log::info("signing_stage", "zone", dns::to_text(zone), "stage", to_text(state.stage), "until",
-              state.until);
 }
 
 void SignedZones::read_again(const dns::Name& zone) {

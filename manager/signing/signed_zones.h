@@ -94,6 +94,14 @@ class SignedZones final : public ZoneSigners {
   /// RDATA of the DS records (SHA-256) of the keys that sign the zone's DNSKEY set, as text; empty:
   /// the keys are not known, or the zone is not signed by them (yet).
   [[nodiscard]] std::vector<std::string> ds_records(dns::NameView zone) const;
+  struct Counts {
+    std::size_t zones = 0;         ///< with a policy
+    std::size_t unusable = 0;      ///< whose keys or facts cannot be used
+    std::size_t ds_wanted = 0;     ///< that wait for their parents' DS records
+    std::size_t no_ds_wanted = 0;  ///< that wait for these to go
+  };
+  [[nodiscard]] Counts counts() const;
+
   /// The operator says that the host's clock is right.
   void confirm_clock();
   /// See SigningClock::problem().
@@ -108,7 +116,8 @@ class SignedZones final : public ZoneSigners {
     std::optional<Result<OpenedKeys>> opened{};     // nullopt: the folder was not read yet
     std::optional<Result<ZoneSignerPtr>> signer{};  // made from `opened`; null: signs no more
     std::vector<Known> waiting{};
-    std::uint64_t until = 0;  // its place in due_; 0: none
+    std::optional<SigningStage> stage{};  // the last one; none: the folder was not read yet
+    std::uint64_t until = 0;              // its place in due_; 0: none
     /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
     mutable bool is_time_right = false;
   };
@@ -128,6 +137,7 @@ class SignedZones final : public ZoneSigners {
   void update_signer(Zone& zone);
   void set_facts(const dns::Name& zone, const SigningFacts& facts);
   [[nodiscard]] SigningState state_of(const Zone& zone) const;
+  void set_stage(Zone& zone, const SigningState& state);
   void set_due(Zone& zone, std::uint64_t until);
   /// Why nothing may be signed now by the host's clock; empty: it may.
   [[nodiscard]] std::string clock_doubt(const Zone& zone) const;

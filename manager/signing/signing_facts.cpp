@@ -65,7 +65,7 @@ Result<SigningFacts> read_signing_facts(Files& files, const std::string& folder)
   const std::string path = facts_path(folder);
   const auto bytes = read_file(files, path, kMaxFactsBytes);
   if (!bytes && bytes.error().code == Errc::kNotFound) return SigningFacts();
-  if (!bytes) return pass(bytes);
+  if (!bytes) return fail(bytes.error().code, "{}: {}", path, bytes.error().text);
   return parse_signing_facts({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path);
 }
 

@@ -60,6 +60,10 @@ class SigningService {
 
   /// Why the zone is not signed as it is to be, in one line; empty: it is, or is not signed here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
+  /// Zones whose signatures were not renewed in time.
+  [[nodiscard]] std::uint64_t zones_late() const noexcept { return watch_.zones_late(); }
+  /// Names whose signatures were renewed since the start.
+  [[nodiscard]] std::uint64_t renewed() const noexcept { return renewal_.renewed(); }
   [[nodiscard]] SignedZones& zones() noexcept { return zones_; }
   [[nodiscard]] const SignedZones& zones() const noexcept { return zones_; }
 

@@ -141,9 +141,16 @@ void StatusReport::add_counters(ipc::StatusResult& result) const {
   const Refresher::Counters transfers = zones.refresher->counters();
   const Notifier::Counters notifies = zones.notifier->counters();
   const ZoneExports::Counters exports = zones.exports->counters();
+  const SignedZones::Counts signed_zones = zones.signing->zones().counts();
   const QueryLogThread::Counters query_log = parts_.workers.query_log_counters();
   result.counters = {{"zones_removed", zones.removed->zones().size()},
                      {"zones_not_valid", zones.signatures->zones_with_faults()},
+                     {"zones_signed_here", signed_zones.zones},
+                     {"zones_keys_unusable", signed_zones.unusable},
+                     {"zones_ds_wanted", signed_zones.ds_wanted},
+                     {"zones_no_ds_wanted", signed_zones.no_ds_wanted},
+                     {"zones_signatures_late", zones.signing->zones_late()},
+                     {"names_renewed", zones.signing->renewed()},
                      {"versions", commits.versions},
                      {"store_bytes", commits.store_bytes},
                      {"updates", updates.updates},

@@ -60,7 +60,8 @@ Observed everything() {
   fill(status.image, {"version", "written_at", "checkpoints", "checkpoints_failed",
                       "bytes_written", "last_ms", "longest_capture_us", "bytes_to_copy"});
   fill(status.counters,
-       {"zones_not_valid", "versions", "store_bytes", "updates", "updates_accepted", "updates_failed",
+       {"zones_not_valid", "zones_signed_here", "zones_keys_unusable", "zones_ds_wanted",
+        "zones_no_ds_wanted", "zones_signatures_late", "names_renewed", "versions", "store_bytes", "updates", "updates_accepted", "updates_failed",
         "updates_forwarded", "updates_not_forwarded", "updates_repeated", "notifies",
         "transfers_in", "transfers_in_ixfr", "transfers_in_failed", "transfers_in_fallbacks",
         "notifies_sent", "notifies_answered", "notifies_failed", "exports", "exports_failed",
