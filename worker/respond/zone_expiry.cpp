@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shm/side_table.h"
+
 namespace pando::worker {
 
 bool ZoneExpiry::expired(const zone::ZoneView& zone, std::uint64_t now) const {
@@ -19,10 +21,16 @@ std::optional<std::uint32_t> ZoneExpiry::remaining(const zone::ZoneView& zone,
   if (soa.size() < 22) return std::nullopt;
   const std::uint32_t interval = load_be32(soa.data() + soa.size() - kExpireFromEnd);
   const auto* entry = side_(zone.side_index());
-  if (!rules.is_secondary || entry == nullptr) return interval;
-  const std::uint64_t at = entry->expires_at.load(std::memory_order_relaxed);
-  if (at <= now) return std::nullopt;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(at - now, interval));
+  if (entry == nullptr) return interval;
+  std::uint64_t left = interval;
+  if (const std::uint64_t end = shm::signatures_end(*entry); end > now)
+    left = std::min(left, end - now);
+  if (rules.is_secondary) {
+    const std::uint64_t at = entry->expires_at.load(std::memory_order_relaxed);
+    if (at <= now) return std::nullopt;
+    left = std::min(left, at - now);
+  }
+  return static_cast<std::uint32_t>(left);
 }
 
 }  // namespace pando::worker

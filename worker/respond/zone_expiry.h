@@ -22,7 +22,8 @@ class ZoneExpiry {
   /// True for a zone that has expired at second `now`; never for primary zones.
   [[nodiscard]] bool expired(const zone::ZoneView& zone, std::uint64_t now) const;
   /// RFC 7314 §3.3, the EXPIRE option: a primary sends the SOA's EXPIRE, a secondary the remaining
-  /// time.
+  /// time. Neither is longer than a signed zone's first signature lasts, because a secondary that
+  /// serves the zone after that serves bogus data.
   [[nodiscard]] std::optional<std::uint32_t> remaining(const zone::ZoneView& zone,
                                                        const zone::ZoneSettings& rules,
                                                        std::uint64_t now) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shm/side_table.h"
 #include "tests/unit/worker/request_fixture.h"
 
 namespace pando::worker {
@@ -34,6 +35,14 @@ TEST_F(ZoneExpiryTest, ASecondaryTellsTheRemainingTimeAndAPrimaryTheWhole) {
   EXPECT_FALSE(expiry_.remaining(zone_, secondary_, kNow + 60)) << "expired";
   side_->expires_at.store(kNow + 10 * kInterval);
   EXPECT_EQ(expiry_.remaining(zone_, secondary_, kNow), kInterval) << "never above the SOA's";
+}
+
+TEST_F(ZoneExpiryTest, NobodyIsToServeAZoneForLongerThanItsSignaturesLast) {
+  shm::signatures_end(*side_).store(kNow + 30);
+  side_->expires_at.store(kNow + 60);
+  EXPECT_EQ(expiry_.remaining(zone_, secondary_, kNow), 30U);
+  EXPECT_EQ(expiry_.remaining(zone_, primary_, kNow), 30U);
+  EXPECT_EQ(expiry_.remaining(zone_, primary_, kNow + 30), kInterval) << "they have ended";
 }
 
 TEST_F(ZoneExpiryTest, WithoutASideEntryAZoneDoesNotExpire) {
