@@ -8,6 +8,7 @@
 #include "manager/dnssec/changed_sets.h"
 #include "manager/dnssec/changed_zone.h"
 #include "manager/dnssec/denial_check.h"
+#include "manager/dnssec/nsec3_signing.h"
 #include "manager/dnssec/nsec_signing.h"
 
 namespace pando::manager {
@@ -50,6 +51,7 @@ class Signing {
           const ChangeSigningOptions& options)
       : zone_(zone),
         touched_(touched),
+        denial_(signer.options().denial),
         sets_(signer, sets, options.now, options.renewed_before),
         options_(options) {}
 
@@ -62,12 +64,17 @@ class Signing {
     if (names.size() > options_.max_names) return false;
     for (const dns::Name& name : names)
       if (auto done = sign_name(name); !done) return pass(done);
-    const dns::Ttl ttl = denial_ttl(*soa);
+    return sign_denial(names, denial_ttl(*soa));
+  }
+
+ private:
+  Result<bool> sign_denial(const NameSet& names, dns::Ttl ttl) {
+    if (denial_.is_nsec3)
+      return Nsec3Signing(zone_, touched_, sets_, denial_, ttl, options_.max_names).run(names);
     if (auto done = NsecSigning(zone_, touched_, sets_, ttl).run(names); !done) return pass(done);
     return true;
   }
 
- private:
   /// RFC 4035 §2.2, §2.3: at a delegation only DS is signed, and nothing below it.
   Status sign_name(const dns::Name& name) {
     Node& node = touched_.at(name);
@@ -78,7 +85,8 @@ class Signing {
         return place == Place::kOccluded || type != RRType::kDS;
       });
     ChangedSets::keep_signatures(node, [&](RRType covered) {
-      return covered == RRType::kNSEC || std::ranges::find(types, covered) != types.end();
+      return covered == RRType::kNSEC || covered == RRType::kNSEC3 ||
+             std::ranges::find(types, covered) != types.end();
     });
     for (const RRType type : types)
       if (auto done = sets_.sign(node, type); !done) return done;
@@ -87,6 +95,7 @@ class Signing {
 
   ChangedZone& zone_;
   TouchedNames& touched_;
+  const zone::SigningDenial& denial_;
   ChangedSets sets_;
   const ChangeSigningOptions& options_;
 };

@@ -9,6 +9,7 @@
 #include "config/settings/zone_table.h"
 #include "dns/name.h"
 #include "zone/dnssec/set_signer.h"
+#include "zone/dnssec/signing_denial.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {
@@ -20,6 +21,7 @@ class ZoneSigner {
   struct Options {
     std::uint64_t validity = zone::kValiditySeconds;  ///< seconds from now to the end of signatures
     config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
+    zone::SigningDenial denial{};
   };
   ZoneSigner(dns::NameView apex, zone::SigningKeys keys, const Options& options)
       : apex_(apex), keys_(std::move(keys)), options_(options) {}
@@ -40,8 +42,8 @@ class ZoneSigner {
   /// that others wait for.
   [[nodiscard]] bool is_slow() const noexcept;
 
-  /// Whether the version has this signer's DNSKEY records and a chain of NSEC records. Else the
-  /// zone is still to be signed as a whole.
+  /// Whether the version has this signer's DNSKEY records, and the chain of NSEC or NSEC3 records
+  /// that its options want. Else the zone is still to be signed as a whole.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
 
   /// Whether the version has signatures or keys that are not all this signer's.
