@@ -23,7 +23,12 @@ bool signs_any(const config::ZoneTable& zones) {
 }
 
 bool same_signing(const ZoneSigner::Options& a, const ZoneSigner::Options& b) noexcept {
-  return a.validity == b.validity && a.serial_policy == b.serial_policy;
+  return a.validity == b.validity && a.serial_policy == b.serial_policy && a.denial == b.denial;
+}
+
+/// RFC 9276 §3.1: without iterations and salt.
+zone::SigningDenial denial_of(config::Nsec3Use use) {
+  return {use != config::Nsec3Use::kOff, use == config::Nsec3Use::kOptOut};
 }
 
 }  // namespace
@@ -59,7 +64,7 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   if (!policy) return;  // load() has refused such a name
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(policy->validity);
   const ZoneSigner::Options signing{static_cast<std::uint64_t>(seconds.count()),
-                                    zone.options->serial_policy};
+                                    zone.options->serial_policy, denial_of(policy->nsec3)};
   Zone& known = zones_[dns::folded_key(zone.name)];
   const bool has_other_times =
       known.signer && *known.signer && !same_signing(known.signing, signing);
