@@ -184,6 +184,8 @@ class ZoneFileSigning {
     const auto denial = denial_of(request_);
     if (!denial) return pass(denial);
     options.denial = *denial;
+    if (std::string doubt = dns::doubt_about_iterations(denial->iterations); !doubt.empty())
+      done_.warnings.push_back(std::move(doubt));
     options.threads = std::max(std::thread::hardware_concurrency(), 1U);
     zone::ZoneBuilder builder(apex_, transaction_);
     const auto report = zone::sign_zone(view(), keys, options, builder);

@@ -71,7 +71,10 @@ void WholeSigning::start_waiting() {
 
 void WholeSigning::sign(const WorkPtr& work) {
   ZoneSignerPtr signer = wanted_signer(work->zone);
-  if (!signer) return ended(work, {});
+  if (!signer) {
+    work->signer = {};
+    return ended(work, {});
+  }
   work->signer = {std::move(signer), signers_.now()};
   const zone::StoreView version = committer_.current();
   // Updates of a zone that validators know as signed have to be signed, so they wait for the keys.
@@ -100,10 +103,10 @@ void WholeSigning::submit(const WorkPtr& work) {
   change.check = [this, work](const zone::StoreView& version) -> Status {
     const zone::ZoneView now = version.zone_at(work->zone);
     const auto signer = signers_.signer_of(work->zone);
-    if (!signer || *signer != work->signer.signer)
-      return fail(Errc::kNotFound, "the zone is not signed by these keys any more");
-    work->has_moved =
-        !now || !now.loaded() || !(now.serial() == work->serial) || !(now.source() == work->source);
+    // Another signer: the policy has changed meanwhile, and may want another chain.
+    const bool is_signers = signer && *signer == work->signer.signer;
+    work->has_moved = !is_signers || !now || !now.loaded() || !(now.serial() == work->serial) ||
+                      !(now.source() == work->source);
     return work->has_moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   change.done = [this, work](const Result<ChangeOutcome>& outcome) {

@@ -218,3 +218,37 @@ def test_a_validating_resolver_sees_nothing_bogus(start, peers, folder):
         asking.join()
     assert not faults, faults[0]
     assert len(asked) > 100 and set(asked) == {dns.rcode.NOERROR, dns.rcode.NXDOMAIN}
+
+
+def test_a_kill_while_the_zone_gets_another_chain_loses_nothing(pando, options):
+    server = pando([options], workers=1)
+    configure(server, "off")
+    server.crash_at = "served-zone-signed:1"
+    server.start(ZONE)
+    send(server, ("add", "dynamic", 60, "A", "192.0.2.9"))
+    key = served.key_file(server).read_text()
+    configure(server, "opt-out")
+    server.control("reload", check=False)
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    server.crash_at = None
+    server.start(ZONE)
+    servers.wait_until("the zone has the other chain", lambda: zone_of(server).get_rdataset(APEX, "NSEC3PARAM"))
+    assert check(server, *WORDS["opt-out"]).get_node(f"dynamic.{ZONE}.")
+    assert served.key_file(server).read_text() == key
+
+
+def test_a_policy_that_changes_while_the_zone_is_signed_is_followed(start, folder):
+    with open(folder / "zone", "a", encoding="utf-8") as zone:
+        zone.writelines(f"h{number} 300 A 192.0.2.3\n" for number in range(20_000))
+    server = start("off")
+    for nsec3 in ("on", "off", "opt-out"):
+        configure(server, nsec3)
+        server.control("reload")
+        send(server, ("add", f"while-{nsec3}", 60, "A", "192.0.2.9"))
+    def has_opt_out():
+        answer = server.ask(f"none.{ZONE}", "A", want_dnssec=True)
+        return any(record.flags & 1 for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NSEC3 for record in rrset)
+    servers.wait_until("the last policy is followed", has_opt_out, 120)
+    zone = check(server, *WORDS["opt-out"])
+    assert all(zone.get_node(f"while-{nsec3}.{ZONE}.") for nsec3 in WORDS)
+    assert "zone_not_signed" not in server.log()
