@@ -24,6 +24,8 @@ inline constexpr std::pair<std::string_view, SerialPolicy> kSerialPolicies[] = {
 inline constexpr std::pair<std::string_view, std::uint8_t> kSigningAlgorithms[] = {
     {"RSASHA256", 8},        {"RSASHA512", 10}, {"ECDSAP256SHA256", 13},
     {"ECDSAP384SHA384", 14}, {"ED25519", 15},   {"ED448", 16}};
+inline constexpr std::pair<std::string_view, Nsec3Use> kNsec3Uses[] = {
+    {"off", Nsec3Use::kOff}, {"on", Nsec3Use::kOn}, {"opt-out", Nsec3Use::kOptOut}};
 inline constexpr std::pair<std::string_view, SignaturePolicy> kSignaturePolicies[] = {
     {"off", SignaturePolicy::kOff},
     {"warn", SignaturePolicy::kWarn},
@@ -174,6 +176,7 @@ inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
     field<&DnssecPolicy::propagation, read_duration_in<0, 30 * 24 * kMsPerHour>>("propagation"),
     field<&DnssecPolicy::parent_ds_ttl, read_duration_in<0, 30 * 24 * kMsPerHour>>("parent-ds-ttl"),
     field<&DnssecPolicy::cds, read_bool>("cds"),
+    word_field<&DnssecPolicy::nsec3, kNsec3Uses>("nsec3"),
 };
 
 inline constexpr Field<HttpKey> kHttpKeyFields[] = {

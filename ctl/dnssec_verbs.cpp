@@ -107,6 +107,14 @@ void add_sign_verb(CommandLine& line, CLI::App* zone) {
       ->check(CLI::IsMember({"keep", "increment", "unixtime"}))
       ->capture_default_str();
   sign->add_flag("--cds", request.with_cds, "add CDS and CDNSKEY records of the keys");
+  CLI::Option* const nsec3 = sign->add_flag("--nsec3", request.is_nsec3, "NSEC3 instead of NSEC");
+  sign->add_flag("--opt-out", request.is_opt_out, "no NSEC3 records of delegations without DS")
+      ->needs(nsec3);
+  sign->add_option("--iterations", request.iterations, "of NSEC3's hash; RFC 9276 wants none")
+      ->check(CLI::Range(0U, kMaxSignedIterations))
+      ->needs(nsec3);
+  sign->add_option("--salt", request.salt, "of NSEC3's hash, hexadecimal; RFC 9276 wants none")
+      ->needs(nsec3);
 }
 
 }  // namespace pando::ctl

@@ -229,11 +229,15 @@ Result<std::string> zone_file_name(dns::NameView zone);
 /// the journal's files. kInvalid: the name cannot be that of a file.
 Result<std::string> created_zone_path(const std::string& journal, dns::NameView zone);
 
+/// Whether zones are signed with NSEC3 records, and whether delegations without DS have one.
+enum class Nsec3Use : std::uint8_t { kOff, kOn, kOptOut };
+
 /// dnssec-policies: how zones are signed here.
 struct DnssecPolicy {
   std::string name;
   std::uint8_t algorithm = 13;                ///< of a key that is made (RFC 8624: P-256)
   Duration validity = std::chrono::days(14);  ///< of new signatures
+  Nsec3Use nsec3 = Nsec3Use::kOff;            ///< RFC 9276 §3.1: no iterations, no salt
   /// The least that is left of each signature that is served; 0: five fourteenths of `validity`.
   Duration refresh{0};
   Duration propagation = std::chrono::hours(1);   ///< until all secondaries have a new version

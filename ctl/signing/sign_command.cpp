@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "base/progress.h"
 #include "base/unix_time.h"
@@ -15,6 +16,7 @@
 #include "ctl/commands/scratch_zone.h"
 #include "ctl/view/json_text.h"
 #include "ctl/view/progress_bar.h"
+#include "dns/encoding.h"
 #include "dns/text.h"
 #include "dns/zonefile/zone_text.h"
 #include "zone/dnssec/zone_signing.h"
@@ -58,6 +60,18 @@ Result<std::optional<dns::Serial>> serial_of(const SignRequest& request, dns::Se
               before.value);
 }
 
+Result<zone::SigningDenial> denial_of(const SignRequest& request) {
+  zone::SigningDenial denial{
+      request.is_nsec3, request.is_opt_out, static_cast<std::uint16_t>(request.iterations), {}};
+  if (request.salt == "-") return denial;
+  auto salt = dns::hex_decode(request.salt);
+  if (!salt || salt->size() > dns::kMaxSaltOctets)
+    return fail(Errc::kInvalid, "{} is no salt: hexadecimal, at most 255 octets, or -",
+                dns::quote_for_message(request.salt));
+  denial.salt = std::move(*salt);
+  return denial;
+}
+
 /// SOA first: RFC 1035 §5.2 demands no order, but people and some tools expect it.
 Status write_records(const zone::ZoneView& zone, const dns::ZoneTextWriter::Output& output) {
   dns::ZoneTextWriter writer(zone.apex(), {}, output);
@@ -72,7 +86,8 @@ Status write_records(const zone::ZoneView& zone, const dns::ZoneTextWriter::Outp
   return done ? writer.finish() : done;
 }
 
-/// Whether a file begins as write_records() does: a key, or a source of the zone, is never replaced.
+/// Whether a file begins as write_records() does: a key, or a source of the zone, is never
+/// replaced.
 bool is_signed_zone(ByteView head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   return text.substr(0, text.find('\n')).find(" IN SOA ") != std::string_view::npos;
@@ -166,6 +181,11 @@ class ZoneFileSigning {
     options.times = *times;
     options.serial = *serial;
     if (request_.with_cds) options.parent_request = zone::ParentRequest::kKeys;
+    const auto denial = denial_of(request_);
+    if (!denial) return pass(denial);
+    options.denial = *denial;
+    if (std::string doubt = dns::doubt_about_iterations(denial->iterations); !doubt.empty())
+      done_.warnings.push_back(std::move(doubt));
     options.threads = std::max(std::thread::hardware_concurrency(), 1U);
     zone::ZoneBuilder builder(apex_, transaction_);
     const auto report = zone::sign_zone(view(), keys, options, builder);
@@ -244,6 +264,8 @@ int sign_zone_file(const SignRequest& request, Output output) {
   const std::uint64_t now = unix_seconds();
   if (const auto times = times_of(request, now); !times)
     return refuse(output, times.error(), kUsage);
+  if (const auto denial = denial_of(request); !denial)
+    return refuse(output, denial.error(), kUsage);
   auto read = read_keys(request.keys);
   if (!read) return refuse(output, read.error());
   const auto apex = zone_of(*read, request.origin);

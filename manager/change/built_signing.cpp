@@ -39,6 +39,7 @@ Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
   options.times = keys.spread_times(signer.now);
   options.serial = serial;
   options.threads = threads_for(source);
+  options.denial = keys.options().denial;
   SignedZone result{store.begin_private(), {}};
   result.transaction.use_reserve(reserve);
   const dns::Name apex(source.apex());

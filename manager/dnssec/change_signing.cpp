@@ -4,11 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "dns/dnssec/denial_fields.h"
 #include "dns/dnssec/derived_types.h"
-#include "dns/dnssec/rrsig.h"
+#include "manager/dnssec/changed_sets.h"
 #include "manager/dnssec/changed_zone.h"
 #include "manager/dnssec/denial_check.h"
+#include "manager/dnssec/nsec3_signing.h"
+#include "manager/dnssec/nsec_signing.h"
 
 namespace pando::manager {
 
@@ -18,7 +19,6 @@ using dns::RRType;
 using Node = TouchedNames::Node;
 using RRset = TouchedNames::RRset;
 using Place = ChangedZone::Place;
-using Tree = ChangedZone::Tree;
 
 constexpr std::size_t kNoLimit = SIZE_MAX;
 
@@ -38,12 +38,6 @@ void take_source(const zone::Changeset& source, dns::NameView apex, TouchedNames
   }
 }
 
-/// Whether the sets of a type are the same before and after the change.
-bool is_unchanged(const Node& node, RRType type, const RRset& now) {
-  const RRset* before = ChangedZone::find(node.before, type);
-  return before != nullptr && before->ttl == now.ttl && before->rdatas == now.rdatas;
-}
-
 /// RFC 9077 §3.1: the lesser of the SOA's TTL and its MINIMUM, the last four octets.
 dns::Ttl denial_ttl(const RRset& soa) {
   constexpr std::size_t kNumberOctets = 4;
@@ -55,23 +49,24 @@ class Signing {
  public:
   Signing(ChangedZone& zone, TouchedNames& touched, const ZoneSigner& signer, zone::SetSigner& sets,
           const ChangeSigningOptions& options)
-      : zone_(zone), touched_(touched), signer_(signer), sets_(sets), options_(options) {}
+      : zone_(zone),
+        touched_(touched),
+        signer_(signer),
+        denial_(signer.options().denial),
+        sets_(signer, sets, options.now, options.renewed_before),
+        options_(options) {}
 
   /// False: more than max_names names.
   Result<bool> run() {
     const RRset* soa = zone_.at(zone_.apex()).find(RRType::kSOA);
     if (soa == nullptr) return fail(Errc::kInvalid, "the zone would have no SOA");
-    denial_ttl_ = denial_ttl(*soa);
     put_key_sets(soa->ttl);
     NameSet names = zone_.affected();
     names.insert(options_.renewed.begin(), options_.renewed.end());
     if (names.size() > options_.max_names) return false;
     for (const dns::Name& name : names)
       if (auto done = sign_name(name); !done) return pass(done);
-    for (const dns::Name& name : before_changed_)
-      if (!names.contains(name))
-        if (auto done = sign_name(name); !done) return pass(done);
-    return true;
+    return sign_denial(names, denial_ttl(*soa));
   }
 
  private:
@@ -84,111 +79,37 @@ class Signing {
       apex.now[made.type] = RRset{made.ttl, std::move(made.rdatas)};
   }
 
-  Status sign_name(const dns::Name& name) {
-    Node& node = touched_.at(name);
-    const Place place = zone_.place_now(name);
-    const bool is_linked = in_chain(name);
-    RRset signatures;
-    std::vector<RRType> types;
-    for (const auto& [type, set] : node.now) {
-      if (type == RRType::kRRSIG || type == RRType::kNSEC || type == RRType::kNSEC3) continue;
-      const bool is_ours = place == Place::kAuthoritative || type == RRType::kDS;
-      if (is_linked && (is_ours || type == RRType::kNS)) types.push_back(type);
-      if (is_linked && is_ours)
-        if (auto done = sign_set(node, type, set, signatures); !done) return done;
-    }
-    node.now.erase(RRType::kNSEC);
-    if (is_linked) {
-      const RRset& nsec = node.now[RRType::kNSEC] = nsec_of(name, std::move(types));
-      if (auto done = sign_set(node, RRType::kNSEC, nsec, signatures); !done) return done;
-    }
-    if (signatures.rdatas.empty())
-      node.now.erase(RRType::kRRSIG);
-    else
-      node.now[RRType::kRRSIG] = std::move(signatures);
-    const bool was_linked = node.before.contains(RRType::kNSEC);
-    if (was_linked != is_linked && !(name == zone_.apex()))
-      before_changed_.insert(previous_in_chain(name));
-    return {};
-  }
-
-  /// Adds the signatures of a set: those that are there, if they fit still, or new ones.
-  Status sign_set(const Node& node, RRType type, const RRset& set, RRset& signatures) {
-    if (is_unchanged(node, type, set) && take_over(node, type, signatures)) return {};
-    std::vector<Bytes> rdatas = set.rdatas;
-    const bool done = sets_.sign(node.owner, type, set.ttl, rdatas, [&](ByteView rrsig) {
-      TouchedNames::insert(signatures, RRType::kRRSIG, rrsig);
-    });
-    if (!done) return fail(Errc::kUnsupported, "OpenSSL makes no signature");
-    return {};
-  }
-
-  /// Takes over the set's signatures if each key has one that need not be renewed.
-  bool take_over(const Node& node, RRType type, RRset& signatures) const {
-    const std::vector<ByteView> found = ChangedZone::signatures(node.before, type);
-    std::size_t wanted = 0;
-    for (const dns::SigningKey& key : signer_.keys().all()) {
-      if (!signer_.keys().signs(key, type)) continue;
-      ++wanted;
-      if (std::ranges::none_of(found, [&](ByteView rdata) { return is_good(rdata, key); }))
-        return false;
-    }
-    if (found.size() != wanted) return false;
-    for (const ByteView rdata : found) TouchedNames::insert(signatures, RRType::kRRSIG, rdata);
+  Result<bool> sign_denial(const NameSet& names, dns::Ttl ttl) {
+    if (denial_.is_nsec3)
+      return Nsec3Signing(zone_, touched_, sets_, denial_, ttl, options_.max_names).run(names);
+    if (auto done = NsecSigning(zone_, touched_, sets_, ttl).run(names); !done) return pass(done);
     return true;
   }
 
-  /// A signature from the future was made while the clock was wrong, and nobody else accepts it.
-  [[nodiscard]] bool is_good(ByteView rdata, const dns::SigningKey& key) const {
-    const auto fields = dns::parse_rrsig(rdata);
-    return fields && fields->key_tag == key.tag() && fields->algorithm == key.algorithm() &&
-           dns::whole_time(fields->expiration, options_.now) >= options_.renewed_before &&
-           dns::whole_time(fields->inception, options_.now) <= options_.now;
-  }
-
-  RRset nsec_of(const dns::Name& name, std::vector<RRType> types) {
-    types.push_back(RRType::kRRSIG);
-    types.push_back(RRType::kNSEC);
-    std::ranges::sort(types);
-    const dns::Name next = next_in_chain(name).folded();
-    Bytes rdata(next.view().bytes().begin(), next.view().bytes().end());
-    dns::append_type_bitmap(types, rdata);
-    RRset set;
-    set.ttl = denial_ttl_;
-    set.rdatas.push_back(std::move(rdata));
-    return set;
-  }
-
-  /// Whether the name is to have an NSEC record: it has data of this zone, or is a delegation.
-  bool in_chain(dns::NameView name) {
-    return !ChangedZone::own_types(zone_.at(name).now).empty() &&
-           zone_.place_now(name) != Place::kOccluded;
-  }
-
-  dns::Name next_in_chain(dns::NameView name) {
-    const auto next = forward_.find(
-        zone_.next(Tree::kNames, name),
-        [this](dns::NameView from) { return zone_.next(Tree::kNames, from); },
-        [this](dns::NameView at) { return in_chain(at); });
-    return next ? *next : dns::Name(zone_.apex());
-  }
-
-  dns::Name previous_in_chain(dns::NameView name) {
-    const auto previous = backward_.find(
-        zone_.previous(Tree::kNames, name),
-        [this](dns::NameView from) { return zone_.previous(Tree::kNames, from); },
-        [this](dns::NameView at) { return in_chain(at); });
-    return previous ? *previous : dns::Name(zone_.apex());
+  /// RFC 4035 §2.2, §2.3: at a delegation only DS is signed, and nothing below it.
+  Status sign_name(const dns::Name& name) {
+    Node& node = touched_.at(name);
+    const Place place = zone_.place_now(name);
+    std::vector<RRType> types = ChangedZone::own_types(node.now);
+    if (place != Place::kAuthoritative)
+      std::erase_if(types, [place](RRType type) {
+        return place == Place::kOccluded || type != RRType::kDS;
+      });
+    ChangedSets::keep_signatures(node, [&](RRType covered) {
+      return covered == RRType::kNSEC || covered == RRType::kNSEC3 ||
+             std::ranges::find(types, covered) != types.end();
+    });
+    for (const RRType type : types)
+      if (auto done = sets_.sign(node, type); !done) return done;
+    return {};
   }
 
   ChangedZone& zone_;
   TouchedNames& touched_;
   const ZoneSigner& signer_;
-  zone::SetSigner& sets_;
+  const zone::SigningDenial& denial_;
+  ChangedSets sets_;
   const ChangeSigningOptions& options_;
-  dns::Ttl denial_ttl_;
-  NameSet before_changed_;        // names whose NSEC gets another next name
-  Shortcuts forward_, backward_;  // skip names outside the chain
 };
 
 /// The changes of all nodes. A node has one TTL for all signatures of a name, but each has that of

@@ -21,11 +21,12 @@ struct ChangeSigningOptions {
   std::uint64_t renewed_before = 0;
 };
 
-/// Completes a change of a zone's source by the records that a signer makes: RRSIG and NSEC records
-/// of all names that the change affects, also those below a delegation or DNAME that comes or goes,
-/// and the NSEC of the name before (RFC 4034 §4, RFC 4035 §2.2, §2.3). Pure but for the signatures'
-/// octets. check_denial(), which is older than this function and shares no code with it, accepts
-/// the result.
+/// Completes a change of a zone's source by the records that a signer makes: RRSIG and NSEC or NSEC3
+/// records of all names that the change affects, also those below a delegation or DNAME that comes
+/// or goes, and the record before in the chain (RFC 4034 §4, RFC 4035 §2.2, §2.3, RFC 5155 §7.1).
+/// The result is the zone that zone::sign_zone() makes of the changed source. Pure but for the
+/// signatures' octets. check_denial(), which is older than this function and shares no code with
+/// it, accepts the result.
 ///
 /// Derived records in `source` (dns/dnssec/derived_types.h), and ZONEMD at the apex, are left out.
 /// Signatures of unchanged sets are kept. `source` removes the SOA record and adds one with a later
@@ -33,8 +34,8 @@ struct ChangeSigningOptions {
 /// effect on the source, and without names to renew, the result is empty.
 ///
 /// Precondition: signer.has_signed(before). Nullopt: more than `max_names` names. kCorrupt: the
-/// result would not be valid, which is a fault of this server; kInvalid: no SOA would be left;
-/// kUnsupported: OpenSSL does not sign.
+/// result would not be valid, which is a fault of this server; kInvalid: no SOA would be left, or a
+/// name has the NSEC3 hash of another one; kUnsupported: OpenSSL does not sign.
 Result<std::optional<zone::Changeset>> sign_change(const zone::ZoneView& before,
                                                    const zone::Changeset& source,
                                                    const ZoneSigner& signer,

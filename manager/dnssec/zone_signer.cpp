@@ -39,7 +39,7 @@ bool ZoneSigner::is_ours(const Bytes& dnskey) const {
 }
 
 bool ZoneSigner::has_signed(const zone::ZoneView& zone) const {
-  if (!zone || !zone.loaded() || zone.denial() != zone::Denial::kNsec) return false;
+  if (!zone || !zone.loaded() || !zone::is_denied_by(zone, options_.denial)) return false;
   if (zone.apex_record().find(dns::RRType::kDNSKEY).signature_count() == 0) return false;
   const std::vector<Bytes> published = dnskeys_of(zone);
   return published.size() == keys_.all().size() &&

@@ -10,6 +10,7 @@
 #include "dns/name.h"
 #include "zone/dnssec/apex_key_sets.h"
 #include "zone/dnssec/set_signer.h"
+#include "zone/dnssec/signing_denial.h"
 #include "zone/read/store_view.h"
 
 namespace pando::manager {
@@ -22,6 +23,7 @@ class ZoneSigner {
   struct Options {
     std::uint64_t validity = zone::kValiditySeconds;  ///< seconds from now to the end of signatures
     config::SerialPolicy serial_policy = config::SerialPolicy::kIncrement;
+    zone::SigningDenial denial{};
     /// The least that is left of each signature, in seconds; less than five sixths of `validity`.
     std::uint64_t refresh = kRefreshSeconds;
     zone::ParentRequest parent_request = zone::ParentRequest::kNone;
@@ -50,8 +52,8 @@ class ZoneSigner {
   /// that others wait for.
   [[nodiscard]] bool is_slow() const noexcept;
 
-  /// Whether the version has this signer's DNSKEY records and a chain of NSEC records. Else the
-  /// zone is still to be signed as a whole.
+  /// Whether the version has this signer's DNSKEY records, and the chain of NSEC or NSEC3 records
+  /// that its options want. Else the zone is still to be signed as a whole.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
 
   /// The sets at the apex that name the keys: zone::apex_key_sets().

@@ -27,6 +27,11 @@ std::uint64_t seconds_of(const config::Duration& duration) {
       std::chrono::duration_cast<std::chrono::seconds>(duration).count());
 }
 
+/// RFC 9276 §3.1: without iterations and salt.
+zone::SigningDenial denial_of(config::Nsec3Use use) {
+  return {use != config::Nsec3Use::kOff, use == config::Nsec3Use::kOptOut};
+}
+
 }  // namespace
 
 void SignedZones::configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only) {
@@ -61,6 +66,7 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   ZoneSigner::Options signing;
   signing.validity = seconds_of(policy->validity);
   signing.serial_policy = zone.options->serial_policy;
+  signing.denial = denial_of(policy->nsec3);
   signing.refresh = seconds_of(policy->refresh_time());
   const SigningWaits waits{seconds_of(policy->propagation), seconds_of(policy->parent_ds_ttl),
                            policy->cds};

@@ -111,9 +111,10 @@ void WholeSigning::submit(const WorkPtr& work) {
   change.check = [this, work](const zone::StoreView& version) -> Status {
     const zone::ZoneView now = version.zone_at(work->zone);
     const auto wanted = wanted_of(work->zone);
-    if (!wanted) return fail(Errc::kNotFound, "the zone is not signed by these keys any more");
-    work->has_moved = wanted->signer != work->signer.signer || !now || !now.loaded() ||
-                      !(now.serial() == work->serial) || !(now.source() == work->source);
+    // Another signer: the policy has changed meanwhile, and may want another chain.
+    const bool is_signers = wanted && wanted->signer == work->signer.signer;
+    work->has_moved = !is_signers || !now || !now.loaded() || !(now.serial() == work->serial) ||
+                      !(now.source() == work->source);
     return work->has_moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
   };
   change.done = [this, work](const Result<ChangeOutcome>& outcome) {

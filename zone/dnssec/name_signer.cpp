@@ -16,7 +16,8 @@ bool NameSigner::sign(const SourceName& name, Bytes& out) {
   for_each_source_set(name.record, name.is_apex,
                       [&](const RRsetView& set) { done = done && sign_set(name, set, out); });
   if (name.is_apex) done = done && put_apex_sets(name, out);
-  return done && put_nsec(name, out);
+  if (!done) return false;
+  return denial_.is_nsec3 ? add_link(name) : put_nsec(name, out);
 }
 
 /// RFC 4035 §2.2, §2.3: at a delegation only DS belongs to this zone, and is signed. The bitmap has
@@ -59,6 +60,30 @@ bool NameSigner::put_nsec(const SourceName& name, Bytes& out) {
   dns::append_type_bitmap(types_, rdata);
   append_record(out, RRType::kNSEC, denial_ttl_, rdata);
   return sign_rdatas(name.owner, RRType::kNSEC, denial_ttl_, out);
+}
+
+/// RFC 5155 §7.1: the bitmap has RRSIG if a set of the name is signed, which is at a delegation DS
+/// alone.
+bool NameSigner::add_link(const SourceName& name) {
+  const bool is_cut = name.place == Place::kCut;
+  const bool has_ds = std::ranges::find(types_, RRType::kDS) != types_.end();
+  if (is_cut && !has_ds && denial_.is_opt_out) return true;
+  if (is_cut ? has_ds : !types_.empty()) types_.push_back(RRType::kRRSIG);
+  std::sort(types_.begin(), types_.end());
+  bitmap_.clear();
+  dns::append_type_bitmap(types_, bitmap_);
+  dns::Nsec3Hash hash{};
+  if (!hasher_.hash(name.owner, denial_.iterations, denial_.salt, hash)) return false;
+  links_.add(hash, bitmap_);
+  return true;
+}
+
+bool NameSigner::sign_link(const Nsec3Chain& chain, std::size_t index, dns::NameView apex,
+                           Bytes& out) {
+  rdatas_.resize(1);
+  rdatas_.front() = nsec3_rdata(denial_, chain.next(index), chain.type_bitmap(index));
+  append_record(out, RRType::kNSEC3, denial_ttl_, rdatas_.front());
+  return sign_rdatas(nsec3_owner(chain.hash(index), apex), RRType::kNSEC3, denial_ttl_, out);
 }
 
 }  // namespace pando::zone

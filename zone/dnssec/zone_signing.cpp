@@ -29,7 +29,13 @@ constexpr std::size_t kBatchesAhead = 4;
 
 struct SigningBatch {
   std::vector<SourceName> names;
-  std::vector<std::size_t> ends;  // of each name's records in `records`
+  // or else links of a chain that is closed, from the index `first` on
+  const Nsec3Chain* chain = nullptr;
+  std::size_t first = 0;
+  std::size_t links = 0;
+  dns::NameView apex{};
+
+  std::vector<std::size_t> ends;  // of each name's, or link's, records in `records`
   Bytes records;                  // CollectedRecords
   bool is_done = false;
   bool has_failed = false;
@@ -39,6 +45,11 @@ void sign_batch(NameSigner& signer, SigningBatch& batch) {
   batch.ends.reserve(batch.names.size());
   for (const SourceName& name : batch.names) {
     batch.has_failed = batch.has_failed || !signer.sign(name, batch.records);
+    batch.ends.push_back(batch.records.size());
+  }
+  for (std::size_t i = batch.first; i < batch.first + batch.links; ++i) {
+    batch.has_failed =
+        batch.has_failed || !signer.sign_link(*batch.chain, i, batch.apex, batch.records);
     batch.ends.push_back(batch.records.size());
   }
 }
@@ -80,6 +91,13 @@ class SigningCrew {
     auto first = std::move(batches_.front());
     batches_.pop_front();
     return first;
+  }
+  /// The links of all names, as a closed chain, when all batches of names were taken. kInvalid:
+  /// see Nsec3Chain::close().
+  Result<const Nsec3Chain*> close_chain() {
+    for (NameSigner& signer : signers_) chain_.add_all(std::move(signer.links()));
+    if (auto closed = chain_.close(); !closed) return pass(closed);
+    return &chain_;
   }
   void finish() {
     {
@@ -124,6 +142,7 @@ class SigningCrew {
   }
 
   std::vector<NameSigner> signers_;
+  Nsec3Chain chain_;  // batches refer to it
   std::vector<std::thread> threads_;
   std::deque<std::unique_ptr<SigningBatch>> batches_;  // of the caller's thread, oldest first
   std::mutex mutex_;
@@ -136,8 +155,9 @@ class SigningCrew {
 /// the builder.
 class SigningWalk {
  public:
-  SigningWalk(const ZoneView& source, SigningCrew& crew, ZoneBuilder& into)
-      : source_(source), crew_(crew), into_(into) {}
+  SigningWalk(const ZoneView& source, const SigningDenial& denial, SigningCrew& crew,
+              ZoneBuilder& into)
+      : source_(source), denial_(denial), crew_(crew), into_(into), last_linked_(source.apex()) {}
 
   Status run() {
     ProgressCount progress(Progress::Phase::kBuilding, source_.record_count(),
@@ -149,9 +169,10 @@ class SigningWalk {
       take(record);
       if (auto put = put_signed(false); !put) return put;
     }
-    close_link(dns::Name(source_.apex()));
+    if (!denial_.is_nsec3) close_link(dns::Name(source_.apex()));
     give();
-    return put_signed(true);
+    auto put = put_signed(true);
+    return put && denial_.is_nsec3 ? sign_links() : put;
   }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -165,11 +186,47 @@ class SigningWalk {
     if (!is_source) return;  // a name of derived records alone, an NSEC3 owner for instance
     name.place = place_of(name);
     if (name.place != Place::kOccluded) {
-      close_link(name.owner);
+      if (!denial_.is_nsec3) close_link(name.owner);
       if (batch_.names.size() >= kNamesTogether) give();
       open_link_ = batch_.names.size();
+      if (denial_.is_nsec3) add_empty_above(name);
     }
     batch_.names.push_back(std::move(name));
+  }
+
+  /// RFC 5155 §7.1: names between this one and the last one with a record of the chain are empty,
+  /// unless they are above that, too. With opt-out those above insecure delegations alone have
+  /// none.
+  void add_empty_above(const SourceName& name) {
+    const bool has_ds = name.record.find(RRType::kDS).count() != 0;
+    if (denial_.is_opt_out && name.place == Place::kCut && !has_ds) return;
+    if (!name.is_apex)
+      for (dns::NameView above = name.owner.view().parent();
+           !last_linked_.view().is_at_or_below(above); above = above.parent())
+        batch_.names.push_back({dns::Name(above), {}, Place::kEmpty, false, {}});
+    last_linked_ = name.owner;
+  }
+
+  /// The records of the chain, in the order of their hashes.
+  Status sign_links() {
+    const auto closed = crew_.close_chain();
+    if (!closed) return pass(closed);
+    const Nsec3Chain& chain = **closed;
+    ProgressCount progress(Progress::Phase::kBuilding, chain.size());
+    const dns::NameView apex = source_.apex();
+    for (std::size_t i = 0; i < chain.size(); i += kNamesTogether) {
+      const std::size_t count = std::min(kNamesTogether, chain.size() - i);
+      progress.add(count);
+      if (progress.is_given_up()) return fail(Errc::kExists, "{}", kGivenUp);
+      SigningBatch batch;
+      batch.chain = &chain;
+      batch.first = i;
+      batch.links = count;
+      batch.apex = apex;
+      crew_.give(std::move(batch));
+      if (auto put = put_signed(false); !put) return put;
+    }
+    return put_signed(true);
   }
 
   /// The name before points to this one.
@@ -201,13 +258,19 @@ class SigningWalk {
     while (const auto batch = crew_.take(all)) {
       if (batch->has_failed) return fail(Errc::kUnsupported, "OpenSSL makes no signature");
       std::size_t begin = 0;
-      for (std::size_t i = 0; i < batch->names.size(); ++i) {
+      for (std::size_t i = 0; i < batch->ends.size(); ++i) {
         const ByteView derived = ByteView(batch->records).subspan(begin, batch->ends[i] - begin);
-        if (auto put = put_name(batch->names[i], derived); !put) return put;
+        const auto put = batch->chain == nullptr ? put_name(batch->names[i], derived)
+                                                 : put_link(*batch, i, derived);
+        if (!put) return put;
         begin = batch->ends[i];
       }
     }
     return {};
+  }
+
+  Status put_link(const SigningBatch& batch, std::size_t index, ByteView derived) {
+    return put_derived(nsec3_owner(batch.chain->hash(batch.first + index), batch.apex), derived);
   }
 
   Status put_name(const SourceName& name, ByteView derived) {
@@ -217,20 +280,27 @@ class SigningWalk {
         if (put) put = into_.add(name.owner, set.type(), set.ttl(), rdata);
       });
     });
+    return put ? put_derived(name.owner, derived) : put;
+  }
+
+  Status put_derived(const dns::Name& owner, ByteView derived) {
+    Status put;
     while (put && !derived.empty()) {
       const CollectedRecord record(derived.data());
-      put = into_.add(name.owner, record.type(), record.ttl(), record.rdata());
+      put = into_.add(owner, record.type(), record.ttl(), record.rdata());
       derived = derived.subspan(record.octets().size());
     }
     return put;
   }
 
   ZoneView source_;
+  const SigningDenial& denial_;
   SigningCrew& crew_;
   ZoneBuilder& into_;
   std::optional<dns::Name> barrier_;
   SigningBatch batch_;
   std::size_t open_link_ = 0;  // index in the batch of the last name that exists
+  dns::Name last_linked_;      // the last name that has an NSEC3 record
   std::uint64_t dropped_ = 0;
 };
 
@@ -266,6 +336,8 @@ std::vector<MadeSet> make_apex_sets(const ZoneView& source, const SigningKeys& k
   std::vector<MadeSet> sets{{RRType::kSOA, times.ttl, {std::move(rdata)}}};
   for (MadeSet& set : apex_key_sets(source.apex(), keys, times.ttl, options.parent_request))
     sets.push_back(std::move(set));
+  if (options.denial.is_nsec3)
+    sets.push_back({RRType::kNSEC3PARAM, kNsec3ParamTtl, {nsec3param_rdata(options.denial)}});
   return sets;
 }
 
@@ -274,16 +346,18 @@ std::vector<MadeSet> make_apex_sets(const ZoneView& source, const SigningKeys& k
 Result<ZoneSigningReport> sign_zone(const ZoneView& source, const SigningKeys& keys,
                                     const ZoneSigningOptions& options, ZoneBuilder& into) {
   if (auto found = check_soa(source); !found) return pass(found);
+  if (options.denial.is_nsec3 && !can_have_nsec3(source.apex()))
+    return fail(Errc::kInvalid, "the zone's name is too long for NSEC3 records");
   SoaTimes times;
   const std::vector<MadeSet> apex_sets = make_apex_sets(source, keys, options, times);
   std::vector<NameSigner> signers;
   for (unsigned i = 0; i < std::max(options.threads, 1U); ++i) {
     auto signer = SetSigner::make(source.apex(), keys, options.times);
     if (!signer) return pass(signer);
-    signers.emplace_back(std::move(*signer), apex_sets, times.denial);
+    signers.emplace_back(std::move(*signer), apex_sets, options.denial, times.denial);
   }
   SigningCrew crew(std::move(signers), options.threads);
-  SigningWalk walk(source, crew, into);
+  SigningWalk walk(source, options.denial, crew, into);
   if (auto done = walk.run(); !done) return pass(done);
   crew.finish();
   return ZoneSigningReport{crew.made(), walk.dropped()};

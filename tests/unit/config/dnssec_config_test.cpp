@@ -31,6 +31,19 @@ TEST(DnssecConfig, ThePolicyDefaultIsThereAlways) {
   EXPECT_EQ(own.dnssec_policy("default")->validity, std::chrono::days(7));
 }
 
+TEST(DnssecConfig, Nsec3IsOffOnOrWithOptOut) {
+  EXPECT_EQ(good("").dnssec_policy("default")->nsec3, Nsec3Use::kOff);
+  for (const auto& [word, use] : {std::pair("off", Nsec3Use::kOff), std::pair("on", Nsec3Use::kOn),
+                                  std::pair("opt-out", Nsec3Use::kOptOut)}) {
+    const Settings settings =
+        good(fmt::format("dnssec-policies: [{{name: a, nsec3: {}}}]\n", word));
+    EXPECT_EQ(settings.dnssec_policy("a")->nsec3, use);
+    EXPECT_EQ(good(effective_server(settings)).dnssec_policies, settings.dnssec_policies);
+  }
+  EXPECT_THAT(errors_of("dnssec-policies: [{name: a, nsec3: {iterations: 5}}]\n"),
+              HasSubstr("nsec3"));
+}
+
 TEST(DnssecConfig, AZoneCanLeaveThePolicyOfItsTemplate) {
   const Settings settings = good(
       "templates: [{name: default, dnssec: default}]\n"

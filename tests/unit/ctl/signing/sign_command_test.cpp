@@ -130,5 +130,21 @@ TEST_F(Signing, ANewKeyTakesNoFilesPlace) {
   EXPECT_EQ(make_key(unnamed, {out_, err_}), kUsage);
 }
 
+TEST_F(Signing, WithNsec3HasItsParametersAndAWarningOfIterations) {
+  SignRequest given = request({make()});
+  given.is_nsec3 = true;
+  given.iterations = 5;
+  given.salt = "aB01";
+  std::ostringstream out;
+  ASSERT_EQ(sign_zone_file(given, {out, err_}), kDone) << err_.str();
+  EXPECT_THAT(out.str(), HasSubstr(" NSEC3PARAM 1 0 5 AB01\n"));
+  EXPECT_THAT(out.str(), HasSubstr(" NSEC3 1 0 5 AB01 "));
+  EXPECT_THAT(err_.str(), HasSubstr("RFC 9276 wants 0"));
+  for (const char* salt : {"abc", "xy"}) {
+    given.salt = salt;
+    EXPECT_EQ(sign_zone_file(given, {out, err_}), kUsage) << salt;
+  }
+}
+
 }  // namespace sign_command_test
 }  // namespace pando::ctl
