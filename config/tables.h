@@ -172,7 +172,7 @@ inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
     word_field<&DnssecPolicy::algorithm, kSigningAlgorithms>("algorithm"),
     field<&DnssecPolicy::validity, read_duration_in<kMsPerMinute, 365 * 24 * kMsPerHour>>(
         "validity"),
-    field<&DnssecPolicy::refresh, read_duration_in<1000, 365 * 24 * kMsPerHour>>("refresh"),
+    field<&DnssecPolicy::refresh, read_duration_in<0, 365 * 24 * kMsPerHour>>("refresh"),
     field<&DnssecPolicy::propagation, read_duration_in<0, 30 * 24 * kMsPerHour>>("propagation"),
     field<&DnssecPolicy::parent_ds_ttl, read_duration_in<0, 30 * 24 * kMsPerHour>>("parent-ds-ttl"),
     field<&DnssecPolicy::cds, read_bool>("cds"),
