@@ -62,10 +62,12 @@ void add_signed_zone_verbs(CommandLine& line, CLI::App* dnssec) {
                              }))
       ->add_option("files", given.files, "key files: ours, or of BIND, Knot or PowerDNS")
       ->required();
-  for (const auto& [word, verb] :
-       {std::pair{"ds-seen", ipc::verb::kDnssecDsSeen}, {"ds-gone", ipc::verb::kDnssecDsGone}})
-    with_zone(line.add_session(
-        dnssec, word, [&given, verb](auto& s) { return s.zone_order(verb, given.zone); }));
+  with_zone(line.add_session(dnssec, "ds-seen", [&given](auto& s) {
+    return s.zone_order(ipc::verb::kDnssecDsSeen, given.zone);
+  }));
+  with_zone(line.add_session(dnssec, "ds-gone", [&given](auto& s) {
+    return s.zone_order(ipc::verb::kDnssecDsGone, given.zone);
+  }));
   with_zone(line.add_session(dnssec, "unsign",
                              [&given](auto& s) {
                                return s.zone_order(given.remove ? ipc::verb::kDnssecStaySigned

@@ -111,7 +111,7 @@ inline constexpr ControlVerb kControlVerbs[] = {
     {verb::kDnssecStatus, "name", "keys, stage and next step of a zone that is signed here"},
     {verb::kDnssecCheck, "name [label]",
      "what signing a zone would do; the label is a policy's name"},
-    {verb::kDnssecImport, "name (descriptor)", "take a key into the folder of a zone's keys"},
+    {verb::kDnssecImport, "name [descriptor]", "take a key into the folder of a zone's keys"},
     {verb::kDnssecDsSeen, "name", "the parent has the zone's DS records"},
     {verb::kDnssecDsGone, "name", "the parent has no DS records of the zone any more"},
     {verb::kDnssecUnsign, "name", "begin to take a zone's signatures away"},

@@ -138,9 +138,14 @@ void WholeSigning::ended(const WorkPtr& work, const Status& status) {
     log::error("zone_not_signed", "zone", dns::to_text(work->zone), "reason", status.error().text);
   } else if (now && now.loaded() && work->is_wanted) {
     failed_.erase(key);
-    log::info(work->signer.signer ? "zone_signed" : "zone_unsigned", "zone",
-              dns::to_text(work->zone), "serial", now.serial().value, "records",
-              now.record_count(), "ms", ms.count());
+    const std::string zone = dns::to_text(work->zone);
+    const auto serial = now.serial().value;
+    if (work->signer.signer)
+      log::info("zone_signed", "zone", zone, "serial", serial, "records", now.record_count(), "ms",
+                ms.count());
+    else
+      log::info("zone_unsigned", "zone", zone, "serial", serial, "records", now.record_count(),
+                "ms", ms.count());
     on_signed_(work->zone);
   }
   start_waiting();
