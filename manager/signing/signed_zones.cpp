@@ -26,9 +26,11 @@ bool same_signing(const ZoneSigner::Options& a, const ZoneSigner::Options& b) no
   return a.validity == b.validity && a.serial_policy == b.serial_policy && a.denial == b.denial;
 }
 
-/// RFC 9276 §3.1: without iterations and salt.
-zone::SigningDenial denial_of(config::Nsec3Use use) {
-  return {use != config::Nsec3Use::kOff, use == config::Nsec3Use::kOptOut};
+/// RFC 9276 §3.1: without iterations and salt. A zone's name can be too long for NSEC3: an error
+/// would leave such a zone without new signatures.
+zone::SigningDenial denial_of(config::Nsec3Use use, dns::NameView zone) {
+  if (use == config::Nsec3Use::kOff || !zone::can_have_nsec3(zone)) return {};
+  return {true, use == config::Nsec3Use::kOptOut};
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   if (!policy) return;  // load() has refused such a name
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(policy->validity);
   const ZoneSigner::Options signing{static_cast<std::uint64_t>(seconds.count()),
-                                    zone.options->serial_policy, denial_of(policy->nsec3)};
+                                    zone.options->serial_policy,
+                                    denial_of(policy->nsec3, zone.name)};
   Zone& known = zones_[dns::folded_key(zone.name)];
   const bool has_other_times =
       known.signer && *known.signer && !same_signing(known.signing, signing);
