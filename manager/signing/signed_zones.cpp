@@ -27,9 +27,11 @@ std::uint64_t seconds_of(const config::Duration& duration) {
       std::chrono::duration_cast<std::chrono::seconds>(duration).count());
 }
 
-/// RFC 9276 §3.1: without iterations and salt.
-zone::SigningDenial denial_of(config::Nsec3Use use) {
-  return {use != config::Nsec3Use::kOff, use == config::Nsec3Use::kOptOut};
+/// RFC 9276 §3.1: without iterations and salt. A zone's name can be too long for NSEC3: an error
+/// would leave such a zone without new signatures.
+zone::SigningDenial denial_of(config::Nsec3Use use, dns::NameView zone) {
+  if (use == config::Nsec3Use::kOff || !zone::can_have_nsec3(zone)) return {};
+  return {true, use == config::Nsec3Use::kOptOut};
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   ZoneSigner::Options signing;
   signing.validity = seconds_of(policy->validity);
   signing.serial_policy = zone.options->serial_policy;
-  signing.denial = denial_of(policy->nsec3);
+  signing.denial = denial_of(policy->nsec3, zone.name);
   signing.refresh = seconds_of(policy->refresh_time());
   const SigningWaits waits{seconds_of(policy->propagation), seconds_of(policy->parent_ds_ttl),
                            policy->cds};

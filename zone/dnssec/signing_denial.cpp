@@ -1,12 +1,9 @@
 #include "zone/dnssec/signing_denial.h"
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
-#include <string>
+#include <array>
 
 #include "dns/dnssec/denial_fields.h"
-#include "dns/encoding.h"
 
 namespace pando::zone {
 
@@ -39,12 +36,16 @@ Bytes nsec3_rdata(const SigningDenial& denial, const dns::Nsec3Hash& next, ByteV
 }
 
 dns::Name nsec3_owner(const dns::Nsec3Hash& hash, dns::NameView apex) {
-  std::string text;
-  dns::append_base32hex(text, hash);
-  Bytes label{static_cast<std::uint8_t>(text.size())};
-  std::ranges::transform(text, std::back_inserter(label), [](char digit) {
-    return static_cast<std::uint8_t>(std::tolower(static_cast<unsigned char>(digit)));
-  });
+  // Base32hex in lower case (RFC 5155 §1.3): each five octets are eight digits. No heap, as each
+  // name of a zone has its owner made twice.
+  static constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
+  std::array<std::uint8_t, kOwnerLabelOctets> label{kOwnerLabelOctets - 1};
+  for (std::size_t i = 0; i < kOwnerLabelOctets - 1; ++i) {
+    const std::size_t bit = i * 5;
+    const unsigned next = bit / 8 + 1 < hash.size() ? hash[bit / 8 + 1] : 0U;
+    const unsigned window = unsigned{hash[bit / 8]} << 8U | next;
+    label[1 + i] = static_cast<std::uint8_t>(kDigits[window >> (11 - bit % 8) & 31U]);
+  }
   return *dns::Name::join(label, apex);
 }
 

@@ -140,12 +140,17 @@ def test_edited_files_are_merged_with_updates(start, options):
 
 def test_a_served_zone_goes_from_nsec_to_nsec3_and_back(start):
     server = start("off")
+    server.control("zone", "snapshot", ZONE, "nsec")
+    source = sets_of(check(server))
     for number, nsec3 in enumerate(["on", "opt-out", "off", "opt-out", "on", "off"]):
         switch(server, nsec3)
         check(server, *WORDS[nsec3])
         send(server, ("add", f"after{number}.new", 60, "A", "192.0.2.9"))
         zone = check(server, *WORDS[nsec3])
         assert zone.get_node(f"after{number}.new.{ZONE}.")
+        if nsec3 == "opt-out":
+            server.control("zone", "rollback", ZONE, "nsec")
+            assert sets_of(check(server, *WORDS[nsec3])) == source
     # The policy changes while the manager is not there.
     for how in (server.kill, server.lose_memory):
         how()
@@ -235,6 +240,17 @@ def test_a_kill_while_the_zone_gets_another_chain_loses_nothing(pando, options):
     servers.wait_until("the zone has the other chain", lambda: zone_of(server).get_rdataset(APEX, "NSEC3PARAM"))
     assert check(server, *WORDS["opt-out"]).get_node(f"dynamic.{ZONE}.")
     assert served.key_file(server).read_text() == key
+
+
+def test_a_zone_with_a_name_too_long_for_nsec3_has_nsec(pando, folder):
+    apex = ".".join(["a" * 63] * 3 + ["b" * 29]) + "."
+    (folder / "long").write_text("@ 600 SOA ns.test. admin.test. 7 3600 600 86400 60\n@ 300 NS ns.test.\n")
+    server = pando([{"name": apex, "file": str(folder / "long"), "dnssec": "default"}], workers=1)
+    configure(server, "on")
+    server.start(apex)
+    answer = server.ask(apex, "A", want_dnssec=True)
+    assert [rrset.rdtype for rrset in answer.authority if rrset.rdtype in (dns.rdatatype.NSEC, dns.rdatatype.NSEC3)] == [
+        dns.rdatatype.NSEC]
 
 
 def is_taken(server, name):
