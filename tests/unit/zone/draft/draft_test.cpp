@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "zone/audit/audit.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone_fixture.h"
 
 namespace pando::zone {
@@ -243,7 +245,7 @@ TEST_F(DraftTest, OneRemovedZoneCostsTheSameBesideMany) {
     ASSERT_TRUE(store_->publish(std::move(transaction), draft.root(), 0));
   }
   EXPECT_LT(most, least + 1024);
-  while (!commit([](Draft& draft) { return draft.dismantle_discarded(7); }).value()) continue;
+  while (!commit([](Draft& draft) { return dismantle_discarded(draft, 7); }).value()) continue;
   EXPECT_LT(store_->stats().live_bytes, 4096U);
 }
 
@@ -253,7 +255,7 @@ TEST_F(DraftTest, ReplacedZonesGiveTheirMemoryBack) {
     lines.push_back("host" + std::to_string(i) + ".example. 60 A 192.0.2.1");
   const auto dismantle = [&] {
     for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
+      const auto step = commit([](Draft& draft) { return dismantle_discarded(draft, 1000); });
       ASSERT_TRUE(step) << step.error().text;
       done = *step;
     }
@@ -286,11 +288,11 @@ TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
   const auto before = dump(zone("example."));
   const std::uint64_t live = store_->stats().live_bytes;
   ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   int slices = 0;
   for (bool done = false; !done; ++slices) {
     ASSERT_LT(slices, 10'000) << "compaction must make progress";
-    const auto step = commit([&](Draft& draft) { return draft.compact(cursor, 50); });
+    const auto step = commit([&](Draft& draft) { return compact(draft, cursor, 50); });
     ASSERT_TRUE(step) << step.error().text;
     done = *step;
     if (slices == 20) {  // updates between slices must not disturb it
@@ -316,12 +318,12 @@ TEST_F(DraftTest, CompactionEndsAStepWhoseTimeIsOver) {
   ASSERT_TRUE(load("example.", lines));
   ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
   const auto before = dump(zone("example."));
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   int steps = 0, looks = 0;
   for (bool done = false; !done; ++steps) {
     ASSERT_LT(steps, 1'000) << "compaction must make progress";
     const auto step = commit([&](Draft& draft) {
-      return draft.compact(cursor, 1'000'000, {}, [&] { return ++looks > 0; });
+      return compact(draft, cursor, 1'000'000, {}, [&] { return ++looks > 0; });
     });
     ASSERT_TRUE(step) << step.error().text;
     done = *step;
