@@ -29,7 +29,7 @@ Status discard_data(DraftCore& core, dns::NameView apex, ZoneEntry& entry) {
   return refs.empty() ? Status() : core.discard_blocks(refs);
 }
 
-/// Takes the zone's data away before others replace them; snapshots that need them keep them.
+/// Archives the zone's data if snapshots need them, else discards them.
 Status retire_data(DraftCore& core, dns::NameView apex, ZoneEntry& entry) {
   if (auto archived = EntryPast(core, apex, entry).archive_data(); !archived) return archived;
   return discard_data(core, apex, entry);

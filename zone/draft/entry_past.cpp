@@ -27,7 +27,7 @@ bool is_needed(const std::vector<ZoneSnapshot>& snapshots, std::uint32_t archive
                      [&](const ZoneSnapshot& one) { return one.held() && one.archive == archive; });
 }
 
-/// Copies a record with its own sets, not those that the zone's names share.
+/// Copies a record with sets of its own, because the zone's shared sets may be released.
 Result<std::uint32_t> copy_record(shm::Transaction& transaction, dns::NameView apex,
                                   std::uint32_t ref) {
   const RecordView record = record_view(transaction.window(), ref, apex);
