@@ -332,7 +332,7 @@ TEST_F(Dump, OneThatIsCutOffAnywhereIsRefused) {
   }
   Bytes longer = whole;
   longer.push_back(0);
-  EXPECT_THAT(check(longer).error().text, HasSubstr("behind the end"));
+  EXPECT_THAT(check(longer).error().text, HasSubstr("after the end"));
 }
 
 TEST_F(Dump, AnyBitThatIsAnotherIsFound) {
@@ -397,7 +397,8 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
   EXPECT_THAT(good().zone("b.@", 0).error(), HasSubstr("in a wrong place"));
   EXPECT_THAT(good().add(zone::DumpCounts{1, 2, 0}).error(), HasSubstr("in a wrong place"));
   EXPECT_THAT(good().end().zone("@", 0).error(), HasSubstr("behind"));
-  EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(), HasSubstr("2 records where 3"));
+  EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(),
+              HasSubstr("2 records, its header counts 3"));
   EXPECT_THAT(good().changeset(9, 10).part(sound).error(), HasSubstr("in a wrong place"));
   EXPECT_THAT(good().changeset(8, 9).end().error(), HasSubstr("ends at 9"));
   EXPECT_THAT(good().changeset(7, 8).changeset(9, 10).error(), HasSubstr("after serial 8"));
@@ -420,10 +421,11 @@ TEST(CraftedDump, SnapshotsStandWhereTheyBelong) {
   EXPECT_THAT(Crafted().zone("@", 2).snapshot("a", 10).error(), HasSubstr("which is not there"));
   EXPECT_THAT(good().add(archive).error(), HasSubstr("in a wrong place")) << "for nobody";
   EXPECT_THAT(good().snapshot("a", 10).add(zone::DumpArchive{{10}, 3}).error(),
-              HasSubstr("2 records where 3"));
+              HasSubstr("2 records, its header counts 3"));
   EXPECT_THAT(good().snapshot("a", 10).add(zone::DumpArchive{{11}, 2}).error(),
               HasSubstr("ends at 10"));
-  EXPECT_THAT(good().snapshot("a", 10).add(archive).end().error(), HasSubstr("0 records where 2"));
+  EXPECT_THAT(good().snapshot("a", 10).add(archive).end().error(),
+              HasSubstr("0 records, its header counts 2"));
   EXPECT_THAT(good().add(zone::DumpNote{9, {}, {}, Bytes(24)}).snapshot("a", 10).error(),
               HasSubstr("in a wrong place"));
   Crafted many = good();
