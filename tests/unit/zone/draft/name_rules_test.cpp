@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <deque>
+
 #include "tests/unit/zone/draft/zone_fixture.h"
 
 namespace pando::zone {

@@ -16,6 +16,7 @@ Changeset example() {
   changes.removed.push_back(record("www.example. 0 A 192.0.2.1"));
   changes.added.push_back(record("www.example. 300 A 192.0.2.2"));
   changes.added.push_back(record("t.example. 60 TXT \"some text\""));
+  changes.added.push_back(record("empty.example. 61 NULL \\# 0"));
   changes.author = {"key admin.", "192.0.2.53"};
   return changes;
 }
