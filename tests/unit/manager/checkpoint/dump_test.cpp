@@ -396,7 +396,7 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
   EXPECT_THAT(Crafted().part(sound).error(), HasSubstr("records of"));
   EXPECT_THAT(good().zone("b.@", 0).error(), HasSubstr("in a wrong place"));
   EXPECT_THAT(good().add(zone::DumpCounts{1, 2, 0}).error(), HasSubstr("in a wrong place"));
-  EXPECT_THAT(good().end().zone("@", 0).error(), HasSubstr("behind"));
+  EXPECT_THAT(good().end().zone("@", 0).error(), HasSubstr("zones are in order"));
   EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(),
               HasSubstr("2 records, its header counts 3"));
   EXPECT_THAT(good().changeset(9, 10).part(sound).error(), HasSubstr("in a wrong place"));
