@@ -29,7 +29,7 @@ class LiveSettings {
   using Clock = std::chrono::steady_clock;
   /// Asks for the settings that are in force, unless they have this label.
   using Ask = std::function<Result<ipc::HttpSettingsResult>(const std::string& label)>;
-  /// `needs_keys`: other hosts reach an address, so that nobody is let in without a key.
+  /// `needs_keys`: other hosts can reach an address, so each client needs a key.
   LiveSettings(ServedSettings at_start, bool needs_keys, Ask ask);
 
   /// As they are in force at some time after the call began. Blocks while the manager is asked.

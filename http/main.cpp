@@ -25,7 +25,7 @@ using namespace pando;  // NOLINT: a program's main file
 
 /// For the settings in force; an answer of the manager takes some 0.1 ms.
 constexpr std::chrono::milliseconds kManagerTime{1000};
-/// 78 is EX_CONFIG: systemd shows it as such, and a restart would not help.
+/// 78 is EX_CONFIG: systemd shows that name, and a restart would not help.
 constexpr int kBadConfiguration = 78;
 
 /// Short texts are in their object, where no allocator wipes them.

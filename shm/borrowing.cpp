@@ -28,7 +28,7 @@ Status Borrowing::copy(ImageSource& source, const std::function<bool()>& may_con
   for (; next_ < chunks_.size(); ++next_) {
     const ImageChunk& chunk = chunks_[next_];
     if (chunk.count == 0) continue;
-    if (!may_continue()) return fail(Errc::kDenied, "the copy was ended");
+    if (!may_continue()) return fail(Errc::kDenied, "the copy was given up");
     if (auto copied = copy_chunk(file_, source, next_, chunk, *room); !copied) return copied;
     copied_.fetch_add(kChunkBytes, std::memory_order_relaxed);
     crash_point("borrowed-chunk-copied");

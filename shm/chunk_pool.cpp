@@ -65,8 +65,8 @@ void ChunkPool::look_at_machine() {
   if (borrowed_ != 0) return;
   memory_.trim(space_.most_spare());
   const std::uint32_t room = file_.room();
-  // A limit of the process or of its group refuses what the file system has: only an allocation
-  // tells.
+  // A limit of the process or of its group may be below the file system's: only an allocation shows
+  // it.
   if (space_.is_refused() && (room == 0 || !memory_.grow(memory_.spare() + 1, space_)))
     return space_.machine_refused(memory_.spare());
   space_.machine_gave();

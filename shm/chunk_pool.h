@@ -57,8 +57,8 @@ class ChunkPool {
   /// Remembers the room at the end of used chunks, for later transactions.
   void keep_tails(const std::vector<Span>& tails);
 
-  /// Compares the quota with the memory that the machine has (see SpacePolicy), and gives back what
-  /// free chunks have too much: a dropped transaction leaves its memory to this call.
+  /// Compares the quota with the memory that the machine has (see SpacePolicy), and returns surplus
+  /// memory of free chunks, which dropped transactions leave.
   void look_at_machine();
   /// Frees waiting chunks that no reader can see any more. Returns their number.
   std::size_t reclaim();
@@ -141,7 +141,7 @@ class ChunkPool {
   std::uint64_t spared_ = 0;  // version; 0: none
   bool has_spared_ = false;
   Holds holds_;
-  std::uint64_t reclaimed_at_ = 0;  // version of the last look at the slots
+  std::uint64_t reclaimed_at_ = 0;  // version at the last check of the slots
 };
 
 }  // namespace pando::shm

@@ -26,14 +26,14 @@ namespace pando::shm {
 /// The two words that all workers load for each batch, alone on their cache line.
 struct alignas(64) Publication {
   /// Reference of the current version's root block. Written by the writer only, seq_cst (see
-  /// above); read by readers, seq_cst. A crash right after it leaves `epoch` one behind: readers
+  /// above); read by readers, seq_cst. A crash right after it leaves `epoch` one too low: readers
   /// are served the new version and pin the older number, which holds back too much. Attaching
   /// stores the number.
   std::atomic<std::uint32_t> root;
   std::uint32_t unused;
   /// The current version's number, never 0. Written by the writer only, after `root`, seq_cst; read
-  /// by readers before they pin, seq_cst. A crash right after it leaves the chunk counts one
-  /// version behind; attaching applies the root block's list of counts again.
+  /// by readers before they pin, seq_cst. A crash right after it leaves the chunk counts of the
+  /// version before; attaching applies the root block's list of counts again.
   std::atomic<std::uint64_t> epoch;
 };
 static_assert(sizeof(Publication) == 64, "other words on this line would slow every batch down");

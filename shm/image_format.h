@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kMaxIndexBytes =
     std::uint64_t{kMaxImageChunks} * 12 + Store::kSideEntries * sizeof(Store::SideEntry) * 2 + 4096;
 
 Bytes encode_image_index(const ImageIndex& index);
-/// Number of first bytes that tell an index from any other file.
+/// Number of first bytes that distinguish an index from other files.
 inline constexpr std::size_t kImageMagicBytes = 8;
 [[nodiscard]] bool looks_like_image_index(ByteView head) noexcept;
 /// Length of the part before chunks and side table.

@@ -86,7 +86,7 @@ class ImageSource {
   /// An error here is an error of restore(). No reader sees the store yet, so chunks that its
   /// versions free can be reused immediately; the image's own chunks are reused last.
   virtual Status complete(Store& /*store*/) { return {}; }
-  /// Tells that complete() reused the image's own chunks: pinning the image's version no longer
+  /// Reports that complete() reused the image's own chunks: pinning the image's version no longer
   /// keeps its content.
   virtual void used_again() {}
 };

@@ -67,7 +67,7 @@ struct Header {
   std::uint64_t chunk_bytes;
   std::uint64_t device;  // of this very file: a copy carries the original's and is refused
   std::uint64_t inode;
-  std::uint64_t nonce;  // tells two stores in one place (and a reused inode) apart
+  std::uint64_t nonce;  // distinguishes two stores in one place (and a reused inode)
   std::atomic<std::uint64_t> size_limit;  // as configured last; informational
   /// Bytes of the file that may be touched. Written by the writer after fallocate succeeded and
   /// before any root that refers beyond the old value (release); read by readers after the root

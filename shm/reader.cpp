@@ -54,7 +54,7 @@ struct Reader::Impl {
 
 Status Reader::Impl::open_store(Fd file, std::uint64_t layout, const ImageFile& image) {
   if (auto fine = check_header(file.get(), "the store", layout); !fine) return fine;
-  // The whole reach is mapped at once: the file grows in place and no reader ever maps anew.
+  // The whole reach is mapped from the start: the file grows in place, and no reader maps again.
   auto mapping = Mapping::map(file.get(), Access::kRead, kReach, kHugePage);
   if (!mapping) return pass(mapping);
   store_file = std::move(file);
@@ -82,7 +82,7 @@ Status Reader::Impl::borrow(const ImageFile& image) {
 }
 
 /// The writer has copied the chunks: the store has the same bytes, and from now on changes go
-/// there. Leases keep their addresses and find the same bytes.
+/// there. Addresses of leases do not change, nor the bytes there.
 void Reader::Impl::settle() noexcept {
   if (header().borrowed.load(std::memory_order_acquire) == borrowed) return;
   const auto mapped = store.replace(kChunksOffset, borrowed * kChunkBytes, store_file.get(),

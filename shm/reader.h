@@ -51,7 +51,7 @@ class Reader {
   [[nodiscard]] bool lease_revoked(std::size_t lease) const noexcept;
   void give_up_lease(std::size_t lease) noexcept;
 
-  /// The worker was ordered to stop: nobody is to miss it (SlotPage::started).
+  /// The worker was ordered to stop, so its end is no failure (SlotPage::started).
   void leave() noexcept;
 
   [[nodiscard]] SlotPage& slot_page() noexcept;

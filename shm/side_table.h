@@ -13,8 +13,9 @@ namespace pando::shm {
 [[nodiscard]] const Store::SideEntry* known_side(const Window& window,
                                                  std::uint32_t index) noexcept;
 
-/// The end of the zone's first signature (RRSIG), in seconds since 1970; 0 = unknown. Written by the
-/// manager only; relaxed, as the entry's other words. The layout keeps a word of that size for it.
+/// The end of the zone's first signature (RRSIG), in seconds since 1970; 0 = unknown. Written by
+/// the manager only; relaxed, as the entry's other words. The layout reserves a word of that size
+/// for it.
 [[nodiscard]] inline std::atomic<std::uint64_t>& signatures_end(Store::SideEntry& entry) noexcept {
   return entry.reserved;
 }

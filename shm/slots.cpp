@@ -134,7 +134,7 @@ struct SlotTable::Impl {
   std::optional<gid_t> readers;  // group that may read the slots
   mutable std::mutex mutex;
   std::map<std::uint32_t, Slot> slots;
-  std::set<std::uint32_t> replaced;  // whose locks on the store tell nothing
+  std::set<std::uint32_t> replaced;  // whose locks on the store prove nothing
   std::shared_ptr<OwnPins> own = std::make_shared<OwnPins>();
 };
 

@@ -32,7 +32,7 @@ struct Lease {
 };
 
 /// A worker's own file of shared memory: the only thing it may write. Layout is part of the
-/// fingerprint. Field order keeps the pin alone on its cache line.
+/// fingerprint. By the order of fields the pin is alone on its cache line.
 struct SlotPage {
   std::uint64_t magic;
   std::uint64_t layout;
@@ -67,11 +67,11 @@ struct SlotLoan {
 /// Numbers of the slot files in the directory, in no order. kDenied, kNotFound, kIo.
 Result<std::vector<std::uint32_t>> slot_numbers(const std::string& directory);
 
-/// The manager's side: creates slot files, keeps them mapped, and collects the readers' pins. The
-/// files have the mode 0600, in a directory that only the manager may enter. share_with() opens
-/// them to a group of readers. A slot counts as alive while the OFD read lock of a loan is held on
-/// the store's inode (offset kSlotLockBase + slot). The kernel drops the lock however the worker
-/// dies. Thread-safe, but add(), replace() and remove() invalidate page() of that number.
+/// The manager's side: creates and maps slot files, and collects the readers' pins. The files have
+/// the mode 0600, in a directory that only the manager may enter. share_with() opens them to a
+/// group of readers. A slot counts as alive while the OFD read lock of a loan is held on the
+/// store's inode (offset kSlotLockBase + slot). The kernel drops the lock however the worker dies.
+/// Thread-safe, but add(), replace() and remove() invalidate page() of that number.
 class SlotTable {
  public:
   /// Slot files found in the directory are taken over: their workers may be alive.
@@ -84,7 +84,7 @@ class SlotTable {
   /// Lets the members of `group` read the store and all slots, also later ones
   /// (shm/inspect/slot_pages.h). Until the next open(), or a failure, which closes the slots again.
   Status share_with(std::uint32_t group, const std::string& store_path);
-  /// Makes or reopens slot `number`; existing contents are kept (a worker may be alive in it).
+  /// Makes or reopens slot `number`; its contents stay (a living worker may use it).
   Result<SlotPage*> add(std::uint32_t number);
   /// Opens store and slot file anew for the worker of a slot, and takes the locks that the worker
   /// is known by. The locks belong to these open files: they live as long as the process that gets

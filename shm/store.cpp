@@ -294,7 +294,7 @@ Status Store::Impl::fill_side(const ImageState& image) {
 /// reused immediately, whatever readers of another store hold.
 Status Store::Impl::bring_up(Store& store, std::uint64_t version, ImageSource& source) {
   pool.spare(version);
-  // Chunks that the image has empty become free: else the store looks fuller than it is.
+  // Chunks that the image has empty become free: else the store would count as fuller than it is.
   pool.reclaim();
   Status done = source.complete(store);
   if (!pool.has_spared()) source.used_again();

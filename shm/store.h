@@ -100,7 +100,7 @@ struct StoreStats {
   std::uint64_t peak_chunks = 0;     ///< most chunks_in_use since this process has the store
   std::uint64_t lent_chunks = 0;     ///< of chunks_in_use: being filled by unpublished transactions
   std::uint64_t live_bytes = 0;      ///< in blocks of the current version
-  std::uint64_t waiting_chunks = 0;  ///< empty but a reader may still look
+  std::uint64_t waiting_chunks = 0;  ///< empty, but a reader may still read them
   std::uint64_t held_chunks = 0;     ///< of waiting_chunks: known to be held by one old version
   std::uint64_t free_chunks = 0;     ///< below the high-water mark
   std::uint64_t spare_chunks = 0;    ///< of free_chunks: have memory
@@ -154,7 +154,7 @@ class Store {
   /// The current version for a checkpoint. The version's chunks stay unchanged as long as it is
   /// pinned (SlotTable::pin_own). Commit thread; a few nanoseconds per chunk.
   [[nodiscard]] ImageCapture capture();
-  /// Chunks that are kept only because a reader pins `version`.
+  /// Chunks that are not free only because a reader pins `version`.
   [[nodiscard]] std::uint64_t chunks_held_by(std::uint64_t version) const;
 
   /// Checks all slots and returns chunks that no reader can see to the pool. Returns the number of
@@ -193,10 +193,10 @@ class Store {
   [[nodiscard]] StoreStats stats() const noexcept;
   /// Low space: less than a sixteenth of the limit is free, or no more than the reserve.
   [[nodiscard]] bool low_space() const;
-  /// Low space that would remain if all chunks were free that only readers of old versions keep.
-  /// These chunks return by themselves, at the latest with the next image (Checkpointer); dropping
-  /// data does not bring them back sooner. So optional data is dropped at low space without pinned
-  /// chunks, not at low_space() alone.
+  /// Low space that would remain if all chunks were free that only readers of old versions need.
+  /// These chunks become free by themselves, at the latest with the next image (Checkpointer);
+  /// dropping data does not free them sooner. So optional data is dropped at low space without
+  /// pinned chunks, not at low_space() alone.
   [[nodiscard]] bool low_space_without_pins() const;
   /// Whether the present use, unpublished transactions included, leaves the part of the reserve
   /// that a step of kind `use` must leave. A store taken over without room for deletes below its

@@ -15,8 +15,8 @@ Transaction::Impl::~Impl() {
   for (const LedgerEntry& entry : ledger.entries())
     if (entry.taken() && !(store_open != nullptr && store_open->span.chunk == entry.chunk))
       pool.give_back({entry.chunk, entry.fresh_from});
-  // The store's open span still begins where this transaction began; no reader saw the bytes
-  // behind.
+  // The store's open span still begins where this transaction began; no reader saw the bytes after
+  // that.
   if (store_open != nullptr) store_open->lent = false;
 }
 

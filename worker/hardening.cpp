@@ -29,8 +29,8 @@ namespace pando::worker {
 
 namespace {
 
-/// Calls allowed with any arguments. Many work on sockets that are the manager's too, and that the
-/// worker's successor gets: a call that changes such a socket for good must not be here.
+/// Calls allowed with any arguments. Many work on sockets that the manager and the worker's
+/// successor use, too. A call that changes a socket permanently must not be here.
 constexpr int kPlainCalls[] = {
     // sockets and files that are open already
     SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(writev),
@@ -106,8 +106,8 @@ bool allow_files(void* filter) {
   // Nor may a descriptor of the log get another number.
   for (const std::uint64_t command : {F_DUPFD_CLOEXEC, F_GETFD, F_GETFL})
     if (!allow_above_standard(filter, SCMP_SYS(fcntl), equals(1, command))) return false;
-  // All files come from the manager, by descriptor. Size, owner and times of any other file are
-  // nothing to a worker, and Landlock does not govern them. A filter cannot see whether a path is
+  // All files come from the manager, by descriptor. Size, owner and times of any other file do not
+  // concern a worker, and Landlock does not govern them. A filter cannot see whether a path is
   // empty, so own code has file_status(), and libraries get the error of a missing right.
   return refuse(filter, SCMP_SYS(openat), EACCES) &&
          refuse(filter, SCMP_SYS(newfstatat), EACCES) && refuse(filter, SCMP_SYS(statx), EACCES);

@@ -155,7 +155,7 @@ void Service::await_signals() {
   });
 }
 
-/// Leaves in an orderly way: queued requests are read, and connections may finish.
+/// Stops in an orderly way: queued requests are read, and connections may finish.
 void Service::stop(milliseconds grace) {
   if (stopping_) return;
   stopping_ = true;
@@ -192,7 +192,7 @@ void Service::leave() {
   io_.stop();
 }
 
-/// A service manager that starts this worker again would do so for ever.
+/// Exits with kNotWanted, for which a service manager does not start this worker again.
 void Service::sent_away(const ipc::SentAway& away) {
   log::warning("worker_sent_away", "slot", options_.slot, "reason",
                away.slot_taken

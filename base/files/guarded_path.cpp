@@ -26,16 +26,6 @@ constexpr int kAnyhow = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 constexpr int kReading = O_RDONLY | kAnyhow;
 constexpr int kAppending = O_WRONLY | O_APPEND | O_CREAT | kAnyhow;
 
-/// Makes `name` in `parent`. Without the sync, a power cut can take the directory with all files
-/// that were synced in it.
-Status make_directory(int parent, const std::string& name, mode_t mode) {
-  if (::mkdirat(parent, name.c_str(), mode) != 0)
-    return errno == EEXIST ? Status() : fail_errno("mkdir " + name);
-  const Fd synced(::openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!synced || ::fsync(synced.get()) != 0) return fail_errno("fsync of the folder of " + name);
-  return {};
-}
-
 /// Takes the first name off a path.
 std::string next_name(std::string& rest) {
   const std::size_t begin = rest.find_first_not_of('/');
@@ -240,6 +230,14 @@ Status empty_folder(Fd folder, int depth) {
 }
 
 }  // namespace
+
+Status make_directory(int parent, const std::string& name, mode_t mode) {
+  if (::mkdirat(parent, name.c_str(), mode) != 0)
+    return errno == EEXIST ? Status() : fail_errno("mkdir " + name);
+  const Fd synced(::openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!synced || ::fsync(synced.get()) != 0) return fail_errno("fsync of the folder of " + name);
+  return {};
+}
 
 bool is_trusted_user(uid_t user) noexcept {
   return user == 0 || (::geteuid() != 0 && user == ::geteuid());

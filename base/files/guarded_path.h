@@ -21,6 +21,10 @@ Result<Fd> open_folder(const std::string& path);
 /// The same, and makes missing folders of the path, each durably.
 Result<Fd> make_folder(const std::string& path, mode_t mode);
 
+/// Makes the directory `name` in `parent`, unless it exists, and syncs `parent`: without that, a
+/// power cut could take the directory with all files that were synced in it.
+Status make_directory(int parent, const std::string& name, mode_t mode);
+
 /// Opens a file for reading, without waiting for a FIFO's writer. In a process of root a link of a
 /// lesser user leads to that user's own files alone, and a file with several names is refused in a
 /// folder of a user who is not its owner: kDenied. For other users the kernel's

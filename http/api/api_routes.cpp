@@ -101,7 +101,7 @@ Response ApiRoutes::zones(const Request& request, const AccessKey& client) const
     if (!content) return error_response(content.error());
     return json_response(200, json::array({zone_json(*content, {.without = true})}));
   }
-  // Clients want all zones at once, as PowerDNS's API has no pages.
+  // One response has all zones, because PowerDNS's API has no pages.
   return array_response([seen = SeenZones(collector_, client)](json& list) mutable -> Result<bool> {
     const auto zones = seen.next();
     if (!zones) return tl::unexpected<Error>(zones.error());
@@ -207,7 +207,7 @@ Response ApiRoutes::create(const Request& request, const AccessKey& client) cons
   log::info("http_change", "key", client.name, "zone", to_text(zone->name), "method", "POST",
             "what", "zone");
   if (const auto content = content_of(zone->name)) return zone_response(201, *content, {});
-  ZoneContent empty;  // the zone is there, whatever keeps it from being read now
+  ZoneContent empty;  // the zone exists, even if it cannot be read now
   empty.apex = to_text(zone->name);
   empty.secondary = !zone->primaries.empty();
   return zone_response(201, empty, {});

@@ -104,12 +104,12 @@ class Content {
     if (text != nullptr) {
       if (!text->is_string()) return fail(Errc::kInvalid, "Key 'zone' is not a String");
       text_ = *text;
-      // A line of it stands for millions of records, which hold up all other changes. PowerDNS
+      // One line makes up to millions of records, which would delay all other changes. PowerDNS
       // refuses it as well, unless `max-generate-steps` says otherwise.
       if (lower_case(text_).find("$generate") != std::string::npos)
         return fail(Errc::kInvalid, "Key 'zone' has $GENERATE");
       text_ += '\n';
-      is_text_ = has_soa_ = has_servers_ = true;  // such a text is a whole zone
+      is_text_ = has_soa_ = has_servers_ = true;  // a text is always a whole zone
       return {};
     }
     return rrsets == nullptr ? Status() : take_rrsets(*rrsets);
@@ -131,7 +131,7 @@ class Content {
       add_record(all, zone_, kDefaultTtl, dns::RRType::kNS, kNoServer);
     return all + text_;  // last: a line without an owner or a TTL may take those of a server
   }
-  /// Of finish(), before the client's own text; none: there is no such text.
+  /// Lines of finish() before the client's own text; none without a text.
   [[nodiscard]] std::optional<std::size_t> lines_before() const noexcept {
     return is_text_ ? std::optional(servers_.size()) : std::nullopt;
   }

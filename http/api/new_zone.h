@@ -17,7 +17,7 @@ struct NewZone {
   std::string content;                 ///< text of a zone file; empty: a secondary zone
   std::vector<std::string> primaries;  ///< names of remotes
   std::string template_name{};         ///< empty: none is named
-  /// Lines of `content` before the client's own text; none: it has no such text.
+  /// Lines of `content` before the client's own text; none without a text.
   std::optional<std::size_t> lines_before{};
 };
 

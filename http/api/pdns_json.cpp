@@ -23,7 +23,7 @@ constexpr std::string_view kBase = "/api/v1/servers/localhost";
 /// The PowerDNS that clients may take this server for: octodns and others go by the number.
 constexpr std::string_view kApiVersion = "4.9.0";
 
-/// The octet that two hexadecimal digits say.
+/// The octet with these two hexadecimal digits.
 std::optional<char> octet_of(std::string_view digits) {
   if (digits.size() != 2) return std::nullopt;
   const auto value = whole_number<unsigned>(digits, 16);
@@ -91,7 +91,7 @@ json item(std::string_view name, std::uint64_t value) {
   return {{"type", "StatisticItem"}, {"name", name}, {"value", fmt::format("{}", value)}};
 }
 
-/// A statistic that counts what is in a block of counters, as a map.
+/// A block of counters as a map statistic, without the zeros.
 json map_item(const Observed& observed, std::string_view name, std::size_t base, std::size_t count,
               std::string (*label)(std::size_t)) {
   json values = json::array();

@@ -61,7 +61,7 @@ std::string text_of(dns::RRType type, ByteView rdata) {
   return text.empty() ? "\\# 0" : text;
 }
 
-/// The absence of what is removed is no error: the client wants it to be gone.
+/// A record to remove that does not exist is no error: the client's aim is reached.
 Status unset(Conversation& manager, const ipc::ControlRequest& request) {
   auto done = manager.call(request);
   return done || done.error().code == Errc::kNotFound ? Status() : Status(pass(done));
@@ -160,7 +160,7 @@ void replace_all(std::string& text, const std::string& from, std::string_view to
     text.replace(at, from.size(), to);
 }
 
-/// Behind the path of a file: the end of its temporary name and of ":LINE", and the line, or 0.
+/// After the path of a file: the end of its temporary name and of ":LINE", and the line, or 0.
 std::pair<std::size_t, std::uint64_t> line_behind(std::string_view text, std::size_t at) {
   constexpr std::string_view kTemporary = ".partial";  // until the manager has written the file
   if (text.substr(at).starts_with(kTemporary)) at += kTemporary.size();

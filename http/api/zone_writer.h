@@ -47,7 +47,7 @@ class ZoneWriter {
                                      const std::vector<std::string>& primaries) const;
   /// Removes a zone that was added, with all that is kept of it.
   [[nodiscard]] Status remove(const dns::Name& zone) const;
-  /// Tells the zone's remotes its serial. A zone without remotes has nobody to tell, which is fine.
+  /// Notifies the zone's remotes (RFC 1996). A zone without remotes is no error.
   [[nodiscard]] Status notify(const dns::Name& zone) const;
   /// Has a secondary zone transferred whole. kInvalid: a primary zone.
   [[nodiscard]] Status retransfer(const dns::Name& zone) const;

@@ -29,8 +29,8 @@ enum class Format : std::uint8_t { kOpenMetrics, kPrometheus };
 [[nodiscard]] Format format_for(std::string_view accept) noexcept;
 [[nodiscard]] std::string_view content_type(Format format) noexcept;
 
-/// `text` as it stands between the quotes of a label: whatever it has, it ends neither the label
-/// nor the line, and it is UTF-8.
+/// `text` escaped for the quotes of a label: no content of it ends the label or the line, and the
+/// result is UTF-8.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 /// Writes families, one after the other. A family without samples is left out.

@@ -62,7 +62,7 @@ struct ProcessFacts {
 struct Observed {
   std::vector<shm::SlotCopy> slots{};
   std::uint64_t monotonic = 0;        ///< seconds on the clock of SlotCopy::lease_since
-  std::uint64_t milliseconds = 0;     ///< of the look, on a clock that is never put back
+  std::uint64_t milliseconds = 0;     ///< time of the observation, on the monotonic clock
   std::optional<StoreFacts> store{};  ///< none: no store, or one that is still being copied
   std::vector<ZoneFacts> zones{};
   /// Counts of updates and transfers in for which the manager had no room; none: it counts nothing
@@ -74,8 +74,8 @@ struct Observed {
   std::vector<std::string> problems{};  ///< reasons why something above is missing
 };
 
-/// Versions that were published since the oldest one that the slot holds; `version` is the present
-/// one.
+/// Number of versions published since the oldest version that the slot holds; `version` is the
+/// present one.
 [[nodiscard]] inline std::uint64_t version_lag(const shm::SlotCopy& slot,
                                                std::uint64_t version) noexcept {
   std::uint64_t oldest = version;

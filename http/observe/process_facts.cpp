@@ -13,7 +13,7 @@ namespace pando::http {
 
 namespace {
 
-/// Bytes of a line such as "RssAnon:     1234 kB" of /proc/PID/status.
+/// Bytes of a line like "RssAnon:     1234 kB" of /proc/PID/status.
 std::uint64_t bytes_of(std::string_view status, std::string_view name) {
   const auto at = status.find(name);
   if (at == status.npos) return 0;

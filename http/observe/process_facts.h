@@ -8,7 +8,7 @@
 
 namespace pando::http {
 
-/// What /proc tells about a process; none when it has ended or is hidden.
+/// The facts about a process in /proc; none when the process has ended or is hidden.
 [[nodiscard]] std::optional<ProcessFacts> read_process(std::string name, std::uint32_t pid);
 
 }  // namespace pando::http

@@ -15,7 +15,7 @@ namespace pando::http {
 
 namespace {
 
-/// Names read between two looks at the version, and bytes after which a step ends.
+/// Names read between two checks of the version, and bytes after which a step ends.
 constexpr int kNamesPerLook = 64;
 constexpr std::size_t kBytesPerLook = std::size_t{1} << 20;
 /// Bytes of one name above which nothing more is copied: garbage may look like gigabytes.

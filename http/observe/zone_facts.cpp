@@ -16,7 +16,7 @@ namespace pando::http {
 
 namespace {
 
-/// Zones read between two looks at the version: some 20 µs, in which a version seldom ends.
+/// Zones read between two checks of the version: some 20 µs, in which a version seldom ends.
 constexpr std::size_t kZonesPerLook = 64;
 
 /// A zone as it was copied from a version that may be over: nothing here may be trusted yet, not

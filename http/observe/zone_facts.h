@@ -29,13 +29,13 @@ struct ZonePageRequest {
   std::vector<ZoneRange> ranges{};   ///< in the canonical order of `base`; empty = all zones
   std::function<bool(const ZoneFacts&)> fits{};  ///< none = all zones do
   std::size_t most_found = 0;
-  std::size_t most_looked = 0;  ///< zones that are looked at, whether they fit or not
+  std::size_t most_looked = 0;  ///< zones examined, whether they fit or not
 };
 
 struct ZonePage {
   std::vector<ZoneFacts> zones{};    ///< in canonical order
-  std::size_t looked = 0;            ///< zones that were looked at
-  std::optional<dns::Name> next{};   ///< `after` of the next page; none = this was the last one
+  std::size_t looked = 0;            ///< zones examined
+  std::optional<dns::Name> next{};   ///< `after` of the next page; none = this was the last page
 };
 
 /// Reads a page of zones. A page may have no zones although more follow. The numbers of one zone

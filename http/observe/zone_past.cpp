@@ -12,7 +12,7 @@ namespace pando::http {
 
 namespace {
 
-/// Changesets found between two looks at the version: one descent each, some 50 µs together.
+/// Changesets found between two checks of the version: one descent each, some 50 µs together.
 constexpr std::size_t kChangesetsPerLook = 128;
 /// Default limits.history has 100,000 changesets of one record. The walk takes some 100 ms then.
 constexpr std::uint64_t kMaxChangesets = 200'000;

@@ -23,8 +23,8 @@ constexpr PageFile kPageFiles[] = {{"/", "text/html; charset=utf-8", kPageHtml},
                                    {"/page.css", "text/css; charset=utf-8", kPageCss},
                                    {"/page.js", "text/javascript; charset=utf-8", kPageJs}};
 
-/// Names of zones are strangers' text. If one of them ever became markup, no script in it would
-/// run, and nothing would leave for another host.
+/// Names of zones are strangers' text. If a name ever became markup, its scripts would not run, and
+/// no data would go to another host.
 constexpr std::string_view kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; "

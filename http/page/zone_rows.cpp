@@ -58,7 +58,7 @@ Result<json> problem_rows(Collector& collector, const ZoneQuery& query) {
   do {
     auto list = collector.ask_zone_list(next);
     if (!list && looked == 0) return pass(list);
-    if (!list) break;  // the next request tells that the manager is away
+    if (!list) break;  // the next request reports that the manager does not answer
     for (ipc::ZoneRow& row : list->zones) {
       ++looked;
       if (!has_problem(row) || !is_searched(query, row.name)) continue;
@@ -71,7 +71,7 @@ Result<json> problem_rows(Collector& collector, const ZoneQuery& query) {
   return rows_json(rows, next, looked, true);
 }
 
-/// Replaces the store's rows by the manager's. False: the manager is away.
+/// Replaces the store's rows by the manager's. False: the manager does not answer.
 bool add_managers_rows(Collector& collector, std::vector<ipc::ZoneRow>& rows) {
   std::vector<std::string> names;
   names.reserve(rows.size());

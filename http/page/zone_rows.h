@@ -10,15 +10,15 @@
 #include "http/observe/collector.h"
 #include "http/serve/access.h"
 
-/// The zones that the page lists, and one of them. The store tells which there are; the manager
-/// adds states and problems, and may be away.
+/// The zones that the page lists, and one of them. They come from the store. The manager adds their
+/// states and problems, unless it is stopped.
 namespace pando::http {
 
 /// A request for a page of zones.
 struct ZoneQuery {
   std::string pattern{};              ///< as of fits_search(), for the name; empty = all
   std::optional<dns::Name> after{};   ///< the page starts after this zone
-  bool problems = false;              ///< zones that are not served as they should, alone
+  bool problems = false;              ///< only zones that have a problem
 };
 
 /// From `search`, `after` and `problems` of a request's query string. `search` is a part of a name
@@ -26,8 +26,8 @@ struct ZoneQuery {
 Result<ZoneQuery> read_zone_query(std::string_view query);
 
 /// At most 50 zones that the client sees: {"zones", "next", "looked", "manager"}. A page may have
-/// none although `next` is not empty: some 20,000 zones are looked at, and for problems no longer
-/// than a second.
+/// none although `next` is not empty: some 20,000 zones are examined, and a search for problems
+/// ends after a second.
 Result<nlohmann::json> zone_rows_json(Collector& collector, const ZoneQuery& query,
                                       const AccessKey& client);
 

@@ -22,14 +22,15 @@ struct KnownKey {
 /// Digests take the places of the secrets, which the caller wipes.
 [[nodiscard]] std::vector<KnownKey> known_keys(const std::vector<AccessKey>& keys);
 
-/// Decides what a request's client may do. Without keys, everybody may read and nobody may change.
+/// Decides what a request's client may do. Without keys, every client may read, and none may
+/// change.
 class Access {
  public:
   /// `hosts`: names of this server, in lower case, beside its addresses and localhost.
   explicit Access(std::vector<KnownKey> keys, std::vector<std::string> hosts = {})
       : keys_(std::move(keys)), hosts_(std::move(hosts)), is_open_(keys_.empty()) {}
 
-  /// Nobody is let in without a key, also if there is none.
+  /// Each client needs a key, even if no key is configured.
   void close() noexcept { is_open_ = false; }
 
   /// Whether the request means this server by its Host field. Without keys every client that can

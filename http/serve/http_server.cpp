@@ -150,7 +150,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   void read() {
     server_.waits(*this);
-    // A request that cannot be read is no HEAD, whatever came before.
+    // A request that cannot be read is no HEAD, even after one.
     version_ = kNewestVersion;
     without_body_ = false;
     parser_.emplace();
@@ -163,7 +163,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
                             });
   }
 
-  /// The client's rights decide how much is read: a body is in memory before it is looked at.
+  /// The client's rights decide how much is read: a body is in memory before it is parsed.
   void header_done() {
     if (const auto refused = header_refusal(parser_->get())) return refuse(*refused);
     const auto& may_send_much = server_.handlers.may_send_much;
@@ -263,8 +263,8 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
                       });
   }
 
-  /// RFC 9112 §7.1: chunks, as nobody knows the length yet. To a client of HTTP/1.0, which knows no
-  /// chunks, the content goes up to the end of the connection.
+  /// RFC 9112 §7.1: chunks, because the length is not known yet. To a client of HTTP/1.0, which
+  /// knows no chunks, the content goes up to the end of the connection.
   void send_in_parts(Response response) {
     has_chunks_ = version_ == kNewestVersion;
     keep_alive_ = keep_alive_ && has_chunks_;
@@ -463,7 +463,7 @@ void HttpServer::Impl::accept(Listener& listener) {
       admit(std::move(socket));
       return accept(listener);
     }
-    // No descriptor is free, say: the next attempt would fail at once.
+    // The cause may be a lack of descriptors: an immediate attempt would fail again.
     listener.pause.expires_after(kAcceptPause);
     listener.pause.async_wait([this, &listener](const error_code& cancelled) {
       if (!cancelled) accept(listener);

@@ -20,7 +20,7 @@ struct ServerLimits {
   std::uint64_t body_bytes = 64 << 10;
   /// Of clients that Handlers::may_send_much lets send more: 20,000 records have some 3 MB.
   std::uint64_t large_body_bytes = 4 << 20;
-  std::size_t large_bodies = 8;  ///< at once: they are in memory until they are answered
+  std::size_t large_bodies = 8;  ///< in memory together, until they are answered
   /// Of responses above body_bytes, until their clients have read them. One response alone may be
   /// larger.
   std::uint64_t unsent_bytes = 128 << 20;

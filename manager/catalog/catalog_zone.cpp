@@ -14,19 +14,20 @@ using dns::RRType;
 
 /// The labels of a record's owner below the apex, the last one first, in lower case.
 struct Labels {
-  static constexpr std::size_t kMost = 4;  // property, member, "zones", and one that is too many
+  /// Property, member and "zones"; a fourth label shows that the name is too long.
+  static constexpr std::size_t kMaxLabels = 4;
 
   explicit Labels(ByteView owner) {
     std::array<std::string_view, dns::kMaxLabels> found;
     std::size_t all = 0;
     for (std::size_t at = 0; at < owner.size(); at += owner[at] + std::size_t{1})
       found[all++] = {reinterpret_cast<const char*>(owner.data()) + at + 1, owner[at]};
-    for (; count < kMost && count < all; ++count) {
+    for (; count < kMaxLabels && count < all; ++count) {
       for (const char c : found[all - 1 - count])
         label[count] += static_cast<char>(dns::kFoldCase[static_cast<std::uint8_t>(c)]);
     }
   }
-  std::array<std::string, kMost> label;
+  std::array<std::string, kMaxLabels> label;
   std::size_t count = 0;
 };
 

@@ -17,6 +17,8 @@
 #include "manager/support/soa.h"
 #include "manager/support/withheld_data.h"
 #include "manager/upkeep/compaction_rest.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
 
 namespace pando::manager {
 
@@ -195,7 +197,7 @@ class ImageReplay {
   }
 
   Status dismantle() {
-    return in_steps([this] { return replay_.draft().dismantle_discarded(kBlocksPerStep); });
+    return in_steps([this] { return zone::dismantle_discarded(replay_.draft(), kBlocksPerStep); });
   }
 
   /// Runs steps until one reports that it was the last. A step that changed something is published,
@@ -219,10 +221,10 @@ class ImageReplay {
     if (!is_crowded(stats) || !is_wasteful(stats) ||
         store_.choose_victims(kVictimPercent, stats.chunks_in_use / 2 + 1) == 0)
       return {};
-    zone::Draft::CompactCursor cursor;
+    zone::CompactCursor cursor;
     return in_steps([&]() -> Result<bool> {
       if (!store_.narrow_victims()) return true;
-      return replay_.draft().compact(cursor, kNamesPerStep, {});
+      return zone::compact(replay_.draft(), cursor, kNamesPerStep, {});
     });
   }
 

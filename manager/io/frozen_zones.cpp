@@ -16,7 +16,7 @@ constexpr std::string_view kFrozenHead =
     "# Zones that pandoctl zone freeze froze, one a line. The manager writes this file.\n";
 
 /// Room for the longest names, escaped.
-constexpr std::uint64_t kMaxFrozenBytes = FrozenZones::kMost * 1024;
+constexpr std::uint64_t kMaxFrozenBytes = FrozenZones::kMaxZones * 1024;
 
 std::string frozen_text(const std::set<std::string>& zones) {
   std::string text(kFrozenHead);
@@ -100,7 +100,7 @@ void FrozenZones::submit(Change change) {
 Status FrozenZones::apply(const Change& change, Zones& zones) {
   if (!change.freezes && zones.erase(change.key) == 0)
     return fail(Errc::kNotFound, "{} is not frozen", dns::to_text(dns::name_of_key(change.key)));
-  if (change.freezes && zones.size() >= kMost && !zones.contains(change.key))
+  if (change.freezes && zones.size() >= kMaxZones && !zones.contains(change.key))
     return fail(Errc::kFull, "{} zones are frozen already", zones.size());
   if (change.freezes) zones.insert(change.key);
   return {};

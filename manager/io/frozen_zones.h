@@ -21,7 +21,7 @@ namespace pando::manager {
 class FrozenZones {
  public:
   /// Operators freeze zones by hand. The whole set is written at each change.
-  static constexpr std::size_t kMost = 10'000;
+  static constexpr std::size_t kMaxZones = 10'000;
   using Done = std::function<void(const Status&)>;
 
   /// References outlive the object; `pool` is joined before its end. `journal`: the folder of the

@@ -15,16 +15,6 @@ namespace {
 
 constexpr mode_t kNewMode = 0750;
 
-/// Makes `name` in `parent`. Without the sync, a power cut can take the directory with all files
-/// that were synced in it.
-Status make_directory(int parent, const std::string& name) {
-  if (::mkdirat(parent, name.c_str(), kNewMode) != 0)
-    return errno == EEXIST ? Status() : fail_errno("mkdir " + name);
-  const Fd synced(::openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!synced || ::fsync(synced.get()) != 0) return fail_errno("fsync of the folder of " + name);
-  return {};
-}
-
 }  // namespace
 
 OwnedDirectory::OwnedDirectory(std::string what, std::string path,
@@ -44,7 +34,7 @@ Result<OwnedDirectory> OwnedDirectory::open(const std::string& what, const std::
 }
 
 Result<OwnedDirectory> OwnedDirectory::open_in(const std::string& name) const {
-  if (auto made = make_directory(fd_.get(), name); !made) return pass(made);
+  if (auto made = make_directory(fd_.get(), name, kNewMode); !made) return pass(made);
   OwnedDirectory directory(
       what_, path_ + "/" + name, owner_,
       Fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));

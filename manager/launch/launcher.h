@@ -52,7 +52,7 @@ struct VerifierCommand {
 /// Descriptors that the process gets as 0 to 3; see manager/verifier/verifier_process.h.
 using VerifierDescriptors = std::array<int, 4>;
 
-/// Starts `/proc/self/exe --verifier`, the process around the operator's program.
+/// Starts `/proc/self/exe --verifier`, the supervisor process of the operator's program.
 Result<Child> spawn_verifier(const VerifierCommand& command,
                              const VerifierDescriptors& descriptors);
 

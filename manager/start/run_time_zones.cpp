@@ -250,7 +250,7 @@ ipc::ReloadResult RunTimeZones::own_result(const Pending& pending, const ipc::Re
   for (const auto& [zone, reason] : files.failures) {
     if (!keys.contains(dns::folded_key(zone))) continue;
     ++own.zones_failed;
-    if (own.problems.size() < ZoneFileLoads::kMostProblems)
+    if (own.problems.size() < ZoneFileLoads::kMaxProblems)
       own.problems.push_back(fmt::format("{}: {}", to_text(zone), reason));
   }
   const auto count_own = [&](const std::vector<dns::Name>& zones) {

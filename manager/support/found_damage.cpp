@@ -11,7 +11,7 @@ void FoundDamage::add(std::string text) {
   const std::lock_guard lock(mutex_);
   const bool is_known = std::ranges::any_of(
       rows_, [&](const ipc::FoundDamageRow& row) { return row.text == text; });
-  if (!is_known && rows_.size() < kMost) rows_.push_back({unix_seconds(), std::move(text)});
+  if (!is_known && rows_.size() < kMaxRows) rows_.push_back({unix_seconds(), std::move(text)});
 }
 
 std::vector<ipc::FoundDamageRow> FoundDamage::rows() const {

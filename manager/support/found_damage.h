@@ -13,11 +13,11 @@ namespace pando::manager {
 class FoundDamage {
  public:
   /// A failing disk may damage thousands of records; the first ones show which disk.
-  static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMaxRows = 32;
 
   /// The same text counts once, since a part may be read again before it is mended.
   void add(std::string text);
-  /// The first kMost, oldest first.
+  /// The first kMaxRows, oldest first.
   [[nodiscard]] std::vector<ipc::FoundDamageRow> rows() const;
 
  private:

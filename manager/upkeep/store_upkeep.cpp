@@ -6,6 +6,9 @@
 #include "base/crash_point.h"
 #include "base/steady_time.h"
 #include "ipc/log.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
+#include "zone/draft/shorten_histories.h"
 
 namespace pando::manager {
 
@@ -132,7 +135,7 @@ CommitRequest StoreUpkeep::dismantle_step() {
   request.stage = [this](Stage& stage) -> Status {
     stage.reserve = shm::Reserve::kAll;
     const auto start = thread_time();
-    if (auto done = stage.draft.dismantle_discarded(blocks_); !done) return pass(done);
+    if (auto done = zone::dismantle_discarded(stage.draft, blocks_); !done) return pass(done);
     adapt(blocks_, thread_time() - start);
     return {};
   };
@@ -153,7 +156,7 @@ CommitRequest StoreUpkeep::shorten_step() {
   request.stage = [this, progress](Stage& stage) -> Status {
     stage.reserve = shm::Reserve::kAll;
     progress->cursor = histories_.cursor();
-    auto done = stage.draft.shorten_histories(progress->cursor, histories_.zones_per_step());
+    auto done = zone::shorten_histories(stage.draft, progress->cursor, histories_.zones_per_step());
     if (!done) return pass(done);
     progress->finished = *done;
     return {};
@@ -169,7 +172,7 @@ CommitRequest StoreUpkeep::shorten_step() {
 /// The cursor moves on only with the version that holds the moved blocks.
 CommitRequest StoreUpkeep::compact_step() {
   struct Progress {
-    zone::Draft::CompactCursor cursor;
+    zone::CompactCursor cursor;
     bool finished = false;
     std::chrono::nanoseconds spent{0};
   };
@@ -181,8 +184,9 @@ CommitRequest StoreUpkeep::compact_step() {
     progress->cursor = cursor_;
     // A name may take much longer in one part of the store than in the next, so a number of names
     // is no bound of the time.
-    auto done = stage.draft.compact(
-        progress->cursor, names_, [this](dns::NameView apex) { return is_spared(apex); },
+    auto done = zone::compact(
+        stage.draft, progress->cursor, names_,
+        [this](dns::NameView apex) { return is_spared(apex); },
         [start, most = slice()] { return thread_time() - start >= most; });
     if (!done) return pass(done);
     progress->finished = *done;

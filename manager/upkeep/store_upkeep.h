@@ -9,6 +9,7 @@
 #include "manager/support/rate_limited_log.h"
 #include "manager/upkeep/compaction_rest.h"
 #include "manager/upkeep/history_shortening.h"
+#include "zone/draft/compaction.h"
 
 namespace pando::manager {
 
@@ -46,7 +47,7 @@ class StoreUpkeep {
   /// Sets a predicate of zones that compaction spares while work on their pinned data is under way.
   /// After `sparing_walks` walks, or with low space, such a zone is moved all the same, and the
   /// work repeated.
-  void leave_alone(zone::Draft::LeaveAlone zones) { spared_.is_at_work = std::move(zones); }
+  void leave_alone(zone::LeaveAlone zones) { spared_.is_at_work = std::move(zones); }
   /// While `has_work` is true of other work of the commit thread, walks begin at twice the garbage.
   /// Low space begins them all the same.
   void yield_to(std::function<bool()> has_work) { has_other_work_ = std::move(has_work); }
@@ -58,7 +59,7 @@ class StoreUpkeep {
   std::optional<CommitRequest> next_step();
   /// Zones that compaction spares while work on their pinned data is under way.
   struct SparedZones {
-    zone::Draft::LeaveAlone is_at_work;
+    zone::LeaveAlone is_at_work;
     bool in_this_walk = false;
     unsigned walks = 0;  // in a row that spared a zone
   };
@@ -95,7 +96,7 @@ class StoreUpkeep {
   RateLimitedLog refused_{60'000};
   bool memory_refused_ = false;  // at the last check
   std::size_t blocks_ = 1024;    // of discarded data that one step frees
-  zone::Draft::CompactCursor cursor_;
+  zone::CompactCursor cursor_;
   std::chrono::steady_clock::time_point pause_until_{};
   Counters counters_;
 };

@@ -15,22 +15,22 @@
 
 namespace pando::manager {
 
-/// A program that judges a zone right now.
+/// A verifier program that runs now.
 struct ProgramUnderWay {
   std::string program;      ///< its path
   std::uint64_t since = 0;  ///< seconds since 1970
-  std::uint64_t until = 0;  ///< without a verdict by then the version is refused
+  std::uint64_t until = 0;  ///< deadline: without a verdict the version is refused
 };
 
-/// Bounds the number of programs that judge zones, and knows which run. A program without a verdict
-/// after kSlow gives its place to another one and goes on: one that hangs must hold up its own zone
-/// alone. For all threads.
+/// Bounds the number of verifier programs, and lists those that run. A program without a verdict
+/// after kSlow continues without a place, so that a hanging program delays its own zone only. For
+/// all threads.
 class ProgramPlaces {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Programs at once, without slow ones. Most of them compute.
+  /// Programs that run together, slow ones not counted. Most of them are busy with a processor.
   static constexpr std::size_t kAtOnce = 4;
-  /// Programs in all: each has a thread.
+  /// Programs that run together, slow ones included: each needs a thread.
   static constexpr std::size_t kThreads = 32;
   static constexpr std::chrono::seconds kSlow{5};
 
@@ -53,17 +53,17 @@ class ProgramPlaces {
     Taken run_;
   };
 
-  /// Takes a place for a program, or nothing. `now` decides which programs are slow.
+  /// Takes a place for a program; nullopt: none is free. `now` decides which programs are slow.
   [[nodiscard]] std::optional<Taken> try_take(dns::NameView zone, const std::string& program,
                                               std::chrono::milliseconds most_time,
                                               Clock::time_point now);
   void leave(Taken run);
-  /// Waits for a place until `is_over`, which is asked every 100 ms. Null: it was over first.
+  /// Waits for a place until `is_over`, which is asked every 100 ms. Null: is_over() came first.
   [[nodiscard]] std::unique_ptr<Place> wait(dns::NameView zone, const std::string& program,
                                             std::chrono::milliseconds most_time,
                                             const std::function<bool()>& is_over);
 
-  /// The program that judges the zone now; nullopt: none.
+  /// The zone's program that runs now; nullopt: none.
   [[nodiscard]] std::optional<ProgramUnderWay> find(dns::NameView zone) const;
   [[nodiscard]] bool is_slow(dns::NameView zone, Clock::time_point now) const;
 

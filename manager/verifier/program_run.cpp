@@ -26,7 +26,7 @@ struct Pipe {
 };
 
 /// Programs open `/dev/stdin` and its like anew, which the pipe's mode has to allow: they may have
-/// another user. Nobody else finds the pipe, since it has no name.
+/// another user. No other process can open the pipe, since it has no name.
 Result<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe2");
@@ -59,7 +59,7 @@ std::size_t printable_length(std::string_view text) {
   return code >= kFirstOfLength[length] && code < 0x11'0000 && !is_surrogate ? length : 0;
 }
 
-/// Without the controls and whatever is no UTF-8.
+/// The text without control characters and invalid UTF-8.
 std::string printable(std::string_view text) {
   std::string line;
   while (!text.empty()) {
@@ -70,7 +70,7 @@ std::string printable(std::string_view text) {
   return line;
 }
 
-/// Waits for the end of the process around the program.
+/// Waits for the end of the supervisor process.
 bool has_ended_within(const Fd& pidfd, int milliseconds) {
   pollfd ended{pidfd.get(), POLLIN, 0};
   return ::poll(&ended, 1, milliseconds) > 0;
@@ -120,7 +120,7 @@ Status ProgramRun::make_descriptors(VerifierDescriptors& theirs, std::vector<Fd>
 }
 
 ProgramRun::~ProgramRun() {
-  // The process around the program kills whatever it has started when the link closes.
+  // When the link closes, the supervisor process kills all that the program has started.
   link_.reset();
   if (!child_.pidfd) return;
   constexpr int kKillMs = 15'000;
@@ -143,7 +143,7 @@ Status ProgramRun::check_time() const {
 }
 
 bool ProgramRun::read_from(Stream& stream) {
-  // One read a step: who prints endlessly must not keep this thread from looking at the time.
+  // One read a step: a program that prints endlessly must not delay the check of the time.
   std::array<char, 65536> buffer;
   const ssize_t got = ::read(stream.fd.get(), buffer.data(), buffer.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -158,7 +158,7 @@ void ProgramRun::read_link() {
   ipc::Packet packet;
   auto got = ipc::receive_packet(link_.get(), packet);
   if (!got)
-    end_ = fail(Errc::kIo, "the process around it has ended");
+    end_ = fail(Errc::kIo, "its supervisor process has ended");
   else if (*got)
     end_ = decode_verifier_end(packet.data);
 }
@@ -184,10 +184,10 @@ Status ProgramRun::write(std::string_view text) {
       text.remove_prefix(static_cast<std::size_t>(written));
       continue;
     }
-    if (errno != EAGAIN && errno != EINTR) return fail_errno("write");  // EPIPE: nobody reads
+    if (errno != EAGAIN && errno != EINTR) return fail_errno("write");  // EPIPE: input closed
     if (auto went_on = step(); !went_on) {
       end_ = pass(went_on);
-      return fail(Errc::kIo, "no more is wanted");
+      return fail(Errc::kIo, "the program's run has ended");
     }
   }
   if (end_) return fail(Errc::kNotFound, "the program has ended");
@@ -198,7 +198,7 @@ Result<VerifierEnd> ProgramRun::finish() {
   input_.reset();
   while (!end_)
     if (auto went_on = step(); !went_on) end_ = pass(went_on);
-  // The program's last output may still be in the pipes. Nobody writes to them any more.
+  // The program's last output may still be in the pipes. No process writes to them any more.
   if (*end_)
     for (Stream* stream : {&output_, &errors_})
       while (stream->fd && stream->kept.size() < kKeptOutput && read_from(*stream)) {

@@ -15,11 +15,11 @@
 
 namespace pando::manager {
 
-/// One run of a program that judges a zone: feeds it, keeps the first of its output, and ends it.
-/// For one thread, which must ignore SIGPIPE.
+/// One run of a verifier program: writes the zone to it, stores the first part of its output, and
+/// ends it. For one thread, which must ignore SIGPIPE.
 class ProgramRun {
  public:
-  /// Bytes of each stream that are kept; the rest is read and dropped.
+  /// Bytes of each stream that are stored; the rest is read and dropped.
   static constexpr std::size_t kKeptOutput = 4096;
 
   /// `launcher` may be null. The run ends when `stopped` is true (which may be null), or the
@@ -28,15 +28,15 @@ class ProgramRun {
                                                    const Launcher* launcher,
                                                    std::chrono::milliseconds most_time,
                                                    const std::atomic<bool>* stopped);
-  /// Kills whatever the program has left.
+  /// Kills the program's processes that still run.
   ~ProgramRun();
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
 
-  /// Writes to the program's standard input. An error: no more is wanted, since the program does
-  /// not read, has ended, or has used up its time.
+  /// Writes to the program's standard input. An error: writing more is of no use, because the
+  /// program has closed its input, has ended, or has used up its time.
   Status write(std::string_view text);
-  /// Ends the input and waits for the end. An error tells why there is no verdict.
+  /// Ends the input and waits for the end. An error has the reason why there is no verdict.
   Result<VerifierEnd> finish();
   /// The first line of its standard error, else of its standard output: UTF-8 without controls.
   [[nodiscard]] std::string first_line() const;

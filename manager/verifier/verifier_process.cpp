@@ -33,7 +33,7 @@ struct ProgramCommand {
   std::vector<std::string> words;
 };
 
-/// From the words behind USER. kInvalid: there is no program among them.
+/// From the words after USER. kInvalid: no program is named.
 Result<ProgramCommand> command_from(std::span<const std::string> words) {
   const auto variables = words.empty() ? std::nullopt : whole_number<std::uint32_t>(words[0]);
   if (!variables || words.size() - 1 <= *variables)
@@ -51,7 +51,7 @@ std::vector<char*> pointers_of(const std::vector<std::string>& texts) {
 }
 
 /// The program, and everything that it starts. Processes whose parents have ended become children
-/// of this one (PR_SET_CHILD_SUBREAPER), so none gets away by a second fork or another session.
+/// of this one (PR_SET_CHILD_SUBREAPER), so none escapes by a second fork or another session.
 class Program {
  public:
   /// Signals SIGCHLD are taken by a descriptor from here on.
@@ -188,7 +188,7 @@ Result<VerifierEnd> decode_verifier_end(ByteView packet) {
 
 int run_verifier(const std::vector<std::string>& words) {
   ::fcntl(kLink, F_SETFD, FD_CLOEXEC);
-  // Whoever started this process may have others that were not meant for it.
+  // Inherited descriptors of the starter are not for the program.
   ::syscall(SYS_close_range, kLink + 1, ~0U, 0);
   const auto command =
       words.empty() ? Result<ProgramCommand>(fail(Errc::kInvalid, "no user"))

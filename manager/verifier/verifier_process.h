@@ -7,14 +7,14 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-/// The process around a program of the operator that judges a zone: `pando-manager --verifier USER
-/// COUNT NAME=VALUE... PROGRAM ARGUMENT...`, with COUNT variables for the program's environment. Its
-/// own environment is empty. It gives up the rights that it was started with, starts the program,
-/// and leaves no process behind. Descriptors:
+/// The supervisor process of a verifier program: `pando-manager --verifier USER COUNT NAME=VALUE...
+/// PROGRAM ARGUMENT...`, with COUNT variables for the program's environment. The supervisor's own
+/// environment is empty. It drops its rights, starts the program, and leaves none of the program's
+/// processes running. Descriptors:
 ///
 ///     0  the zone's text, for the program     1, 2  the program's output
-///     3  a packet socket: this process tells how the program has ended, in one packet. When the
-///        other side closes, whatever the program has started is killed.
+///     3  a packet socket: the supervisor reports how the program ended, in one packet. When the
+///        other side closes, the program and its processes are killed.
 namespace pando::manager {
 
 /// How a program has ended.
@@ -31,8 +31,9 @@ struct VerifierEnd {
 [[nodiscard]] Bytes encode(const VerifierEnd& end);
 Result<VerifierEnd> decode_verifier_end(ByteView packet);
 
-/// Body of the process; `words` stand behind `--verifier`. An empty USER stays this process's user:
-/// then Landlock keeps the program from writing files, or it is not started. Gives the exit code.
+/// Body of the process; `words` follow `--verifier`. Returns the exit code. With an empty USER the
+/// program has this process's user. Then Landlock must prevent it from writing files, or the
+/// program is not started.
 int run_verifier(const std::vector<std::string>& words);
 
 }  // namespace pando::manager

@@ -11,7 +11,7 @@ namespace pando::manager {
 
 namespace {
 
-/// The names are those that NSD gives to its verifiers, as far as they have a meaning here.
+/// The variables have the names of NSD's verifiers, as far as they apply here.
 std::vector<std::string> environment_for(const zone::ZoneView& zone) {
   return {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
           fmt::format("VERIFY_ZONE={}", to_text(zone.apex())),

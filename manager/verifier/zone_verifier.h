@@ -14,27 +14,27 @@
 #include "manager/verifier/program_places.h"
 #include "zone/read/store_view.h"
 
-/// Programs of the operator that judge zones before they are served (`verify-command`).
+/// Programs of the operator that verify zones before they are served (`verify-command`).
 namespace pando::manager {
 
 class ZoneVerifiers;
 
-/// The program of some zones. Lives until ZoneVerifiers ends.
+/// The program of one or more zones. Lives until ZoneVerifiers ends.
 class ZoneVerifier {
  public:
   ZoneVerifier(ZoneVerifiers& owner, std::vector<std::string> words,
                std::chrono::milliseconds most_time);
   /// Gives the program `zone` as text and waits for its verdict, in a thread of pool(). Nullopt:
-  /// the zone is accepted. Else the reason in one line; a verdict that cannot be had is a refusal.
-  /// A given-up Progress::here() ends the wait.
+  /// the zone is accepted. Else the reason in one line. Without a verdict the zone is refused. A
+  /// given-up Progress::here() ends the wait.
   [[nodiscard]] std::optional<std::string> refusal(const zone::ZoneView& zone) const;
-  /// Whether the other one has the same program, arguments and time.
+  /// Whether `other` has the same program, arguments and time.
   [[nodiscard]] bool is_like(const ZoneVerifier& other) const noexcept {
     return words_ == other.words_ && most_time_ == other.most_time_;
   }
   /// The program's path.
   [[nodiscard]] const std::string& program() const noexcept { return words_.front(); }
-  /// Whether the zone's program has left its place to another one (ProgramPlaces).
+  /// Whether the zone's program is a slow one (ProgramPlaces::kSlow).
   [[nodiscard]] bool is_slow(dns::NameView zone) const;
   /// Threads that may wait for programs.
   [[nodiscard]] asio::thread_pool& pool() const;
@@ -61,7 +61,7 @@ class ZoneVerifiers {
 
   /// The zone's program; null if it has none.
   [[nodiscard]] ZoneVerifierPtr of(const config::ZoneOptions& options);
-  /// The program that judges the zone right now; nullopt: none.
+  /// The zone's program that runs now; nullopt: none.
   [[nodiscard]] std::optional<ProgramUnderWay> under_way(dns::NameView zone) const {
     return places_.find(zone);
   }

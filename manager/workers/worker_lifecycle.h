@@ -17,6 +17,17 @@
 
 namespace pando::manager {
 
+/// The parts of the pool on which WorkerSupervisor and WorkerLifecycle work. They outlive both.
+struct WorkerParts {
+  WorkerTable& table;
+  shm::SlotTable& slots;
+  Listeners& listeners;
+  WorkerProcesses& processes;
+  const WorkerPoolOptions& options;
+  SocketHandover& handover;
+  LayoutSuccession& succession;
+};
+
 /// The process of each slot from its start to its end: awaits its Hello and its connection, has it
 /// stop or kills it, and starts the next one after a pause. Also workers that the last manager
 /// started. WorkerSupervisor decides which slots should have one.
@@ -39,10 +50,7 @@ class WorkerLifecycle {
     std::function<void()> emptied;
   };
 
-  /// References must outlive this object.
-  WorkerLifecycle(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
-                  WorkerProcesses& processes, const WorkerPoolOptions& options,
-                  SocketHandover& handover, LayoutSuccession& succession, Calls calls);
+  WorkerLifecycle(const WorkerParts& parts, Calls calls);
 
   [[nodiscard]] std::vector<SlotFacts> facts() const;
 
@@ -84,13 +92,7 @@ class WorkerLifecycle {
   void give_up(WorkerSlot& slot);
   void check_lost_slot(WorkerSlot& slot);
 
-  WorkerTable& table_;
-  shm::SlotTable& slots_;
-  Listeners& listeners_;
-  WorkerProcesses& processes_;
-  const WorkerPoolOptions& options_;
-  SocketHandover& handover_;
-  LayoutSuccession& succession_;
+  WorkerParts parts_;
   Calls calls_;
 };
 

@@ -28,7 +28,7 @@ struct WorkerPool::Parts {
                  [this](std::uint32_t slot) { supervisor.lifecycle().close_slot(slot); }),
         succession(table, slots, handover, admission, options, succession_calls()),
         processes(io, slots, launcher, options),
-        supervisor(table, slots, listeners, processes, options, handover, succession,
+        supervisor({table, slots, listeners, processes, options, handover, succession},
                    supervisor_calls()),
         dnstap(io, options.dnstap, dnstap_calls()),
         query_log(options.query_log, query_log_calls()),

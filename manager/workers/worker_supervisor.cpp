@@ -23,22 +23,12 @@ void miss_lost_workers(WorkerTable& table, const shm::SlotTable& slots,
 
 }  // namespace
 
-WorkerSupervisor::WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
-                                   WorkerProcesses& processes, const WorkerPoolOptions& options,
-                                   SocketHandover& handover, LayoutSuccession& succession,
-                                   Calls calls)
-    : table_(table),
-      slots_(slots),
-      listeners_(listeners),
-      processes_(processes),
-      options_(options),
-      handover_(handover),
-      succession_(succession),
+WorkerSupervisor::WorkerSupervisor(const WorkerParts& parts, Calls calls)
+    : parts_(parts),
       calls_(std::move(calls)),
-      lifecycle_(table, slots, listeners, processes, options, handover, succession,
-                 lifecycle_calls()),
-      readers_(slots),
-      tick_timer_(table.io()) {}
+      lifecycle_(parts, lifecycle_calls()),
+      readers_(parts.slots),
+      tick_timer_(parts.table.io()) {}
 
 WorkerLifecycle::Calls WorkerSupervisor::lifecycle_calls() {
   WorkerLifecycle::Calls calls;
@@ -53,7 +43,7 @@ WorkerLifecycle::Calls WorkerSupervisor::lifecycle_calls() {
   };
   calls.retires = [this] { hasten_if_none_lives(); };
   calls.lost = [this] {
-    if (options_.external) return;
+    if (parts_.options.external) return;
     if (auto added = add(); !added) log::error("worker_not_added", "error", added.error().text);
   };
   calls.settle = [this] { settle_if_complete(); };
@@ -62,68 +52,71 @@ WorkerLifecycle::Calls WorkerSupervisor::lifecycle_calls() {
 }
 
 Status WorkerSupervisor::start(std::uint32_t count) {
-  table_.phase.started = true;
+  parts_.table.phase.started = true;
   tick();
   lifecycle_.await_adopted_workers();
-  succession_.await_workers();
-  for (std::uint32_t number = 0; !options_.external && number < count; ++number)
-    if (table_.find(number) == nullptr) lifecycle_.launch(table_.at(number));
+  parts_.succession.await_workers();
+  for (std::uint32_t number = 0; !parts_.options.external && number < count; ++number)
+    if (parts_.table.find(number) == nullptr) lifecycle_.launch(parts_.table.at(number));
   // Of the other slots with sockets none is wanted, unless a unit starts its worker.
-  handover_.await_readers(options_.external ? WorkerSlot::State::kDead
-                                            : WorkerSlot::State::kDraining);
-  if (!options_.external) set_count(count);
-  if (options_.external) miss_lost_workers(table_, slots_, processes_);
-  static_cast<void>(handover_.take_failure());
+  parts_.handover.await_readers(parts_.options.external ? WorkerSlot::State::kDead
+                                                        : WorkerSlot::State::kDraining);
+  if (!parts_.options.external) set_count(count);
+  if (parts_.options.external) miss_lost_workers(parts_.table, parts_.slots, parts_.processes);
+  static_cast<void>(parts_.handover.take_failure());
   settle_if_complete();
-  return handover_.take_failure();
+  return parts_.handover.take_failure();
 }
 
 void WorkerSupervisor::settle_if_complete() {
-  if (!table_.phase.started || table_.phase.settled) return;
+  if (!parts_.table.phase.started || parts_.table.phase.settled) return;
   if (!none_awaited(lifecycle_.facts())) return;
-  table_.phase.settled = true;
-  for (auto& [number, slot] : table_.slots()) {
+  parts_.table.phase.settled = true;
+  for (auto& [number, slot] : parts_.table.slots()) {
     const bool leaving = slot.state == WorkerSlot::State::kDraining;
     // Opened before the process has said Hello: queries wait for it rather than bounce. A slot
     // whose worker has to wait for long gets none.
-    const bool waits = table_.has_previous_store() && !slot.keeps_store && !slots_.alive(number);
-    if (!waits && (slot.link || !(options_.external || leaving))) handover_.open(number);
+    const bool waits =
+        parts_.table.has_previous_store() && !slot.keeps_store && !parts_.slots.alive(number);
+    if (!waits && (slot.link || !(parts_.options.external || leaving)))
+      parts_.handover.open(number);
     if (slot.link) calls_.serve(slot);
-    succession_.succeed(slot);
+    parts_.succession.succeed(slot);
   }
   fill_vacant_slots();
 }
 
 void WorkerSupervisor::fill_vacant_slots() {
-  if (!table_.phase.settled || table_.phase.stopping) return;
+  if (!parts_.table.phase.settled || parts_.table.phase.stopping) return;
   for (const SlotFacts& before : lifecycle_.facts()) {
-    WorkerSlot* slot = table_.find(before.number);
+    WorkerSlot* slot = parts_.table.find(before.number);
     if (slot == nullptr) continue;
-    const auto need = need_of(before, std::chrono::steady_clock::now(), options_.external);
+    const auto need = need_of(before, std::chrono::steady_clock::now(), parts_.options.external);
     if (need == SlotNeed::kEnd) lifecycle_.tell_to_stop(*slot);
     if (need == SlotNeed::kWorker) lifecycle_.launch(*slot);
   }
 }
 
 void WorkerSupervisor::set_count(std::uint32_t count) {
-  for (std::uint32_t have = table_.count(); have < count; ++have)
+  for (std::uint32_t have = parts_.table.count(); have < count; ++have)
     if (auto added = add(); !added)
       return log::error("worker_not_added", "error", added.error().text);
   for (const auto number : surplus_slots(lifecycle_.facts(), count))
-    lifecycle_.drain(table_.at(number));
+    lifecycle_.drain(parts_.table.at(number));
 }
 
 Result<std::uint32_t> WorkerSupervisor::add() {
-  if (options_.external) return fail(Errc::kUnsupported, "workers are started by somebody else");
-  const std::uint32_t number = table_.lowest_free();
+  if (parts_.options.external)
+    return fail(Errc::kUnsupported, "workers are started by somebody else");
+  const std::uint32_t number = parts_.table.lowest_free();
   if (number >= shm::kMaxSlots) return fail(Errc::kFull, "all {} slots are in use", shm::kMaxSlots);
   // Its sockets are opened when it says Hello: until then nothing can wait in them.
-  lifecycle_.launch(table_.at(number));
+  lifecycle_.launch(parts_.table.at(number));
   return number;
 }
 
 Status WorkerSupervisor::remove(std::uint32_t number, std::function<void()> done) {
-  WorkerSlot* slot = table_.find(number);
+  WorkerSlot* slot = parts_.table.find(number);
   if (slot == nullptr) return fail(Errc::kNotFound, "no worker in slot {}", number);
   if (done) slot->on_removed.push_back(std::move(done));
   if (slot->state != WorkerSlot::State::kDraining) lifecycle_.drain(*slot);
@@ -131,23 +124,23 @@ Status WorkerSupervisor::remove(std::uint32_t number, std::function<void()> done
 }
 
 void WorkerSupervisor::hasten_if_none_lives() {
-  if (options_.external || table_.phase.stopping) return;
+  if (parts_.options.external || parts_.table.phase.stopping) return;
   const auto soon = std::chrono::steady_clock::now() + RestartPause::kFirst;
   if (const auto next = slot_to_hasten(lifecycle_.facts(), soon))
-    lifecycle_.launch_after(table_.at(*next), RestartPause::kFirst);
+    lifecycle_.launch_after(parts_.table.at(*next), RestartPause::kFirst);
 }
 
 void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
-  if (table_.phase.stopping) {
+  if (parts_.table.phase.stopping) {
     if (!slot.process) lifecycle_.forget(slot.number);
     return finish_stop_if_empty();
   }
-  if (!table_.phase.settled) return settle_if_complete();  // fills the slot
+  if (!parts_.table.phase.settled) return settle_if_complete();  // fills the slot
   if (slot.process || slot.link) return;
   if (slot.state == WorkerSlot::State::kDraining) return lifecycle_.tell_to_stop(slot);
   // As after the end of any worker.
   lifecycle_.await_next_worker(slot);
-  if (!options_.external) lifecycle_.launch(slot);
+  if (!parts_.options.external) lifecycle_.launch(slot);
 }
 
 // The end
@@ -155,24 +148,24 @@ void WorkerSupervisor::previous_layout_worker_ended(WorkerSlot& slot) {
 
 void WorkerSupervisor::stop(std::function<void()> done) {
   on_stopped_ = std::move(done);
-  table_.phase.stopping = true;
-  succession_.stop_looking();
-  for (auto& [number, slot] : table_.slots()) {
+  parts_.table.phase.stopping = true;
+  parts_.succession.stop_looking();
+  for (auto& [number, slot] : parts_.table.slots()) {
     slot.step.cancel();
-    handover_.cancel(number);
-    succession_.cancel(number);
-    if (slot.link) slot.link->stop(options_.stop_grace_ms);
-    succession_.stop(slot);
+    parts_.handover.cancel(number);
+    parts_.succession.cancel(number);
+    if (slot.link) slot.link->stop(parts_.options.stop_grace_ms);
+    parts_.succession.stop(slot);
   }
   std::vector<std::uint32_t> empty;
-  for (const auto& [number, slot] : table_.slots())
-    if (!slot.process && !succession_.serves(number)) empty.push_back(number);
+  for (const auto& [number, slot] : parts_.table.slots())
+    if (!slot.process && !parts_.succession.serves(number)) empty.push_back(number);
   for (const auto number : empty) lifecycle_.forget(number);
-  table_.after(tick_timer_, options_.stop_time(), [this] {
-    for (auto& [number, slot] : table_.slots()) lifecycle_.kill(slot);
+  parts_.table.after(tick_timer_, parts_.options.stop_time(), [this] {
+    for (auto& [number, slot] : parts_.table.slots()) lifecycle_.kill(slot);
     // A process that cannot be ended does not block the stop.
-    table_.after(tick_timer_, options_.kill_time, [this] {
-      for (const auto& [number, slot] : table_.slots())
+    parts_.table.after(tick_timer_, parts_.options.kill_time, [this] {
+      for (const auto& [number, slot] : parts_.table.slots())
         log::error("worker_left_behind", "slot", number, "pid", slot.pid);
       abandon();
       finish_stop_if_empty();
@@ -183,22 +176,22 @@ void WorkerSupervisor::stop(std::function<void()> done) {
 
 void WorkerSupervisor::abandon() {
   tick_timer_.cancel();
-  succession_.stop_looking();
-  for (const auto& [number, slot] : table_.slots())
+  parts_.succession.stop_looking();
+  for (const auto& [number, slot] : parts_.table.slots())
     if (slot.link) slot.link->leave();
-  succession_.leave_all();
-  handover_.forget_all();
-  succession_.forget_all();
-  table_.slots().clear();
+  parts_.succession.leave_all();
+  parts_.handover.forget_all();
+  parts_.succession.forget_all();
+  parts_.table.slots().clear();
 }
 
 void WorkerSupervisor::finish_stop_if_empty() {
-  if (!table_.slots().empty()) return;
+  if (!parts_.table.slots().empty()) return;
   tick_timer_.cancel();
-  for (const auto slot : listeners_.slots()) listeners_.close(slot);
+  for (const auto slot : parts_.listeners.slots()) parts_.listeners.close(slot);
   calls_.stop_listening();
   if (!on_stopped_) return;
-  asio::post(table_.io(), std::exchange(on_stopped_, {}));
+  asio::post(parts_.table.io(), std::exchange(on_stopped_, {}));
 }
 
 // Once a second
@@ -207,26 +200,26 @@ void WorkerSupervisor::finish_stop_if_empty() {
 /// Looks for damaged slots, stuck readers, and listening sockets that could not be opened.
 void WorkerSupervisor::tick() {
   // A tick that was queued when stop() set the timer must not set the timer again.
-  if (table_.phase.stopping) return;
-  for (auto& [number, slot] : table_.slots()) {
+  if (parts_.table.phase.stopping) return;
+  for (auto& [number, slot] : parts_.table.slots()) {
     if (slot.process) check_reader(slot);
     if (slot.link) slot.link->tell_finished();
   }
   fill_vacant_slots();
   hasten_if_none_lives();
-  for (const std::uint32_t number : handover_.find_impairing())
-    if (WorkerSlot* slot = table_.find(number)) {
+  for (const std::uint32_t number : parts_.handover.find_impairing())
+    if (WorkerSlot* slot = parts_.table.find(number)) {
       log::error("worker_impairs_sockets", "slot", number, "pid", slot->pid);
       lifecycle_.kill(*slot);
     }
-  handover_.retry_openings();
-  table_.after(tick_timer_, kTick, [this] { tick(); });
+  parts_.handover.retry_openings();
+  parts_.table.after(tick_timer_, kTick, [this] { tick(); });
 }
 
 void WorkerSupervisor::check_reader(WorkerSlot& slot) {
   // Versions of another store do not compare with ours.
   const bool compares = calls_.current_version && !slot.keeps_store;
-  switch (readers_.check(slot.number, std::chrono::steady_clock::now(), options_.pin_time,
+  switch (readers_.check(slot.number, std::chrono::steady_clock::now(), parts_.options.pin_time,
                          compares ? calls_.current_version() : 0)) {
     case ReaderWatch::Verdict::kHealthy:
       return;
@@ -235,19 +228,19 @@ void WorkerSupervisor::check_reader(WorkerSlot& slot) {
       break;
     case ReaderWatch::Verdict::kStuck:
       log::error("worker_stuck", "slot", slot.number, "pid", slot.pid, "limit_ms",
-                 options_.pin_time.count());
+                 parts_.options.pin_time.count());
   }
   lifecycle_.kill(slot);
 }
 
 void WorkerSupervisor::release_oldest(std::uint64_t before, bool urgent) {
   std::vector<std::uint32_t> readers;
-  for (const auto& [number, slot] : table_.slots())
+  for (const auto& [number, slot] : parts_.table.slots())
     if (!slot.keeps_store) readers.push_back(number);
   const auto held =
       readers_.release_oldest(readers, before, std::chrono::steady_clock::now(), urgent);
   for (const auto number : held.overdue) {
-    WorkerSlot& slot = table_.at(number);
+    WorkerSlot& slot = parts_.table.at(number);
     log::error("worker_holds_memory", "slot", number, "pid", slot.pid, "version", held.version);
     lifecycle_.kill(slot);
   }

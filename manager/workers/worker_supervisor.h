@@ -35,10 +35,7 @@ class WorkerSupervisor {
     std::function<std::uint64_t()> current_version;
   };
 
-  /// References must outlive this object.
-  WorkerSupervisor(WorkerTable& table, shm::SlotTable& slots, Listeners& listeners,
-                   WorkerProcesses& processes, const WorkerPoolOptions& options,
-                   SocketHandover& handover, LayoutSuccession& succession, Calls calls);
+  WorkerSupervisor(const WorkerParts& parts, Calls calls);
 
   // As in WorkerPool.
   Status start(std::uint32_t count);
@@ -64,13 +61,7 @@ class WorkerSupervisor {
   void check_reader(WorkerSlot& slot);
   void finish_stop_if_empty();
 
-  WorkerTable& table_;
-  shm::SlotTable& slots_;
-  Listeners& listeners_;
-  WorkerProcesses& processes_;
-  const WorkerPoolOptions& options_;
-  SocketHandover& handover_;
-  LayoutSuccession& succession_;
+  WorkerParts parts_;
   Calls calls_;
   WorkerLifecycle lifecycle_;
   ReaderWatch readers_;

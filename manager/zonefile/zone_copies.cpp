@@ -21,7 +21,7 @@ namespace {
 bool is_copied(const zone::ZoneView& zone) { return zone && zone.loaded() && is_secondary(zone); }
 
 /// Limits of a batch, which pins a version and records none of its zones before its end.
-constexpr std::size_t kMostZones = 256;
+constexpr std::size_t kMaxBatchZones = 256;
 constexpr std::uint64_t kMaxRecordsTogether = 50'000;
 
 /// The state of the written file; nullopt if somebody else removed it immediately.
@@ -196,7 +196,7 @@ std::shared_ptr<ZoneCopies::Batch> ZoneCopies::next_batch() {
   batch->version = committer_.current();
   batch->pin = slots_.pin_own(batch->version.version());
   std::uint64_t records = 0;
-  for (; !waiting_.empty() && batch->zones.size() < kMostZones; waiting_.pop_front()) {
+  for (; !waiting_.empty() && batch->zones.size() < kMaxBatchZones; waiting_.pop_front()) {
     const auto at = running_.find(waiting_.front());
     const zone::ZoneView view = batch->version.zone_at(at->first);
     if (!view || (view.loaded() && !is_secondary(view))) {

@@ -62,7 +62,7 @@ struct ZoneFileLoads::Load {
     if (is_partial)
       counts.failures.emplace_back(job.apex,
                                    outcome.problems.empty() ? "" : outcome.problems.front());
-    if (counts.problems.size() < kMostProblems && !outcome.problems.empty())
+    if (counts.problems.size() < kMaxProblems && !outcome.problems.empty())
       counts.problems.push_back(fmt::format("{}: {}", to_text(job.apex), outcome.problems.front()));
   }
 };

@@ -32,14 +32,14 @@ class ZoneFileLoads {
   struct Counts {
     std::uint64_t changed = 0;  ///< zones with new or first data
     std::uint64_t failed = 0;
-    std::vector<std::string> problems;     ///< for the first kMostProblems failures
+    std::vector<std::string> problems;     ///< for the first kMaxProblems failures
     Failures failures;                     ///< all of them; of load_some() alone
     std::vector<dns::Name> changed_zones;  ///< of load_some() alone
     std::uint64_t being_judged = 0;        ///< zones whose programs have no verdict yet
     std::vector<dns::Name> judged_zones;   ///< of load_some() alone
     bool is_first = false;                 ///< this was the first configuration
   };
-  static constexpr std::size_t kMostProblems = 20;
+  static constexpr std::size_t kMaxProblems = 20;
   /// Time for the verdicts of programs once all else is done. Most need less, and a program that
   /// hangs must delay its own zone alone.
   static constexpr std::chrono::seconds kVerdictTime{5};

@@ -8,7 +8,7 @@
 #include <span>
 
 /// Counters by key in shared memory: one writer, any number of readers, in bounded memory. A row
-/// belongs to its key for ever, so its counters never go back. Memory of zeros is an empty table.
+/// never changes its key, so its counters never decrease. Memory of zeros is an empty table.
 namespace pando::shm {
 
 /// One key with its counters. The writer alone stores; all loads and stores of counters are

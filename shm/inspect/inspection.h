@@ -17,7 +17,7 @@ namespace pando::shm {
 /// commit thread may call this. Empty when the root block is damaged.
 [[nodiscard]] std::vector<std::uint32_t> occupancy(const Window& window);
 
-/// A store file without a writer: one that a manager left, or a copy.
+/// A store file without a writer: of a manager that has ended, or a copy.
 class Inspection {
  public:
   /// Errors: kNotFound, kCorrupt (no store, a damaged header or root block, cut off), kLayout,

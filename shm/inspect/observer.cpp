@@ -27,7 +27,7 @@ Result<Observer> Observer::open(const std::string& path, std::uint64_t layout) {
   auto file = open_store_file(path, O_RDONLY);
   if (!file) return pass(file);
   if (auto fine = check_header(file->get(), path, layout); !fine) return pass(fine);
-  // The whole reach is mapped at once: the file grows in place.
+  // The whole reach is mapped from the start, because the file grows in place.
   auto mapping = Mapping::map(file->get(), Access::kRead, kReach, kHugePage);
   if (!mapping) return pass(mapping);
   observer.file_ = std::move(*file);
@@ -65,7 +65,7 @@ Result<Observer::Look> Observer::look() const {
   return fail(Errc::kCorrupt, "no version of the store could be read");
 }
 
-/// The fence keeps the reads of blocks before the load of the epoch. The writer's side of the pair
+/// The fence orders the reads of blocks before the load of the epoch. The writer's side of the pair
 /// is epoch.store(v), then loads of all slots, then writes into the chunks that v freed; all of it
 /// seq_cst but the last, which the loads keep after them.
 bool Observer::holds(const Look& look) const noexcept {

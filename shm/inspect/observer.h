@@ -16,7 +16,7 @@
 /// may be garbage, and the observer tries again. Views check all references, so garbage causes
 /// neither a fault nor an endless loop.
 ///
-/// A process that stops or dies while it observes holds nothing back and leaves nothing behind.
+/// A process that stops or dies while it observes delays no reuse of memory and leaves no files.
 namespace pando::shm {
 
 class Observer {
@@ -34,7 +34,7 @@ class Observer {
   /// kUnsupported while the store borrows an image's chunks (shm/borrowing.h), which only workers
   /// map. kCorrupt: no version can be read.
   [[nodiscard]] Result<Look> look() const;
-  /// Whether all that was read through `look` was of one version. False: throw it away.
+  /// Whether all data read through `look` belong to one version. False: they must be dropped.
   [[nodiscard]] bool holds(const Look& look) const noexcept;
   /// The number of the current version.
   [[nodiscard]] std::uint64_t version() const noexcept;

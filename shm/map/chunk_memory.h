@@ -23,7 +23,7 @@ class ChunkBacking {
   /// Gives memory to chunks; kFull when the machine, the mount or the file size limit has none.
   /// Before this call has returned, touching the chunks would be SIGBUS.
   virtual Status back(std::uint32_t first, std::uint32_t count) = 0;
-  /// Takes memory away; false when the kernel refused (the chunks then keep it).
+  /// Returns the chunks' memory; false when the kernel refused (the chunks still have it).
   virtual bool punch(std::uint32_t first, std::uint32_t count) noexcept = 0;
   /// Number of further chunks for which the file system says that it has memory.
   [[nodiscard]] virtual std::uint32_t room() const noexcept = 0;
@@ -43,7 +43,7 @@ class ChunkMemory {
   [[nodiscard]] std::uint32_t spare() const noexcept { return spare_; }
 
   void take(std::uint32_t chunk) noexcept;
-  /// The chunk becomes free. When its memory is not known, punch_unknown() takes it away.
+  /// The chunk becomes free. When its memory is not known, punch_unknown() returns it.
   void give(std::uint32_t chunk);
   /// The chunk becomes free and has the memory that is known.
   void give_known(std::uint32_t chunk) noexcept;
@@ -51,7 +51,7 @@ class ChunkMemory {
   void note_memory(std::uint32_t chunk) noexcept { backed_.set(chunk); }
 
   /// Gives memory to free chunks, lowest first, until `wanted` free chunks have memory. The steps
-  /// keep to the limit of `space`.
+  /// observe the limit of `space`.
   Status grow(std::uint32_t wanted, const SpacePolicy& space);
   /// The first of `count` consecutive free chunks, with memory if there is a choice of one chunk;
   /// Bitmap::kNone when there are none.

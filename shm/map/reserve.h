@@ -7,7 +7,7 @@
 
 namespace pando::shm {
 
-/// How much of the chunks that are kept for deletes and compaction a step may use.
+/// The part of the chunks reserved for deletes and compaction that a step may use.
 enum class Reserve : std::uint8_t {
   kKept,        ///< none of them: additions
   kHalf,        ///< all but the part that is compaction's: deletes
@@ -19,7 +19,7 @@ enum class Reserve : std::uint8_t {
 /// any, and each version's root block, find room there when compaction finds none.
 inline constexpr std::uint64_t kLastChunks = 1;
 
-/// Number of chunks of a store of `limit` chunks that additions leave alone, so that deletes and
+/// Number of chunks of a store of `limit` chunks that additions do not use, so that deletes and
 /// compaction work when the store is full. The reserve is 1 %, at most 64 MiB, plus the last
 /// chunks. A small store keeps a sixteenth, up to sixteen chunks: compaction needs room for the
 /// blocks it moves before it gives any back.

@@ -43,7 +43,7 @@ class SpacePolicy {
 
   [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }
   [[nodiscard]] std::uint32_t peak_in_use() const noexcept { return peak_in_use_; }
-  /// Chunks in use that are kept for readers of old versions only.
+  /// Chunks in use that only readers of old versions need.
   [[nodiscard]] std::uint32_t waiting() const noexcept { return waiting_; }
   [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
   /// The most chunks that any step may take: the quota, or more in a store that started too full.
@@ -62,10 +62,10 @@ class SpacePolicy {
   /// See Transaction::can_afford().
   [[nodiscard]] bool can_afford(std::uint64_t bytes, Reserve use) const noexcept;
 
-  /// Number of free chunks that keep memory of their own, so that deletes and compaction work when
+  /// Number of free chunks whose memory is not returned, so that deletes and compaction work when
   /// the machine has none left: the reserve of a store that is full with the present use.
   [[nodiscard]] std::uint32_t cushion() const noexcept;
-  /// Number of chunks that get memory at once, when `spare` free chunks have memory already.
+  /// Number of chunks that get memory in one step, when `spare` free chunks have memory already.
   [[nodiscard]] std::uint32_t growth(std::uint32_t spare) const noexcept;
   /// Number of free chunks that may keep their memory.
   [[nodiscard]] std::uint32_t most_spare() const noexcept;

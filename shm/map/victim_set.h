@@ -38,10 +38,9 @@ class VictimSet {
   std::uint64_t walk_room_ = 0;
 };
 
-/// Selects the emptiest chunks, as many as there is room to copy: they give back the most memory
-/// for the least copying. The caller walks its data in another order, so no victim may be free
-/// before all its live blocks were copied. Half of the room is for the blocks that refer to the
-/// copies.
+/// Selects the emptiest chunks, as many as there is room to copy: they free the most memory for the
+/// least copying. The caller walks its data in another order, so no victim may be free before all
+/// its live blocks were copied. Half of the room is for the blocks that refer to the copies.
 ///
 /// The chunks are counted by their live bytes, not sorted: a full store of 32 GiB has half a
 /// million.

@@ -6,6 +6,7 @@
 
 #include "dns/rdata/rdata.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone/draft/name_rules.h"
 
 namespace pando::zone {
@@ -165,7 +166,7 @@ TEST_F(BuildingOrder, MakesNoDifference) {
       ASSERT_TRUE(loaded) << loaded.error().text;
       ASSERT_NO_FATAL_FAILURE(expect_as_model(lines))
           << "round " << round << ": " << stragglers << ", " << swaps;
-      ASSERT_TRUE(commit([](Draft& draft) { return draft.dismantle_discarded(100'000); }));
+      ASSERT_TRUE(commit([](Draft& draft) { return dismantle_discarded(draft, 100'000); }));
     }
   }
   ASSERT_TRUE(store_->check());

@@ -10,6 +10,7 @@
 #include "shm/inspect/inspection.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
+#include "zone/draft/compaction.h"
 #include "zone/draft/detached_draft.h"
 
 namespace pando::zone {
@@ -122,7 +123,7 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModel) {
   ASSERT_TRUE(load("example.", {"example. 60 SOA a. b. 1 2 3 4 5", "example. 60 NS a."}));
   add_to_model({"example.", "60", "SOA", "a. b. 1 2 3 4 5"});
   add_to_model({"example.", "60", "NS", "a."});
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   for (int round = 0; round < 1500; ++round) {
     std::vector<std::string> removed;
     std::vector<std::string> added;
@@ -131,7 +132,7 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModel) {
     ASSERT_TRUE(applied) << applied.error().text;
     if (round % 50 == 0) store_->choose_victims(80, 1000);
     if (round % 3 == 0) {
-      ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 20); }));
+      ASSERT_TRUE(commit([&](Draft& draft) { return compact(draft, cursor, 20); }));
     }
     if (round % 10 == 0) {
       ASSERT_NO_FATAL_FAILURE(expect_equal()) << "round " << round;
@@ -147,7 +148,7 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModelWhenItIsWorkedOutBeside) {
   ASSERT_TRUE(load("example.", {"example. 60 SOA a. b. 1 2 3 4 5", "example. 60 NS a."}));
   add_to_model({"example.", "60", "SOA", "a. b. 1 2 3 4 5"});
   add_to_model({"example.", "60", "NS", "a."});
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   int adopted = 0, moved = 0;
   for (int round = 0; round < 1000; ++round) {
     DetachedDraft beside(*store_, store_->current(), name("example."));
@@ -162,7 +163,7 @@ TEST_F(ZoneModel, EveryVersionEqualsTheModelWhenItIsWorkedOutBeside) {
     if (round % 50 == 0) store_->choose_victims(80, 1000);
     const unsigned meanwhile = pick(4);
     if (meanwhile == 0) {
-      ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 20); }));
+      ASSERT_TRUE(commit([&](Draft& draft) { return compact(draft, cursor, 20); }));
     } else if (meanwhile == 1) {
       ASSERT_TRUE(commit([&](Draft& draft) {
         return draft.put_zone_settings(name("example."), {}, static_cast<std::uint32_t>(round));

@@ -48,6 +48,7 @@ OLD_WORDS = {
     r"\bnow_seconds\b": "unix_seconds",
     r"Overlay": "dynamic changes",
     r"\bk?Patience\b": "timeout",
+    r"\bkMost\w*\b": "kMax...",
 }
 
 

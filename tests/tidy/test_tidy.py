@@ -172,6 +172,12 @@ def test_changes_pass_their_road():
     assert users == {"manager/change/change_staging.h", STAGING, "manager/change/change_road.cpp", "manager/change/first_transfers.cpp"}
 
 
+def test_the_core_of_a_draft_stays_in_its_folder():
+    """DraftCore knows no rules: others use the steps of zone/draft/."""
+    users = {room_of(relative(path)) for path in SOURCES if re.search(r"\bDraftCore\b|\bdraft\w*(\(\))?\.core\(", path.read_text())}
+    assert users == {("zone", "draft"), ("zone", "read")}  # the second for its friends
+
+
 def test_one_replay_applies_records_of_the_journal():
     """StoreReplay makes the versions of a replay, and applies their changesets."""
     replays = {relative(path) for path in SOURCES if "Step::kRecovery" in path.read_text()}

@@ -141,7 +141,7 @@ struct Answer {
   EntryList<kMaxAdditionalEntries> additional;
 
   void clear() noexcept;
-  /// Keeps a name made while answering; the returned view is valid until clear(). The space
+  /// Stores a name made while answering; the returned view is valid until clear(). The space
   /// suffices for a synthesized name of greatest length for each name of a chain.
   dns::NameView keep(const dns::Name& name) noexcept;
 

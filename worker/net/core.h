@@ -60,7 +60,7 @@ class Core {
     refusals_.tell(responder_->last());
     return outcome;
   }
-  /// handle() for request `i` of those that the responder has read together.
+  /// handle() for request `i` of the batch that the responder has read.
   Outcome answer(std::size_t i, std::span<std::uint8_t> space) {
     const Outcome outcome = responder_->answer(i, space);
     refusals_.tell(responder_->last());

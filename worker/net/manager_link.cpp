@@ -30,15 +30,15 @@ bool continues_stream(const ipc::FromWorker& message) {
 }
 
 /// Whether a request may go to a second manager although the first one may have executed it:
-/// queries only. An update that was executed and acknowledged may have been followed by another
-/// one; a second execution would bring old data back.
+/// queries only. An update may have been executed, acknowledged and followed by another update; a
+/// second execution would restore old data.
 bool may_repeat(const ipc::FromWorker& message) {
   const auto* request = std::get_if<ipc::Forward>(&message);
   if (request == nullptr) return !continues_stream(message);
   return request->kind == ipc::ForwardKind::kSignedQuery;
 }
 
-/// For another manager than the one that was there when the request came.
+/// Encodes a request for the successor of the manager to which it was sent.
 Bytes encode_again(ipc::FromWorker& message) {
   // Socket numbers are the lost manager's; the successor gives others.
   if (auto* request = std::get_if<ipc::Forward>(&message)) request->through.reset();
@@ -169,7 +169,7 @@ void ManagerLink::ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pen
   if (auto sent = channel_->send(std::move(packet)); !sent) lost(sent.error());
 }
 
-/// Each request goes to two managers at most: one that kills its manager kills no third.
+/// Each request goes to two managers at most, because the request may have crashed the first.
 void ManagerLink::send_held() {
   hold_end_.cancel();
   holding_ = false;
@@ -285,7 +285,7 @@ void ManagerLink::end_hold() {
     if (pending.reply) pending.reply(std::move(pending.failure));
 }
 
-/// Gives the failure to clients that have waited long enough. Their requests keep their places.
+/// Sends the failure to clients after kReplyTimeout. Their requests still count as pending.
 void ManagerLink::expire_pending() {
   const auto now = std::chrono::steady_clock::now();
   // Replies may end the connection, which empties pending_; the calls therefore follow the walk.

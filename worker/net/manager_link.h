@@ -29,11 +29,11 @@ class ManagerLink {
   /// Limit of requests that the manager has not answered, including those whose clients already got
   /// the failure. Further requests fail immediately.
   static constexpr std::size_t kMaxPending = 256;
-  /// Limit of pending queries that the manager has to verify. Anybody who knows a key's name
-  /// can send such queries, so room must remain for updates.
+  /// Limit of pending queries that the manager has to verify. Any client that knows a key's name
+  /// can send them, so room must remain for updates.
   static constexpr std::size_t kMaxPendingQueries = 64;
 
-  /// Time after which a client gets the failure; the manager keeps the request. The manager may be
+  /// Time after which a client gets the failure; the request stays pending. The manager may be
   /// stopped in a debugger or syncing to a dying disk. The time is shorter than clients wait before
   /// they give up (nsupdate: twelve seconds).
   static constexpr std::chrono::milliseconds kReplyTimeout{10'000};

@@ -22,7 +22,7 @@ class TappedRequests {
   /// stay in place until tell(). `local`: the address that was asked.
   void note(ByteView request, const Client& client, const IpAddress& local, const Outcome& outcome,
             ByteView space, const timespec& received);
-  /// Tells the taps of all noted requests. After the send, so that no answer waits for it.
+  /// Reports all noted requests to the taps. Called after the send, so that it delays no answer.
   void tell();
   /// The exchange of `request`, if it was noted last and its end is reported when it comes; else
   /// null.

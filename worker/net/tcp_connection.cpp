@@ -208,8 +208,8 @@ void TcpConnection::handle(ByteView message) {
   }
 }
 
-/// Tells of a request, and of its end unless the manager's response is to come. `response`: octets
-/// in the host's space, or 0.
+/// Reports a request to the taps, and its end unless the manager's response is to come. `response`:
+/// octets in the host's space, or 0.
 void TcpConnection::tell_taps(const Exchange& exchange, ByteView message, Action action,
                               std::size_t response) {
   Taps& taps = *host_.core().taps();

@@ -13,7 +13,7 @@ using ipc::Counter;
 namespace {
 
 constexpr std::size_t kShareOfPlaces = 4;
-/// A few connections are nobody's attack, also where `limits.tcp-clients` is small.
+/// A few connections are no attack, even if `limits.tcp-clients` is small.
 constexpr std::size_t kPlacesAnyway = 16;
 
 /// The holder of connections from an address: all addresses of an IPv6 /64 count as one client.

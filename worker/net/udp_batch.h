@@ -88,8 +88,8 @@ class UdpBatch {
     /// 1 from before recvmmsg until done(). Only a successor reads this, after this process is
     /// dead. Therefore only the order of the instructions matters, which release keeps.
     std::atomic<std::uint32_t> held;
-    /// 1 once `lengths` tells of this batch. A process that is killed within recvmmsg leaves 0: its
-    /// successor measures the messages that have a sender.
+    /// 1 once `lengths` belongs to this batch. A process that is killed within recvmmsg leaves 0:
+    /// its successor measures the messages that have a sender.
     std::atomic<std::uint32_t> counted;
     std::array<std::uint32_t, kMessages> lengths;
     std::array<sockaddr_storage, kMessages> senders;  ///< family 0: no message

@@ -20,7 +20,7 @@ static_assert(std::tuple_size_v<decltype(shm::TransferRow::counters)> ==
               static_cast<std::size_t>(ipc::ZoneTransfer::kEnd));
 
 /// The worker's counters. The worker is the only writer, so a count is a plain relaxed load and
-/// store without a locked instruction. Readers in other processes may be one behind.
+/// store without a locked instruction. Readers in other processes may see the count before.
 class Counting {
  public:
   /// `transfers`: for counts of single zones; empty: none are made.
@@ -36,7 +36,7 @@ class Counting {
   void opcode(std::uint8_t opcode) noexcept { bump(ipc::kOpcodeBase + (opcode & 0x0FU), 1); }
   void rcode(std::uint16_t rcode) noexcept { bump(ipc::rcode_index(rcode), 1); }
   void type(std::uint16_t type) noexcept { bump(ipc::type_index(type), 1); }
-  /// A transfer of the zone. Zones beyond those that the page has rows for are counted together.
+  /// Counts a transfer of the zone. Zones without a row in the page share one count.
   void transfer(dns::NameView zone, ipc::ZoneTransfer what) noexcept {
     const std::uint64_t key = ipc::zone_count_key(zone);
     if (shm::TransferRow* row = shm::take_count_row(transfers_, key))
@@ -73,7 +73,7 @@ class Counting {
   }
 
  private:
-  /// Another one from query to query, so that no client keeps its note for ever.
+  /// Changes from query to query, so that no client's entry stays forever.
   [[nodiscard]] std::size_t seen_to_replace() const noexcept {
     const std::uint64_t queries =
         value(ipc::Counter::kQueriesUdp) + value(ipc::Counter::kQueriesTcp);

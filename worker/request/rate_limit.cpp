@@ -29,7 +29,7 @@ ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept 
   if (answer.postponed.kind == AnswerPart::Kind::kReferral)
     return {ResponseClass::kReferral, number, answer.postponed.record.relative_owner(), {}};
   if (answer.rcode == dns::Rcode::kNXDomain) return {ResponseClass::kNameError, number, {}, {}};
-  // Of which zone the error tells is the client's choice.
+  // An error's zone does not count, because the client chooses it.
   if (answer.rcode != dns::Rcode::kNoError && answer.rcode != dns::Rcode::kYXDomain) return {};
   if (answer.answer.empty()) return {ResponseClass::kNoData, number, {}, {}};
   return {ResponseClass::kAnswer, number, answer.first.relative_owner(),

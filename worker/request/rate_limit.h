@@ -31,9 +31,9 @@ struct ResponseKind {
   dns::RRType type{};
 };
 [[nodiscard]] ResponseKind kind_of(const zone::ZoneView& zone, const Answer& answer) noexcept;
-/// The same for a response that no zone's records answer. Errors are one kind, whatever was asked;
-/// others are told apart by the question, whose name and type are null without one. `name` stays in
-/// place while the kind is used.
+/// The same for a response without records of a zone. All errors are one kind. Other responses are
+/// distinguished by the question; without one, name and type are null. `name` stays in place while
+/// the kind is used.
 [[nodiscard]] ResponseKind kind_without_records(
     dns::Rcode rcode, const dns::Question* question,
     std::array<std::uint8_t, dns::kMaxNameOctets>& name) noexcept;
@@ -52,7 +52,7 @@ class RateLimiter {
     kDrop,
   };
 
-  /// Uses a random seed, so that nobody can choose addresses whose accounts collide.
+  /// Uses a random seed, so that no client can choose addresses whose accounts collide.
   RateLimiter() noexcept;
   explicit RateLimiter(std::uint64_t seed) noexcept : seed_(seed) {}
 

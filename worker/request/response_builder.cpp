@@ -170,8 +170,9 @@ Outcome forward_to_manager(RequestContext& context, ipc::ForwardKind kind) {
   return {Action::kForward, 0, kind};
 }
 
-/// RFC 1996 §3.6: any answer would end the repetitions of a NOTIFY. RFC 8945 §5.3: an unsigned
-/// answer to a signed request is none; nsupdate gives up at one, and repeats its request at silence.
+/// RFC 1996 §3.6: any answer would end the repetitions of a NOTIFY. RFC 8945 §5.3: a client rejects
+/// an unsigned answer to a signed request. nsupdate then gives up, but without any answer it
+/// repeats its request.
 bool is_better_unanswered(const RequestContext& context) noexcept {
   if (!context.is_udp()) return false;
   const dns::Opcode opcode = context.request.header.opcode;

@@ -50,8 +50,8 @@ class ResponseBuilder {
 Outcome respond_error(RequestContext& context, dns::Rcode rcode,
                       std::optional<Ede> detail = std::nullopt);
 
-/// Whether the server's rate limits are for responses to this client, with whatever signature. A
-/// client that has proven its address (TCP, a valid cookie) is not the victim of a forged one.
+/// Whether the server's rate limits hold for responses to this client, signed or not. A client that
+/// has proven its address (TCP, a valid cookie) is not the victim of a forged one.
 [[nodiscard]] bool is_rate_limited_client(const RequestContext& context) noexcept;
 /// Whether the response in hand is subject to the rate limits: its client is, and nothing was
 /// signed with a known key.

@@ -15,7 +15,7 @@ struct DecodedZoneSettings {
   bool everybody_may_query = false;  ///< the query path need not check any rule
 };
 
-/// Keeps settings, which are flat in the store, decoded by their tags. Once a zone's rules were
+/// Caches decoded settings by their tags; in the store, settings are flat. Once a zone's rules were
 /// seen, the query path neither decodes nor allocates.
 class SettingsCache {
  public:

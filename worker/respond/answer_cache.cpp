@@ -28,8 +28,8 @@ bool names_below_cut_help(dns::NameView qname, const AnswerPart& cut, const Labe
   return labels.may_have(child.data()) && cut.record.find(RRType::kNS).has_name_at_or_below(child);
 }
 
-/// The question as whole answers are found by it; it is of class IN. What the response's memory
-/// allows is not known yet, and may be less than the limit.
+/// The key of a whole answer to the question, whose class is IN. The limit is the client's: the
+/// response's memory may be smaller, which is not known yet.
 WholeAnswers::Key whole_key(const RequestContext& context) noexcept {
   const Request& request = context.request;
   const zone::ServerSettings& settings = *context.batch.settings;
@@ -40,7 +40,7 @@ WholeAnswers::Key whole_key(const RequestContext& context) noexcept {
           settings.minimal_responses};
 }
 
-/// Whether the answer is of a kind that is cached whole, as it is now.
+/// Whether answers of this kind are cached whole.
 bool is_whole_kind(const Answer& answer) noexcept {
   const bool is_answer = answer.rcode == Rcode::kNoError || answer.rcode == Rcode::kNXDomain;
   return is_answer && !answer.ede && !answer.depends_on_client &&
@@ -187,8 +187,8 @@ AnswerCache::Use AnswerCache::use() const noexcept {
           server_sets_.bytes()};
 }
 
-/// Makes a part that is written or cached beside the answer in hand, in part_. False when it is of
-/// no use for that.
+/// Makes a part for the response or the cache in part_, beside the present answer. False when the
+/// part cannot be used.
 bool AnswerCache::make_part(const Inquiry& inquiry, const dns::Question& question,
                             const AnswerPart& part) {
   return resolve_part(inquiry.zone, question, part, inquiry.options, hasher_, part_) &&

@@ -30,7 +30,7 @@ namespace pando::worker {
 class AnswerCache {
  public:
   /// One question from its request to its answer: what the cache has for it, and where its answer
-  /// may go. A worker reuses its Inquiry, as its contexts: find() leaves what it does not name.
+  /// may go. A worker reuses its Inquiry, as its contexts: find() does not reset all members.
   struct Inquiry {
     const RequestContext* context = nullptr;
     /// The zone that answers, if an entry names it; else the caller finds it (set_zone()).
@@ -52,7 +52,7 @@ class AnswerCache {
 
   /// Begins with a question of class IN or ANY: what the cache has for it.
   void find(const RequestContext& context, Inquiry& inquiry) noexcept;
-  /// Names the zone that answers, or none. A whole answer from other data is dropped.
+  /// Sets the zone that answers, or none. A whole answer from other data is dropped.
   void set_zone(Inquiry& inquiry, const zone::ZoneView& zone) noexcept;
   /// Completes a denial that resolve() has postponed, unless a template stands for it: a wildcard
   /// may make it a positive answer. A referral stays postponed until write().

@@ -94,7 +94,7 @@ Outcome QueryHandler::answer_from(RequestContext& context, const zone::NameKey* 
   return respond(context, inquiry_.answer, rules);
 }
 
-/// Responds with a cached answer; nullopt when this client's limit leaves something out of it.
+/// Responds with a cached answer; nullopt when the answer exceeds this client's limit.
 std::optional<Outcome> QueryHandler::repeat(RequestContext& context,
                                             const WholeAnswers::Entry& whole,
                                             const DecodedZoneSettings* rules) {

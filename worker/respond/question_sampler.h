@@ -6,8 +6,8 @@
 
 namespace pando::worker {
 
-/// Chooses one question of kQuestionsPerNote on average. The distances are random: by a fixed one,
-/// clients that ask for zones in turn would have the same zone chosen for ever.
+/// Chooses one question of kQuestionsPerNote on average. The distances are random: with fixed
+/// distances, a client that asks for zones in turn would always have the same zone chosen.
 class QuestionSampler {
  public:
   [[nodiscard]] bool chooses_next() noexcept {

@@ -66,8 +66,8 @@ void Responder::parse(ByteView message, const Client& client, std::size_t place)
   read.parsed = parse_request(message, read.context.request);
 }
 
-/// Makes the keys of the questions that zones answer, finds their zones and looks them up, but for
-/// those whose lookups are cached.
+/// Makes the keys of the questions that zones answer, and finds their zones. Looks up the names
+/// whose lookups are not cached.
 void Responder::read_ahead() {
   std::array<std::uint8_t, kTogether> questions;
   std::size_t count = 0;
@@ -199,8 +199,8 @@ bool Responder::sends_reply(const ReplyLimit& limit, Bytes& reply) {
   constexpr std::uint8_t kTc = 0x02;     // in the header's third octet
   constexpr std::uint8_t kRcode = 0x0f;  // in the fourth
   const auto rcode = static_cast<Rcode>(reply[3] & kRcode);
-  // RFC 8945 §5.3.2: NOTAUTH reports a signature that is not right. With SERVFAIL nobody may have
-  // checked it, as with an update beyond the pace of forwarding.
+  // RFC 8945 §5.3.2: NOTAUTH reports a signature that is not right. With SERVFAIL the signature may
+  // not have been checked, as with an update beyond the pace of forwarding.
   if (limit.is_signed && rcode != Rcode::kNotAuth && rcode != Rcode::kServFail) return true;
   std::array<std::uint8_t, dns::kMaxNameOctets> name;
   const dns::Question zone{limit.zone, RRType::kSOA, RRClass::kIN};

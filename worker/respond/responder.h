@@ -81,8 +81,8 @@ class Responder {
   std::size_t make_failure(std::span<std::uint8_t> space);
   /// After an Outcome of kForward: the rate limit of the manager's reply.
   [[nodiscard]] ReplyLimit reply_limit() const;
-  /// Counts a reply of the manager, or make_failure()'s, and truncates one that is to slip. False:
-  /// it is not sent.
+  /// Counts a reply of the manager, or make_failure()'s, and truncates it if the rate limit lets it
+  /// slip. False: the reply must not be sent.
   [[nodiscard]] bool sends_reply(const ReplyLimit& limit, Bytes& reply);
 
  private:

@@ -16,8 +16,8 @@ namespace pando::worker {
 /// apex: a delegation, or a name that does not exist. Most questions to the root or to a TLD are of
 /// this kind, and need no lookup of their own then. One table per worker.
 ///
-/// A result holds for one version of the store and never for another one. While few names are
-/// found, most names are not sought at all: then seeking costs more than it saves.
+/// A result is valid for one version of the store only. While few names are found, most names are
+/// not sought, because then the search costs more than it saves.
 class SharedLookups {
  public:
   struct Key {
@@ -48,7 +48,7 @@ class SharedLookups {
 
   /// Number of labels of the name that was cached last, without the root; 0: none was.
   [[nodiscard]] std::size_t labels() const noexcept { return labels_; }
-  /// Begins to seek `names` more names. False: they are to be looked up without seeking.
+  /// Begins a search for `names` names. False: the caller looks them up without the table.
   [[nodiscard]] bool begin(std::size_t names) noexcept;
 
   /// Asks for the memory that find() reads.

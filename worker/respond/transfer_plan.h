@@ -22,7 +22,7 @@ struct TransferPlan {
   std::optional<dns::Serial> since;     ///< IXFR: the client's version
   /// Signs the messages here; empty when unsigned or when the manager signs.
   std::optional<dns::TsigSession> session;
-  std::shared_ptr<const KeySet> keys;  ///< keeps the session's key
+  std::shared_ptr<const KeySet> keys;  ///< owns the session's key
   Bytes held_request;                  ///< not empty: signed with a key that only the manager has
 };
 

@@ -64,7 +64,7 @@ class WholeAnswers {
   };
 
   [[nodiscard]] static AnswerPlace place_of(const Key& key) noexcept;
-  /// The answer, of whatever version, or null; valid until the next insert().
+  /// The answer, of any version, or null; valid until the next insert().
   [[nodiscard]] Entry* find(const Key& key, AnswerPlace place) noexcept;
   /// Whether `entry` is right in `version`, where `zone` answers the question. If not, it is
   /// dropped.

@@ -11,7 +11,7 @@
 /// docs/decisions/073-dnstap-by-lent-streams.md says why this is no generated code.
 namespace pando::worker {
 
-/// Message.Type of the schema: those that an authoritative server sends.
+/// Message.Type of the schema: the types that an authoritative server sends.
 enum class DnstapType : std::uint8_t {
   kAuthQuery = 1,
   kAuthResponse = 2,
@@ -30,7 +30,7 @@ enum class DnstapType : std::uint8_t {
 /// The fields that all messages of a server share: identity, version, and the schema's type.
 [[nodiscard]] Bytes dnstap_prefix(std::string_view identity, std::string_view version);
 
-/// Puts into `head` all octets between such a prefix and `message`, which is the last field. `sent`
+/// Writes to `head` all octets between that prefix and `message`, which is the last field. `sent`
 /// is the time of a response.
 void put_dnstap_head(const Exchange& exchange, ByteView message, const timespec& sent,
                      Bytes& head);

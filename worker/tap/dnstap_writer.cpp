@@ -30,7 +30,7 @@ bool DnstapWriter::wants(DnstapType type) const noexcept {
   return is_response(type) ? settings_.responses : settings_.queries;
 }
 
-/// A response is no request, and what is shorter than a header is none either.
+/// False for a response, and for a message shorter than a header.
 bool DnstapWriter::takes(ByteView request) noexcept {
   if (request.size() < dns::kHeaderOctets) return false;
   const DnstapType type = dnstap_type(request);

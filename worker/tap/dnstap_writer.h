@@ -27,7 +27,7 @@ class DnstapWriter {
 
   /// Whether this request is in the sample. Call once a request.
   [[nodiscard]] bool takes(ByteView request) noexcept;
-  /// Whether the response to such a request is written, too.
+  /// Whether the response to this request is written, too.
   [[nodiscard]] bool wants_response(ByteView request) const noexcept;
   /// Writes a request of the sample, or its response, which left at `sent`.
   void write(const Exchange& exchange, ByteView message, const timespec& sent);

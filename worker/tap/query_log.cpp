@@ -25,7 +25,7 @@ void QueryLog::set(const ipc::QueryLog& settings, Fd stream) {
   sender_.open(std::move(stream));
 }
 
-/// A response is no request, and what is shorter than a header is none either.
+/// False for a response, and for a message shorter than a header.
 bool QueryLog::takes(ByteView request) noexcept {
   if (request.size() < dns::kHeaderOctets || (request[2] & 0x80U) != 0) return false;
   if (++requests_ < settings_.sample) return false;

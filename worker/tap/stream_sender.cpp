@@ -44,7 +44,7 @@ void StreamSender::open(Fd descriptor) {
   watch();
 }
 
-/// A reader sends nothing before the end of the stream, so whatever can be read is that end.
+/// A reader sends nothing before the end of the stream, so any readable data is that end.
 void StreamSender::watch() {
   stream_->async_wait(Stream::wait_read, [this, stream = stream_](const asio::error_code& error) {
     if (error || stream != stream_) return;

@@ -27,7 +27,7 @@ class Taps {
   /// Notes in `exchange` the samples that this request is in; false if it is in none. Call once a
   /// request.
   [[nodiscard]] bool take(ByteView request, Exchange& exchange) noexcept;
-  /// Whether the end of such an exchange is reported, too.
+  /// Whether the end of the exchange is reported, too.
   [[nodiscard]] bool wants_end(const Exchange& exchange, ByteView request) const noexcept;
   void tell_request(const Exchange& exchange, ByteView request);
   /// `response` is empty unless `end` is kAnswered, and `sent` is the time at which it left.

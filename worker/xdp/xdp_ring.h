@@ -10,8 +10,9 @@ struct xdp_ring_offset;
 namespace pando::worker {
 
 /// One ring that this process and the kernel share (AF_XDP, Documentation/networking/af_xdp.rst).
-/// The producer's and the consumer's positions count up for ever. Each side writes its own position
-/// with release and reads the other's with acquire, so that entries are whole when they are seen.
+/// The producer's and the consumer's positions only increase (modulo 2^32). Each side writes its
+/// own position with release and reads the other's with acquire, so that entries are whole when
+/// they are seen.
 class XdpRing {
  public:
   XdpRing() = default;
@@ -32,7 +33,7 @@ class XdpRing {
     return entries_ - (*producer_ - __atomic_load_n(consumer_, __ATOMIC_ACQUIRE));
   }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return entries_; }
-  /// The `i`-th entry after those that this process has consumed, or produced.
+  /// The `i`-th entry after the last one that this process has consumed, or produced.
   template <class Entry>
   [[nodiscard]] const Entry& to_consume(std::uint32_t i) const noexcept {
     return static_cast<const Entry*>(entries_at_)[(*consumer_ + i) & (entries_ - 1)];
@@ -47,7 +48,7 @@ class XdpRing {
   void produced(std::uint32_t count) noexcept {
     __atomic_store_n(producer_, *producer_ + count, __ATOMIC_RELEASE);
   }
-  /// The kernel sleeps and must be told of produced entries.
+  /// The kernel sleeps and must be woken for produced entries.
   [[nodiscard]] bool needs_wakeup() const noexcept;
 
  private:

@@ -171,7 +171,7 @@ void XdpService::answer_together(Queue& queue, std::span<const ByteView> frames,
   for (std::size_t i = 0; i < count; ++i) answer(queue, requests[i], arrivals[i], i, received);
 }
 
-/// Answers request `i` of those that were read together.
+/// Answers request `i` of the batch.
 void XdpService::answer(Queue& queue, const RequestFrame& request, const Arrival& arrival,
                         std::size_t i, const timespec& received) {
   const auto frame = queue.socket->free_frame();

@@ -68,9 +68,9 @@ class XdpSocket {
   XdpRing send_;
   XdpRing completion_;
   std::array<ByteView, kBatch> batch_{};
-  std::uint32_t received_ = 0;        ///< frames of the batch, also those that are out of bounds
+  std::uint32_t received_ = 0;        ///< frames of the batch, including frames out of bounds
   std::vector<std::uint64_t> free_;   ///< offsets of free frames to send
-  std::uint32_t queued_ = 0;          ///< entries of send_ that the kernel has not been told of
+  std::uint32_t queued_ = 0;          ///< entries of send_ that the kernel does not know yet
   std::uint64_t missed_ = 0;
 };
 

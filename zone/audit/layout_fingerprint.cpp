@@ -28,7 +28,7 @@ std::uint64_t layout_fingerprint() noexcept {
         sizeof(SnapshotEntry), sizeof(SettingsEntry), sizeof(DiscardedStack), std::size_t{kSymbols},
         kInlineDataBytes, kSharedPageBytes, kHistoryPieceBytes, shm::kUnit})
     print = fold(print, size);
-  // The store has no length for such RDATA: an older store may hold a type with one.
+  // The store has no lengths for these types; a build with other types must not read its RDATA.
   for (unsigned type = 0; type <= 0xFFFF; ++type)
     if (const std::size_t length = dns::fixed_rdata_length(static_cast<dns::RRType>(type)))
       print = fold(fold(print, type), length);

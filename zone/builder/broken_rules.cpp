@@ -14,7 +14,7 @@ bool stands_alone(dns::RRType type) {
   return type == dns::RRType::kCNAME || type == dns::RRType::kDNAME || type == dns::RRType::kSOA;
 }
 
-/// The records of one name so far, reduced to those that the rules are about.
+/// The records of one name so far, as far as the rules concern them.
 class NameSoFar {
  public:
   explicit NameSoFar(ByteView labels) : octets_{Bytes(labels.begin(), labels.end())} {
@@ -23,7 +23,8 @@ class NameSoFar {
 
   Status add(dns::RRType type, ByteView rdata, dns::NameView apex) {
     RRsetDraft& rrset = name_.at(type);
-    if (!stands_alone(type) && !rrset.rdatas.empty()) return {};  // one such record is enough
+    if (!stands_alone(type) && !rrset.rdatas.empty())
+      return {};  // one record of the type is enough
     rrset.rdatas.push_back(octets_.emplace_back(rdata.begin(), rdata.end()));
     normalise(rrset);
     return check_together(name_, apex);

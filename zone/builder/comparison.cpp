@@ -195,11 +195,11 @@ bool Comparison::was_seen(std::uint32_t ref, std::uint32_t first, std::uint32_t 
          marks_.has_any(ref, first, end);
 }
 
-/// Keeps a record of the run. Marks do not tell when they were made, so questions of order are
-/// decided here. A record that comes after a seen record gets the served TTL of the set and the
-/// served spelling of the owner. The TTL is decided among RDATAs and among RRSIGs separately. A
-/// record that equals a seen one is not kept at all. So every kept record may be treated as if it
-/// came first.
+/// Keeps a record of the run. Marks have no order of their own, so questions of order are decided
+/// here. A record that comes after a seen record gets the served TTL of the set and the served
+/// spelling of the owner. The TTL is decided among RDATAs and among RRSIGs separately. A record
+/// that equals a seen one is not kept at all. So every kept record may be treated as if it came
+/// first.
 Status Comparison::keep(Stream& stream, std::uint32_t ref, const LiveSet* set,
                         const CollectedRecord& record) {
   dns::Ttl ttl = record.ttl();

@@ -9,7 +9,7 @@ namespace pando::zone {
 namespace {
 
 /// With fewer late records than one per this many leaves, the trie is changed rather than rebuilt.
-/// A change leaves some 100 bytes of old branch behind, a new trie about 10 for each of its leaves.
+/// A change replaces some 100 bytes of old branches, a new trie takes about 10 for each leaf.
 constexpr std::uint64_t kLeavesPerLate = 8;
 /// This many names in order are no coincidence. Files often begin with the apex and the name
 /// servers, and are sorted from there on. So the first name written must not be a name server that

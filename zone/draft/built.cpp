@@ -8,11 +8,6 @@ std::uint32_t soa_serial(ByteView rdata) noexcept {
   return rdata.size() < 22 ? 0 : load_be32(rdata.data() + rdata.size() - 20);
 }
 
-void mark_changed(ZoneEntry& entry, std::uint64_t version, std::uint32_t time) noexcept {
-  entry.data_version = version;
-  entry.changed_at = time;
-}
-
 std::uint8_t denial_flags(const NameDraft& apex) noexcept {
   std::uint8_t flags = 0;
   const RRsetDraft* nsec = apex.find(dns::RRType::kNSEC);

@@ -29,9 +29,6 @@ struct BuiltZone {
   return static_cast<std::uint32_t>(bytes / std::int64_t{shm::kUnit});
 }
 
-/// The data of the entry are of the version that is made, and of its time.
-void mark_changed(ZoneEntry& entry, std::uint64_t version, std::uint32_t time) noexcept;
-
 /// Serial of a SOA's RDATA (RFC 1035 §3.3.13): the five numbers are its last 20 octets.
 [[nodiscard]] std::uint32_t soa_serial(ByteView rdata) noexcept;
 

@@ -92,7 +92,7 @@ class LateRecords {
   Status add(ByteView labels, const TrieKey& key, ByteView record);
   /// Adds one more record of the last name. kFull.
   Status add_to_last(ByteView record);
-  /// Marks the moment: came_before_mark() then tells which records were there before.
+  /// Marks the present end: came_before_mark() is true for the records so far.
   void mark() noexcept { mark_ = arena_.next(); }
   [[nodiscard]] bool came_before_mark(const Entry& entry) const noexcept {
     return entry.record < mark_;

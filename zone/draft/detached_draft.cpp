@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "zone/draft/built.h"
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
@@ -53,14 +52,15 @@ std::vector<std::uint32_t> DetachedDraft::discarded() const {
 Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   if (!fits(into.view())) return fail(Errc::kExists, "zone moved");
   const ZoneEntry& began = *base_.zone_at(apex_).entry_;
-  const ZoneEntry& here = *into.entry_at(apex_);
-  ZoneEntry entry = *draft_.entry_at(apex_);
+  DraftCore& core = into.core();
+  const ZoneEntry& here = *core.entry_at(apex_);
+  ZoneEntry entry = *draft_.core().entry_at(apex_);
   if (same_data(entry, here)) return {};
-  if (entry.data_version != began.data_version) mark_changed(entry, into.version_, into.time_);
+  if (entry.data_version != began.data_version) core.mark_changed(entry);
   entry.settings_hash = here.settings_hash;
   entry.side_index = here.side_index;
   transaction.absorb(std::move(data_));
-  auto root = into.writable_root();
+  auto root = core.writable_root();
   if (!root) return pass(root);
   const std::uint64_t total = (*root)->history_bytes + entry.history_bytes;
   (*root)->history_bytes = total - std::min(total, began.history_bytes);
@@ -69,8 +69,8 @@ Status DetachedDraft::adopt(shm::Transaction& transaction, Draft& into) {
   (*root)->snapshot_losses += made.snapshot_losses - base_.root_->snapshot_losses;
   (*root)->archives += made.archives - base_.root_->archives;
   if (const auto refs = discarded(); !refs.empty())
-    if (auto put = into.discard_blocks(refs); !put) return put;
-  return into.put_entry(entry, apex_);
+    if (auto put = core.discard_blocks(refs); !put) return put;
+  return core.put_entry(entry, apex_);
 }
 
 }  // namespace pando::zone

@@ -5,6 +5,7 @@
 #include "dns/rdata/rdata.h"
 #include "zone/draft/built.h"
 #include "zone/draft/collected.h"
+#include "zone/draft/entry_past.h"
 #include "zone/draft/name_diff.h"
 #include "zone/draft/name_rules.h"
 #include "zone/trie/trie_edit.h"
@@ -17,21 +18,23 @@ tl::unexpected<Error> given_up() { return fail(Errc::kFull, "the manager stops")
 
 }  // namespace
 
-ZoneEdit::ZoneEdit(Draft& draft, const Changeset& changes, const DataLimits& limits)
-    : draft_(draft), changes_(changes), limits_(limits) {}
+ZoneEdit::ZoneEdit(DraftCore& core, const Changeset& changes, const DataLimits& limits,
+                   const std::atomic<bool>* stop)
+    : core_(core), changes_(changes), limits_(limits), stop_(stop) {}
 
 Result<Applied> ZoneEdit::run() {
-  zone_ = draft_.view().zone_at(changes_.zone);
+  zone_ = core_.view().zone_at(changes_.zone);
   if (!zone_ || !zone_.loaded())
     return fail(Errc::kNotFound, "{}: no such zone, or not loaded", dns::to_text(changes_.zone));
-  entry_ = *draft_.entry_at(changes_.zone);
+  entry_ = *core_.entry_at(changes_.zone);
   applied_.from = applied_.to = {entry_.serial};
   applied_.effective.zone = changes_.zone;
   applied_.effective.author = changes_.author;
   if (auto collected = collect_steps(); !collected) return pass(collected);
   if (auto worked_out = work_out_names(); !worked_out) return pass(worked_out);
   if (auto allowed = check_size(); !allowed) return pass(allowed);
-  if (auto copied = draft_.archive_copy(entry_, applied_, limits_); !copied) return pass(copied);
+  EntryPast past(core_, changes_.zone, entry_);
+  if (auto copied = past.archive_copy(applied_, limits_); !copied) return pass(copied);
   if (auto written = write_names(); !written) return pass(written);
   if (auto put = put_entry(); !put) return pass(put);
   return std::move(applied_);
@@ -76,12 +79,12 @@ Status ZoneEdit::check_size() const {
 Status ZoneEdit::write_names() {
   const auto missing = applied_.missing_removals;
   const auto redundant = applied_.redundant_additions;
-  const std::int64_t bytes = draft_.transaction_.added_bytes();
+  const std::int64_t bytes = core_.data().added_bytes();
   for (std::size_t at = 0; at < names_.size(); ++at) {
     if (is_given_up()) return given_up();
     if (auto written = write(at); !written) return written;
   }
-  entry_.data_units += units_of(draft_.transaction_.added_bytes() - bytes);
+  entry_.data_units += units_of(core_.data().added_bytes() - bytes);
   applied_.missing_removals = missing;
   applied_.redundant_additions = redundant;
   return {};
@@ -91,14 +94,15 @@ Status ZoneEdit::write_names() {
 Status ZoneEdit::put_entry() {
   if (names_.empty()) return {};
   applied_.to = {entry_.serial};
-  mark_changed(entry_, draft_.version_, draft_.time_);
-  if (auto done = draft_.append_history(entry_, applied_, limits_); !done) return done;
-  return draft_.put_entry(entry_, changes_.zone);
+  core_.mark_changed(entry_);
+  EntryPast past(core_, changes_.zone, entry_);
+  if (auto done = past.append(applied_, limits_); !done) return done;
+  return core_.put_entry(entry_, changes_.zone);
 }
 
 /// Relaxed: the flag guards no other memory, and a delay of one name does no harm.
 bool ZoneEdit::is_given_up() const noexcept {
-  return draft_.stop_ != nullptr && draft_.stop_->load(std::memory_order_relaxed);
+  return stop_ != nullptr && stop_->load(std::memory_order_relaxed);
 }
 
 /// The error lists all broken names, so that the author of the changes need not retry for each.
@@ -134,7 +138,7 @@ Status ZoneEdit::collect_steps() {
 std::uint32_t ZoneEdit::find(const Step& step) const {
   const ByteView labels = relative_labels(step.record->owner, changes_.zone);
   if (labels.empty() && !step.in_nsec3) return entry_.apex;
-  const Trie trie(draft_.transaction_.window(), step.in_nsec3 ? entry_.nsec3 : entry_.names,
+  const Trie trie(core_.data().window(), step.in_nsec3 ? entry_.nsec3 : entry_.names,
                   LeafKind::kRecord);
   return trie.find(TrieKey(labels), labels).ref.units;
 }
@@ -146,7 +150,7 @@ Result<ZoneEdit::NameEdit> ZoneEdit::put_together(const ChangedName& name) {
   edit.labels = relative_labels(first.record->owner, changes_.zone);
   edit.old_ref = name.old_ref;
   if (edit.old_ref != 0) {
-    const RecordView old = record_view(draft_.transaction_.window(), edit.old_ref, changes_.zone);
+    const RecordView old = record_view(core_.data().window(), edit.old_ref, changes_.zone);
     if (!old) return fail(Errc::kCorrupt, "name record is damaged");
     edit.before = decode_record(old);
     edit.labels = edit.before.labels;
@@ -221,12 +225,12 @@ Status ZoneEdit::write(std::size_t at) {
 Status ZoneEdit::write(const NameEdit& edit) {
   std::uint32_t ref = 0;
   if (!edit.after.rrsets.empty()) {
-    auto written = write_record(draft_.transaction_, changes_.zone, edit.after);
+    auto written = write_record(core_.data(), changes_.zone, edit.after);
     if (!written) return pass(written);
     ref = *written;
   }
   if (auto put = write_leaf(edit, ref); !put) return put;
-  if (edit.old_ref != 0) release_record(draft_.transaction_, edit.old_ref);
+  if (edit.old_ref != 0) release_record(core_.data(), edit.old_ref);
   if (edit.old_ref == 0) ++entry_.name_count;
   if (ref == 0) --entry_.name_count;
   return {};
@@ -242,15 +246,11 @@ Status ZoneEdit::write_leaf(const NameEdit& edit, std::uint32_t ref) {
   }
   std::uint32_t& root = edit.in_nsec3 ? entry_.nsec3 : entry_.names;
   const TrieKey key(edit.labels);
-  auto changed = ref != 0 ? trie_put(draft_.transaction_, root, LeafKind::kRecord, key, ref)
-                          : trie_remove(draft_.transaction_, root, LeafKind::kRecord, key);
+  auto changed = ref != 0 ? trie_put(core_.data(), root, LeafKind::kRecord, key, ref)
+                          : trie_remove(core_.data(), root, LeafKind::kRecord, key);
   if (!changed) return pass(changed);
   root = *changed;
   return {};
-}
-
-Result<Applied> Draft::apply(const Changeset& changes, const DataLimits& limits) {
-  return ZoneEdit(*this, changes, limits).run();
 }
 
 }  // namespace pando::zone

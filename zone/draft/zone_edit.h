@@ -1,8 +1,12 @@
 #pragma once
 
+#include <atomic>
+#include <string>
 #include <vector>
 
-#include "zone/draft/draft.h"
+#include "zone/draft/applied.h"
+#include "zone/draft/data_limits.h"
+#include "zone/draft/draft_core.h"
 #include "zone/record/record_codec.h"
 #include "zone/trie/zone_layout.h"
 
@@ -14,7 +18,9 @@ namespace pando::zone {
 /// when written. Reason: drafts of all names would dominate the memory.
 class ZoneEdit {
  public:
-  ZoneEdit(Draft& draft, const Changeset& changes, const DataLimits& limits);
+  /// `stop` (may be null): see Draft::give_up_when().
+  ZoneEdit(DraftCore& core, const Changeset& changes, const DataLimits& limits,
+           const std::atomic<bool>* stop);
   Result<Applied> run();
 
  private:
@@ -61,9 +67,10 @@ class ZoneEdit {
   Status write(const NameEdit& edit);
   Status write_leaf(const NameEdit& edit, std::uint32_t ref);
 
-  Draft& draft_;
+  DraftCore& core_;
   const Changeset& changes_;
   const DataLimits& limits_;
+  const std::atomic<bool>* stop_;
   ZoneEntry entry_{};
   ZoneView zone_;
   std::vector<Step> steps_;

@@ -106,7 +106,7 @@ Status check_records(const Changeset& changes, const dns::Name& zone) {
       if (!record.owner.view().is_at_or_below(zone.view()))
         return fail(Errc::kCorrupt, "{} is not in {}", to_text(record.owner), to_text(zone));
       if (dns::is_meta_type(record.type))
-        return fail(Errc::kCorrupt, "{} {}: no zone has that", to_text(record.owner),
+        return fail(Errc::kCorrupt, "{} {} cannot be in a zone", to_text(record.owner),
                     to_text(record.type));
       if (auto checked = dns::check_stored_rdata(record.type, record.rdata); !checked)
         return fail(Errc::kCorrupt, "{} {}: {}", to_text(record.owner), to_text(record.type),
@@ -147,7 +147,7 @@ Result<DumpItem> take_zone(ByteView body) {
 Result<DumpItem> take_part(ByteView body, const dns::Name& zone) {
   auto records = take_records(body, zone);
   if (!records) return pass(records);
-  if (!records->removed.empty()) return fail(Errc::kCorrupt, "a zone without records it has");
+  if (!records->removed.empty()) return fail(Errc::kCorrupt, "a part of a zone removes records");
   return DumpItem(DumpPart{std::move(*records)});
 }
 

@@ -21,9 +21,9 @@ namespace pando::zone {
 inline constexpr std::uint32_t kDumpVersion = 1;
 inline constexpr std::size_t kDumpHeaderBytes = 80;
 inline constexpr std::size_t kDumpFrameBytes = 32;
-/// Number of first bytes that tell a dump from any other file.
+/// Number of first bytes that distinguish a dump from other files.
 inline constexpr std::size_t kDumpMagicBytes = 8;
-/// Name under which a server that is to start from a dump looks for it, in the journal's folder.
+/// Name of a dump in the journal's folder from which the next start makes the store.
 inline constexpr const char* kPlacedDumpName = "store.dump";
 /// Zones and changesets are cut into parts of about this many bytes.
 inline constexpr std::size_t kDumpPartBytes = std::size_t{1} << 20;

@@ -9,7 +9,7 @@ namespace {
 /// A length may lie: memory is allocated only as bytes arrive.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
-Status out_of_place(const char* what) { return fail(Errc::kCorrupt, "{} where none can be", what); }
+Status out_of_place(const char* what) { return fail(Errc::kCorrupt, "{} in a wrong place", what); }
 
 }  // namespace
 
@@ -84,7 +84,8 @@ Status DumpReader::take(DumpItem& item) {
 Status DumpReader::take_zone(DumpZone& zone) {
   if (stage_ != Stage::kBetween) return out_of_place("a zone");
   if (counts_.zones > 0 && dns::compare_canonical(zone_.name, zone.name) >= 0)
-    return fail(Errc::kCorrupt, "{} behind {}", to_text(zone.name), to_text(zone_.name));
+    return fail(Errc::kCorrupt, "{} after {}: zones are in order", to_text(zone.name),
+                to_text(zone_.name));
   zone_ = zone;
   labels_.clear();
   data_ = {};
@@ -105,10 +106,10 @@ Status DumpReader::take_changeset(const DumpChangeset& changeset) {
   stage_ = Stage::kHistory;
   if (const auto& before = data_.changeset; before && !before->last) {
     if (!(changeset.from == before->from) || !(changeset.to == before->to))
-      return fail(Errc::kCorrupt, "a changeset from {} to {} behind a part of one from {} to {}",
+      return fail(Errc::kCorrupt, "a changeset from {} to {} after a part of one from {} to {}",
                   changeset.from.value, changeset.to.value, before->from.value, before->to.value);
   } else if (data_.reached && !(changeset.from == *data_.reached)) {
-    return fail(Errc::kCorrupt, "a changeset from {} to {} behind serial {}", changeset.from.value,
+    return fail(Errc::kCorrupt, "a changeset from {} to {} after serial {}", changeset.from.value,
                 changeset.to.value, data_.reached->value);
   }
   if (changeset.last) ++counts_.changesets;
@@ -148,7 +149,7 @@ Status DumpReader::take_archive(const DumpArchive& archive) {
 /// Checks that the data match the announced serial and count of records.
 Status DumpReader::check_data(dns::Serial serial, std::uint64_t records) const {
   if (data_.records != records)
-    return fail(Errc::kCorrupt, "{} has {} records where {} are said to be", to_text(zone_.name),
+    return fail(Errc::kCorrupt, "{} has {} records, its header counts {}", to_text(zone_.name),
                 data_.records, records);
   if (data_.reached && !(*data_.reached == serial))
     return fail(Errc::kCorrupt, "the history of {} ends at {}, the zone has serial {}",
@@ -170,7 +171,7 @@ Status DumpReader::end(const DumpCounts& counts) {
   if (!(counts == counts_)) return fail(Errc::kCorrupt, "the counts at the end do not fit");
   Bytes more;
   if (auto got = read(more, 1); got)
-    return fail(Errc::kCorrupt, "something stands behind the end");
+    return fail(Errc::kCorrupt, "there is more after the end");
   else if (got.error().code != Errc::kTruncated)
     return got;
   return {};

@@ -59,7 +59,7 @@ class DumpReader {
   struct Data {
     std::uint64_t records = 0;
     std::optional<DumpChangeset> changeset;  // the last part; without its records
-    std::optional<dns::Serial> reached;      // by the changesets, or told by a snapshot
+    std::optional<dns::Serial> reached;      // by the changesets, or of a snapshot
     bool has_snapshot = false;               // whether a held snapshot came
   };
   Data data_;

@@ -37,7 +37,7 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
 }
 
 /// Number of first entries of `snapshots` that belong to the oldest archived data, snapshots lost
-/// before included. 0: no such data.
+/// before included. 0: no snapshot has archived data.
 std::size_t of_oldest_archive(std::span<const ZoneSnapshot> snapshots) noexcept {
   const auto first = std::find_if(snapshots.begin(), snapshots.end(), [](const ZoneSnapshot& one) {
     return one.held() && one.archive != 0;

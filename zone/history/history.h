@@ -27,8 +27,8 @@
 /// The author (put_author) stands in a changeset's first piece, if it is known.
 ///
 /// Records stand in the order of RFC 1995 §4: old SOA, removed records, new SOA, added records. The
-/// changesets are without gaps; the last leads to the zone's serial. A change that has no such form
-/// (a zone put whole, a change without a new serial) ends the history, and a new history begins.
+/// changesets are without gaps; the last leads to the zone's serial. A change that is no changeset
+/// (a zone put whole, a change without a new serial) ends the history; a new one begins.
 namespace pando::zone {
 
 struct ZoneEntry;

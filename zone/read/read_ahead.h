@@ -13,8 +13,8 @@
 namespace pando::zone {
 
 /// Descends for several names at once (Trie::run_all()), since a descent alone waits for memory at
-/// each block of its way. The keys remember their descents, so a lookup with such a key takes the
-/// result. A lookup finds the same without it.
+/// each block of its way. The keys remember their descents, which a lookup with the key uses. The
+/// result is the same without it.
 class ReadAhead {
  public:
   static constexpr std::size_t kNames = 16;
@@ -25,7 +25,7 @@ class ReadAhead {
   /// `dnssec_ok`: whether an answer shows proofs.
   void add(const dns::Name& name, bool dnssec_ok) noexcept;
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// Looks all names up; the version must be pinned.
+  /// Descends for all names; the version must be pinned.
   void run(const StoreView& store) noexcept;
   /// Key of name `i`, until clear(). After run() it is for zone(i), in the same version.
   [[nodiscard]] const NameKey& key(std::size_t i) const noexcept { return *keys_[i]; }

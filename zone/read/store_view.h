@@ -247,7 +247,7 @@ class ZoneView {
  private:
   friend class Bookmark;
   friend class StoreView;
-  friend class Draft;
+  friend class DraftCore;
   friend class DetachedDraft;
   friend class ZoneWalk;
   friend class Comparison;
@@ -353,7 +353,7 @@ class StoreView {
   [[nodiscard]] std::uint64_t archives() const noexcept;
   /// Changes whenever a snapshot is lost.
   [[nodiscard]] std::uint32_t snapshot_losses() const noexcept;
-  /// Whether blocks of replaced zones wait to be released: see Draft::dismantle_discarded().
+  /// Whether blocks of replaced zones wait to be released: see dismantle_discarded().
   [[nodiscard]] bool has_discarded() const noexcept;
   [[nodiscard]] ByteView server_settings_bytes() const noexcept;
   [[nodiscard]] std::uint64_t server_settings_tag() const noexcept;
@@ -361,7 +361,7 @@ class StoreView {
  private:
   friend class ReadAhead;
   friend class ZoneWalk;
-  friend class Draft;
+  friend class DraftCore;
   friend class DetachedDraft;
   [[nodiscard]] Trie zones() const noexcept;
   [[nodiscard]] ZoneView view_at(std::uint32_t ref) const noexcept;

@@ -365,13 +365,6 @@ void release_record(shm::Transaction& transaction, std::uint32_t ref) {
   if (whole) transaction.release(shm::Ref<>{ref}, static_cast<std::size_t>(after - record.block));
 }
 
-std::size_t record_bytes(shm::Window window, std::uint32_t ref) noexcept {
-  const RawRecord record = raw_record(window, ref);
-  const std::uint8_t* after = nullptr;
-  if (!visit_rrsets(window, record, after, [](const RawRRset&) {})) return 0;
-  return static_cast<std::size_t>(after - record.block);
-}
-
 std::size_t stored_bytes(shm::Window window, std::uint32_t ref) noexcept {
   const RawRecord record = raw_record(window, ref);
   const std::uint8_t* after = nullptr;

@@ -70,9 +70,6 @@ Result<std::uint32_t> write_record(shm::Transaction& transaction, dns::NameView 
 /// Releases the record's blocks from the version.
 void release_record(shm::Transaction& transaction, std::uint32_t ref);
 
-/// Bytes of the record's own block; 0 when the record is damaged.
-[[nodiscard]] std::size_t record_bytes(shm::Window window, std::uint32_t ref) noexcept;
-
 /// Bytes of all the record's blocks, as the store counts them; 0 when the record is damaged.
 [[nodiscard]] std::size_t stored_bytes(shm::Window window, std::uint32_t ref) noexcept;
 

@@ -3,7 +3,7 @@
 #include "zone/settings/compiled_settings.h"
 
 /// The part of `allow-update` that depends on the client alone, not on the content of its update.
-/// Workers and the manager use the same check, so a worker keeps away requests that the manager
+/// Workers and the manager use the same check, so a worker refuses requests itself that the manager
 /// would refuse.
 namespace pando::zone {
 

@@ -32,7 +32,7 @@ using Acl = std::vector<AclRule>;
 struct ZoneSettings {
   Acl allow_query;
   Acl allow_transfer;
-  Acl allow_update;  ///< the manager decides; workers keep away requests that no rule could allow
+  Acl allow_update;  ///< the manager decides; workers refuse requests that no rule could allow
   Acl allow_notify;  ///< with the primaries' addresses already added
   bool is_secondary = false;
   bool forward_updates = false;  ///< whether a secondary forwards updates to its primary

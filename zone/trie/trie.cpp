@@ -237,7 +237,7 @@ LeafBlock Trie::left_of(KeyView key, TrieBranches path) const noexcept {
 
 LeafBlock Trie::before(KeyView key, const TrieMatch& found, TrieBranches path) const noexcept {
   if (found.damaged || !found.nearest) return {};
-  // Branches behind the common prefix: their leaves all stand on one side of the key.
+  // Branches after the common prefix: their leaves all are on one side of the key.
   std::size_t at = path.size();
   while (at > 0 && path[at - 1]->offset() > found.common) --at;
   const bool leaves_at_branch = at > 0 && path[at - 1]->offset() == found.common;

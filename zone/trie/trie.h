@@ -107,9 +107,9 @@ class Trie {
 
   [[nodiscard]] bool empty() const noexcept { return root_ == 0; }
 
-  /// One descent: exact leaf, empty non-terminal, closest encloser and all ancestors.
-  /// `path`, if given, gets the way down. `labels`, if given, are those that `key` was made of: an
-  /// exact leaf of the same spelling is then recognised sooner.
+  /// One descent: exact leaf, empty non-terminal, closest encloser and all ancestors. `path`, if
+  /// given, gets the way down. `labels`, if given, are the labels of `key`: an exact leaf of the
+  /// same spelling is then recognised sooner.
   void match(KeyView key, TrieMatch& out, TriePath* path = nullptr,
              ByteView labels = {}) const noexcept;
   /// Starts a descent, which run_all() completes and match() then uses.

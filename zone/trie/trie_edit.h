@@ -20,7 +20,7 @@ Result<std::uint32_t> trie_remove(shm::Transaction& transaction, std::uint32_t r
                                   const TrieKey& key);
 
 /// Builds a trie from leaves that arrive in canonical order. Each branch is written once, when its
-/// last child is known, right behind the leaves below it.
+/// last child is known, right after the leaves below it.
 class TrieBuilder {
  public:
   explicit TrieBuilder(shm::Transaction& transaction) noexcept : transaction_(transaction) {}

@@ -155,8 +155,8 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///   88 its bytes | 96 snapshots | 100 source stamp | 104 source hash | 112 data units |
 ///   116 changed at | 120 apex labels …
 ///
-/// Archived data (zone/history/zone_snapshot.h) has such a block, too, to which SnapshotList
-/// refers. That block has no settings and no snapshots, but the history that led to the data.
+/// Archived data (zone/history/zone_snapshot.h) has a ZoneEntry, too, to which SnapshotList refers.
+/// That block has no settings and no snapshots, but the history that led to the data.
 struct ZoneEntry {
   std::uint8_t flags;
   std::uint8_t name_octets;
@@ -198,7 +198,7 @@ static_assert(sizeof(ZoneEntry) == 120 && std::is_trivially_copyable_v<ZoneEntry
 struct SnapshotEntry {
   static constexpr std::size_t kLabelOctets = 46;
 
-  // ZoneEntry of the archived data that the snapshot is of, 0 = the zone's own data
+  // ZoneEntry of the snapshot's archived data, 0 = the zone's own data
   std::uint32_t archive;
   std::uint32_t serial;
   std::uint64_t taken;  // seconds since 1970

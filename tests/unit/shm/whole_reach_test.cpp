@@ -24,12 +24,12 @@ std::uint64_t limit_in(const std::string& path) {
 }
 
 TEST(WholeReach, IsTheLimitWhateverIsConfigured) {
-  constexpr std::uint64_t kMost = kMaxChunks * kChunkBytes;
-  static_assert(kMost < kReach, "the tables are within the reach");
+  constexpr std::uint64_t kMaxBytes = kMaxChunks * kChunkBytes;
+  static_assert(kMaxBytes < kReach, "the tables are within the reach");
   const Folder folder;
-  for (const std::uint64_t configured : {kMost - kChunkBytes, kMost, kReach, 2 * kReach}) {
+  for (const std::uint64_t configured : {kMaxBytes - kChunkBytes, kMaxBytes, kReach, 2 * kReach}) {
     const auto expect_limit = [&] {
-      EXPECT_EQ(limit_in(folder.store()), std::min(configured, kMost)) << configured;
+      EXPECT_EQ(limit_in(folder.store()), std::min(configured, kMaxBytes)) << configured;
     };
     {
       const Store made = must(Store::create(options(folder, configured)));

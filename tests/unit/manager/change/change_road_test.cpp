@@ -13,6 +13,8 @@
 #include "tests/unit/manager/io/fake_disk.h"
 #include "zone/audit/audit.h"
 #include "zone/builder/zone_builder.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone/history/history.h"
 
 namespace pando::manager {
@@ -131,9 +133,9 @@ class LargeChange : public ::testing::Test {
   void compact() {
     ASSERT_GT(parts_.zone.store().choose_victims(101, 1000), 0U);
     edit([](zone::Draft& draft) -> Status {
-      zone::Draft::CompactCursor cursor;
+      zone::CompactCursor cursor;
       for (;;) {
-        auto done = draft.compact(cursor, 1000);
+        auto done = zone::compact(draft, cursor, 1000);
         if (!done) return pass(done);
         if (*done) return {};
       }
@@ -424,7 +426,7 @@ TEST_F(LargeChange, ThatEndsTheHistoryDiscardsItsBlocks) {
   EXPECT_TRUE(parts_.committer.current().has_discarded());
   expect_sound();
   edit([](zone::Draft& draft) -> Status {
-    auto done = draft.dismantle_discarded(1000);
+    auto done = zone::dismantle_discarded(draft, 1000);
     return done ? Status() : pass(done);
   });
   EXPECT_FALSE(parts_.committer.current().has_discarded());

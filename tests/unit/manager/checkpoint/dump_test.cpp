@@ -332,7 +332,7 @@ TEST_F(Dump, OneThatIsCutOffAnywhereIsRefused) {
   }
   Bytes longer = whole;
   longer.push_back(0);
-  EXPECT_THAT(check(longer).error().text, HasSubstr("behind the end"));
+  EXPECT_THAT(check(longer).error().text, HasSubstr("after the end"));
 }
 
 TEST_F(Dump, AnyBitThatIsAnotherIsFound) {
@@ -392,15 +392,16 @@ TEST(CraftedDump, IsReadInOneOrderOnly) {
   const auto good = [&] { return Crafted().zone("@", 2).part(sound); };
   EXPECT_TRUE(check(good().end().finish({1, 2, 0})));
   EXPECT_THAT(good().end().add(zone::DumpCounts{1, 3, 0}).error(), HasSubstr("counts"));
-  EXPECT_THAT(Crafted().end().error(), HasSubstr("where none can be"));
+  EXPECT_THAT(Crafted().end().error(), HasSubstr("in a wrong place"));
   EXPECT_THAT(Crafted().part(sound).error(), HasSubstr("records of"));
-  EXPECT_THAT(good().zone("b.@", 0).error(), HasSubstr("where none can be"));
-  EXPECT_THAT(good().add(zone::DumpCounts{1, 2, 0}).error(), HasSubstr("where none can be"));
-  EXPECT_THAT(good().end().zone("@", 0).error(), HasSubstr("behind"));
-  EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(), HasSubstr("2 records where 3"));
-  EXPECT_THAT(good().changeset(9, 10).part(sound).error(), HasSubstr("where none can be"));
+  EXPECT_THAT(good().zone("b.@", 0).error(), HasSubstr("in a wrong place"));
+  EXPECT_THAT(good().add(zone::DumpCounts{1, 2, 0}).error(), HasSubstr("in a wrong place"));
+  EXPECT_THAT(good().end().zone("@", 0).error(), HasSubstr("zones are in order"));
+  EXPECT_THAT(Crafted().zone("@", 3).part(sound).end().error(),
+              HasSubstr("2 records, its header counts 3"));
+  EXPECT_THAT(good().changeset(9, 10).part(sound).error(), HasSubstr("in a wrong place"));
   EXPECT_THAT(good().changeset(8, 9).end().error(), HasSubstr("ends at 9"));
-  EXPECT_THAT(good().changeset(7, 8).changeset(9, 10).error(), HasSubstr("behind serial 8"));
+  EXPECT_THAT(good().changeset(7, 8).changeset(9, 10).error(), HasSubstr("after serial 8"));
   EXPECT_THAT(good().changeset(9, 10, false).end().error(), HasSubstr("a changeset's"));
   EXPECT_THAT(good().changeset(10, 10).error(), HasSubstr("not ahead"));
 }
@@ -413,19 +414,20 @@ TEST(CraftedDump, SnapshotsStandWhereTheyBelong) {
       check(good().snapshot("a", 9).changeset(9, 10).snapshot("b", 10).end().finish({1, 2, 1, 2})));
   EXPECT_TRUE(check(good().snapshot("a", 10).add(archive).part(sound).end().finish({1, 2, 0, 1})));
   EXPECT_THAT(good().snapshot("a", 9).end().error(), HasSubstr("ends at 9"));
-  EXPECT_THAT(good().snapshot("a", 8).changeset(9, 10).error(), HasSubstr("behind serial 8"));
+  EXPECT_THAT(good().snapshot("a", 8).changeset(9, 10).error(), HasSubstr("after serial 8"));
   EXPECT_THAT(good().changeset(8, 9).snapshot("a", 8).error(), HasSubstr("which is not there"));
   EXPECT_THAT(good().snapshot("a", 10).snapshot("a", 10).error(), HasSubstr("two snapshots"));
   EXPECT_THAT(good().snapshot("a/b", 10).error(), HasSubstr("a label has"));
   EXPECT_THAT(Crafted().zone("@", 2).snapshot("a", 10).error(), HasSubstr("which is not there"));
-  EXPECT_THAT(good().add(archive).error(), HasSubstr("where none can be")) << "for nobody";
+  EXPECT_THAT(good().add(archive).error(), HasSubstr("in a wrong place")) << "for nobody";
   EXPECT_THAT(good().snapshot("a", 10).add(zone::DumpArchive{{10}, 3}).error(),
-              HasSubstr("2 records where 3"));
+              HasSubstr("2 records, its header counts 3"));
   EXPECT_THAT(good().snapshot("a", 10).add(zone::DumpArchive{{11}, 2}).error(),
               HasSubstr("ends at 10"));
-  EXPECT_THAT(good().snapshot("a", 10).add(archive).end().error(), HasSubstr("0 records where 2"));
+  EXPECT_THAT(good().snapshot("a", 10).add(archive).end().error(),
+              HasSubstr("0 records, its header counts 2"));
   EXPECT_THAT(good().add(zone::DumpNote{9, {}, {}, Bytes(24)}).snapshot("a", 10).error(),
-              HasSubstr("where none can be"));
+              HasSubstr("in a wrong place"));
   Crafted many = good();
   for (std::size_t i = 0; i <= zone::kMaxSnapshots; ++i) many.snapshot(fmt::format("v{}", i), 10);
   EXPECT_THAT(many.error(), HasSubstr("more snapshots"));
@@ -438,7 +440,7 @@ TEST(CraftedDump, WhatNoServerCouldServeIsRefused) {
   zone::DumpPart part{{name("@"), {}, {{name("@"), dns::RRType::kA, {60}, {1, 2, 3}}}}};
   EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("byte"));
   part.records.added[0].type = dns::RRType{255};
-  EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("no zone has that"));
+  EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("cannot be in a zone"));
   part.records = {name("other."), {}, {}};
   EXPECT_THAT(Crafted().zone("@", 1).add(part).error(), HasSubstr("other."));
   EXPECT_NE(Crafted().zone("@", 1).part({"@ 60 NS a"}).end().error(), "");

@@ -11,6 +11,7 @@
 #include "manager/commit/zone_diff.h"
 #include "tests/unit/manager/zone_support.h"
 #include "zone/builder/zone_builder.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone/read/each_record.h"
 
 namespace pando::manager {
@@ -225,7 +226,7 @@ TEST(Comparison, ComesToTheSameAsBuildingTheZone) {
           << fmt::format("{}", fmt::join(file, "\n"));
     }
     store.commit([](zone::Draft& draft) -> Status {
-      auto done = draft.dismantle_discarded(100'000);
+      auto done = zone::dismantle_discarded(draft, 100'000);
       return done ? Status() : pass(done);
     });
   }
@@ -284,7 +285,7 @@ TEST(Comparison, CanBeGivenToABuilderAtAnyMoment) {
         << fmt::format("{}", fmt::join(live, "\n")) << "\nfile:\n"
         << fmt::format("{}", fmt::join(file, "\n")) << "\ncompared: " << compared;
     store.commit([](zone::Draft& draft) -> Status {
-      auto done = draft.dismantle_discarded(100'000);
+      auto done = zone::dismantle_discarded(draft, 100'000);
       return done ? Status() : pass(done);
     });
   }

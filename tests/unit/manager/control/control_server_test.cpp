@@ -243,15 +243,15 @@ TEST_F(Control, ALongRequestThatIsNoJsonEndsTheConnection) {
 TEST_F(Control, AConnectionHasSoManyRequestsUnderWay) {
   serve(Rights::kAll);
   const Fd client = connect();
-  constexpr std::size_t kMost = ControlServer::kMaxUnanswered;
-  for (std::size_t i = 0; i < kMost + 10; ++i) send(client, ipc::verb::kReload);
-  while (held() < kMost) std::this_thread::sleep_for(1ms);
+  constexpr std::size_t kMaxWaiting = ControlServer::kMaxUnanswered;
+  for (std::size_t i = 0; i < kMaxWaiting + 10; ++i) send(client, ipc::verb::kReload);
+  while (held() < kMaxWaiting) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(ask(connect(), ipc::verb::kStatus), "0") << "others are served meanwhile";
-  EXPECT_EQ(held(), kMost);
+  EXPECT_EQ(held(), kMaxWaiting);
   release();
   while (held() < 10) std::this_thread::sleep_for(1ms);
   release();
-  for (std::size_t i = 0; i < kMost + 10; ++i) EXPECT_EQ(receive(client)["result"], i);
+  for (std::size_t i = 0; i < kMaxWaiting + 10; ++i) EXPECT_EQ(receive(client)["result"], i);
 }
 
 TEST_F(Control, AClientThatDoesNotReadLosesItsConnection) {

@@ -103,10 +103,10 @@ TEST_F(Frozen, ChangesThatComeTogetherAreAllMade) {
 
 TEST_F(Frozen, ThereIsALimit) {
   std::string text = "# comment\n\n";
-  for (std::size_t i = 0; i < FrozenZones::kMost; ++i) text += fmt::format("z{}.test.\n", i);
+  for (std::size_t i = 0; i < FrozenZones::kMaxZones; ++i) text += fmt::format("z{}.test.\n", i);
   write(text);
   ASSERT_TRUE(zones_.load());
-  EXPECT_EQ(zones_.size(), FrozenZones::kMost);
+  EXPECT_EQ(zones_.size(), FrozenZones::kMaxZones);
   EXPECT_EQ(freeze("more.test").error().code, Errc::kFull);
   EXPECT_TRUE(freeze("z1.test"));
   ASSERT_TRUE(thaw("z1.test"));

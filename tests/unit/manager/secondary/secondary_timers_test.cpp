@@ -42,9 +42,9 @@ TEST(SecondaryTimers, AZoneOutlivesALookThatFails) {
 }
 
 TEST(SecondaryTimers, SumsDoNotOverflow) {
-  constexpr std::uint32_t kMost = UINT32_MAX;
-  const config::DurationRange all = range(seconds(1), seconds(std::uint64_t{kMost} + 1));
-  EXPECT_EQ(time_to_keep({kMost, kMost, kMost}, all), 2 * std::uint64_t{kMost});
+  constexpr std::uint32_t kMaxTime = UINT32_MAX;
+  const config::DurationRange all = range(seconds(1), seconds(std::uint64_t{kMaxTime} + 1));
+  EXPECT_EQ(time_to_keep({kMaxTime, kMaxTime, kMaxTime}, all), 2 * std::uint64_t{kMaxTime});
 }
 
 TEST(SecondaryTimers, APrimaryThatExpiresItselfBoundsTheZone) {

@@ -18,9 +18,9 @@ TEST(FoundDamage, IsToldOnceInItsOrder) {
 
 TEST(FoundDamage, OfAFailingDiskIsBounded) {
   FoundDamage found;
-  for (std::size_t number = 0; number < 2 * FoundDamage::kMost; ++number)
+  for (std::size_t number = 0; number < 2 * FoundDamage::kMaxRows; ++number)
     found.add(std::to_string(number));
-  ASSERT_EQ(found.rows().size(), FoundDamage::kMost);
+  ASSERT_EQ(found.rows().size(), FoundDamage::kMaxRows);
   EXPECT_EQ(found.rows().front().text, "0") << "the first tell which disk it is";
 }
 

@@ -35,7 +35,7 @@ TEST(BurstLimitedLog, HasEachLineOfABurstAndThenSoManyASecond) {
 
 TEST(LogLimit, LeavesLinesOutAfterTheFirstThousand) {
   LogLimit limit;
-  for (std::uint64_t line = 0; line < LogLimit::kMost; ++line)
+  for (std::uint64_t line = 0; line < LogLimit::kMaxLines; ++line)
     ASSERT_EQ(limit.level_of_next(log::Level::kError), log::Level::kError);
   EXPECT_EQ(limit.left_out(), 0U);
   EXPECT_EQ(limit.level_of_next(log::Level::kError), log::Level::kDebug);

@@ -62,9 +62,9 @@ class Supervisor : public ::testing::Test {
   LayoutSuccession succession_{table_,     directory_.slots(),   handover_,
                                admission_, directory_.options(), succession_calls()};
   WorkerProcesses processes_{io_, directory_.slots(), nullptr, directory_.options()};
-  WorkerSupervisor supervisor_{
-      table_,    directory_.slots(), listeners_, processes_, directory_.options(),
-      handover_, succession_,        calls()};
+  WorkerSupervisor supervisor_{{table_, directory_.slots(), listeners_, processes_,
+                                directory_.options(), handover_, succession_},
+                               calls()};
 };
 
 TEST_F(Supervisor, StartsAsManyWorkersAsWantedAndOpensTheirSockets) {

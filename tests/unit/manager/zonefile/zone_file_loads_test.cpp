@@ -108,11 +108,11 @@ TEST_F(Loads, OfWrongFilesLeaveAProblemUntilTheFileIsMended) {
 
 TEST_F(Loads, TellTheFirstProblemsAndCountAll) {
   std::vector<Entry> entries;
-  for (std::size_t i = 0; i < ZoneFileLoads::kMostProblems + 5; ++i)
+  for (std::size_t i = 0; i < ZoneFileLoads::kMaxProblems + 5; ++i)
     entries.push_back({"zone" + std::to_string(i)});  // without a file
   const ZoneFileLoads::Counts counts = load(entries);
   EXPECT_EQ(counts.failed, entries.size());
-  EXPECT_EQ(counts.problems.size(), ZoneFileLoads::kMostProblems);
+  EXPECT_EQ(counts.problems.size(), ZoneFileLoads::kMaxProblems);
   for (const Entry& entry : entries) EXPECT_NE(problem(entry.zone), "") << entry.zone;
 }
 

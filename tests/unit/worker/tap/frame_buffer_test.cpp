@@ -46,8 +46,8 @@ TEST(FrameBuffer, RoomComesBackWithWholeFrames) {
 
 TEST(FrameBuffer, OctetsComeOutAsTheyWentInWhateverTheStreamTakes) {
   std::mt19937 random(73);
-  constexpr std::size_t kMost = 1000;
-  FrameBuffer buffer(kMost);
+  constexpr std::size_t kMaxBytes = 1000;
+  FrameBuffer buffer(kMaxBytes);
   Bytes expected, received;
   std::size_t pushed = 0, refused = 0, taken = 0;
   for (int step = 0; step < 20'000; ++step) {
@@ -65,7 +65,7 @@ TEST(FrameBuffer, OctetsComeOutAsTheyWentInWhateverTheStreamTakes) {
       append(received, waiting.first(octets));
       taken += buffer.take(octets);
     }
-    ASSERT_LE(buffer.waiting().size(), kMost);
+    ASSERT_LE(buffer.waiting().size(), kMaxBytes);
     ASSERT_EQ(buffer.frames(), pushed - taken);
   }
   append(received, buffer.waiting());

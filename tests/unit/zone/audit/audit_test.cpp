@@ -7,6 +7,7 @@
 
 #include "shm/inspect/inspection.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone/trie/zone_layout.h"
 
 namespace pando::zone {
@@ -103,7 +104,7 @@ TEST_F(AuditTest, FollowsSharedSetsReplacedZonesAndHistories) {
   EXPECT_GT(found().usage.history, 0U);
   expect_sound();
   EXPECT_EQ(audit_zone(store_->window(), store_->current().root, name("example.")).fault_count, 0U);
-  ASSERT_TRUE(commit([](Draft& draft) { return draft.dismantle_discarded(50); }));
+  ASSERT_TRUE(commit([](Draft& draft) { return dismantle_discarded(draft, 50); }));
   expect_sound();
 }
 

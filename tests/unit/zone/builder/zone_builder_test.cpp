@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/builder/zone_builder.h"
+#include "zone/draft/discarded_blocks.h"
 
 namespace pando::zone {
 namespace builder_test {
@@ -65,7 +66,7 @@ class ZoneBuilderTest : public testing::ZoneTest {
   std::uint64_t live_without_zone() {
     EXPECT_TRUE(commit([](Draft& draft) { return draft.unload_zone(name("example.")); }));
     for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
+      const auto step = commit([](Draft& draft) { return dismantle_discarded(draft, 1000); });
       EXPECT_TRUE(step);
       done = !step || *step;
     }

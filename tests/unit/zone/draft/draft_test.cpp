@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "zone/audit/audit.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone_fixture.h"
 
 namespace pando::zone {
@@ -243,91 +244,8 @@ TEST_F(DraftTest, OneRemovedZoneCostsTheSameBesideMany) {
     ASSERT_TRUE(store_->publish(std::move(transaction), draft.root(), 0));
   }
   EXPECT_LT(most, least + 1024);
-  while (!commit([](Draft& draft) { return draft.dismantle_discarded(7); }).value()) continue;
+  while (!commit([](Draft& draft) { return dismantle_discarded(draft, 7); }).value()) continue;
   EXPECT_LT(store_->stats().live_bytes, 4096U);
-}
-
-TEST_F(DraftTest, ReplacedZonesGiveTheirMemoryBack) {
-  std::vector<std::string> lines = kSmallZone;
-  for (int i = 0; i < 20'000; ++i)
-    lines.push_back("host" + std::to_string(i) + ".example. 60 A 192.0.2.1");
-  const auto dismantle = [&] {
-    for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
-      ASSERT_TRUE(step) << step.error().text;
-      done = *step;
-    }
-  };
-  dismantle();
-  const std::uint64_t small = store_->stats().live_bytes;
-  for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(load("example.", lines));
-    ASSERT_TRUE(load("example.", kSmallZone));
-    dismantle();
-  }
-  EXPECT_LE(store_->stats().live_bytes, small + 4096);
-  ASSERT_TRUE(commit([](Draft& draft) { return draft.remove_zone(name("example.")); }));
-  dismantle();
-  EXPECT_LT(store_->stats().live_bytes, small);
-}
-
-TEST_F(DraftTest, CompactionEmptiesVictimsAndChangesNothing) {
-  std::vector<std::string> lines = kSmallZone;
-  for (int i = 0; i < 5'000; ++i)
-    lines.push_back("host" + std::to_string(i) + ".example. 60 A 192.0.2.1");
-  for (int i = 0; i < 300; ++i)
-    lines.push_back("big.example. 60 TXT \"" + std::string(200, 'x') + std::to_string(i) + "\"");
-  ASSERT_TRUE(load("example.", lines));
-  ASSERT_TRUE(load("other.", {"other. 60 SOA a. b. 1 2 3 4 5", "other. 60 NS a."}));
-  for (int i = 0; i < 5'000; i += 3) {
-    const std::string owner = "host" + std::to_string(i) + ".example. ";
-    ASSERT_TRUE(apply("example.", {owner + "60 A 192.0.2.1"}, {owner + "60 A 192.0.2.2"}));
-  }
-  const auto before = dump(zone("example."));
-  const std::uint64_t live = store_->stats().live_bytes;
-  ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
-  Draft::CompactCursor cursor;
-  int slices = 0;
-  for (bool done = false; !done; ++slices) {
-    ASSERT_LT(slices, 10'000) << "compaction must make progress";
-    const auto step = commit([&](Draft& draft) { return draft.compact(cursor, 50); });
-    ASSERT_TRUE(step) << step.error().text;
-    done = *step;
-    if (slices == 20) {  // updates between slices must not disturb it
-      ASSERT_TRUE(apply("example.", {"host1.example. 60 A 192.0.2.1"},
-                        {"host1.example. 60 A 192.0.2.1", "zz.example. 1 A 192.0.2.9"}));
-    }
-  }
-  store_->reclaim();
-  EXPECT_GT(slices, 90);
-  auto after = dump(zone("example."));
-  std::erase(after, "zz.example. 1 A 192.0.2.9");
-  EXPECT_EQ(after, before);
-  const auto stats = store_->stats();
-  EXPECT_NEAR(static_cast<double>(stats.live_bytes), static_cast<double>(live), 4096);
-  EXPECT_LE((stats.chunks_in_use - stats.waiting_chunks) * shm::kChunkBytes,
-            stats.live_bytes * 5 / 4 + 4 * shm::kChunkBytes);
-}
-
-TEST_F(DraftTest, CompactionEndsAStepWhoseTimeIsOver) {
-  std::vector<std::string> lines = kSmallZone;
-  for (int i = 0; i < 1'000; ++i)
-    lines.push_back("host" + std::to_string(i) + ".example. 60 A 192.0.2.1");
-  ASSERT_TRUE(load("example.", lines));
-  ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
-  const auto before = dump(zone("example."));
-  Draft::CompactCursor cursor;
-  int steps = 0, looks = 0;
-  for (bool done = false; !done; ++steps) {
-    ASSERT_LT(steps, 1'000) << "compaction must make progress";
-    const auto step = commit([&](Draft& draft) {
-      return draft.compact(cursor, 1'000'000, {}, [&] { return ++looks > 0; });
-    });
-    ASSERT_TRUE(step) << step.error().text;
-    done = *step;
-  }
-  EXPECT_GT(steps, 1'000 / 64) << "a step looks at the time every few names";
-  EXPECT_EQ(dump(zone("example.")), before);
 }
 
 TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
@@ -362,24 +280,6 @@ TEST_F(DraftTest, FullStoreIsAnErrorAndTheOldVersionServes) {
       << "deletes go through in a full store";
 }
 
-TEST(ChangesCodec, RoundTripsAndRefusesDamage) {
-  Changeset changes;
-  changes.zone = name("example.");
-  changes.removed.push_back(record("a.example. 60 A 192.0.2.1"));
-  changes.added.push_back(record("b.example. 61 TXT \"x\" \"y\""));
-  changes.added.push_back(record("c.example. 61 NULL \\# 0"));
-  const Bytes bytes = encode(changes);
-  const auto decoded = decode_changes(bytes);
-  ASSERT_TRUE(decoded);
-  EXPECT_EQ(encode(*decoded), bytes);
-  EXPECT_EQ(decoded->added[0].owner, name("b.example."));
-  for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(decode_changes(ByteView(bytes).first(size))) << size;
-  Bytes longer = bytes;
-  longer.push_back(0);
-  EXPECT_FALSE(decode_changes(longer));
-}
-
 TEST_F(DraftTest, NamesAllThatBreakARule) {
   const auto before = dump(zone("example."));
   std::vector<std::string> added = {"www.example. 300 CNAME ns.example.",
@@ -397,16 +297,6 @@ TEST_F(DraftTest, NamesAllThatBreakARule) {
   ASSERT_FALSE(many);
   EXPECT_THAT(many.error().text, ::testing::HasSubstr("and 4 more names"));
   EXPECT_EQ(dump(zone("example.")), before);
-}
-
-TEST(DataLimits, SnapshotsMayHaveALargerChangesetAndNoneIsLargerThanItsPiecesAllow) {
-  DataLimits limits;
-  limits.history = 1000;
-  EXPECT_EQ(limits.largest_changeset(false), 1000U);
-  EXPECT_GT(limits.largest_changeset(true), 1000U);
-  limits.history = UINT64_MAX;
-  EXPECT_LT(limits.largest_changeset(false), UINT64_MAX);
-  EXPECT_EQ(limits.largest_changeset(true), limits.largest_changeset(false));
 }
 
 }  // namespace draft_test

@@ -5,6 +5,9 @@
 #include <set>
 
 #include "tests/unit/zone/draft/zone_fixture.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
+#include "zone/draft/shorten_histories.h"
 
 namespace pando::zone {
 namespace history_test {
@@ -188,7 +191,7 @@ TEST_F(History, EndsWhenTheZoneIsPutWholeOrRemoved) {
   ASSERT_TRUE(step(9, 10, {}, {"x.example. 60 A 192.0.2.1"}));
   ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(name("example.")); }));
   EXPECT_EQ(view().history_bytes(), 0U);
-  while (!commit([&](Draft& draft) { return draft.dismantle_discarded(1000); }).value()) continue;
+  while (!commit([&](Draft& draft) { return dismantle_discarded(draft, 1000); }).value()) continue;
   EXPECT_TRUE(store_->check());
 }
 
@@ -218,7 +221,7 @@ TEST_F(History, ShorteningHalvesEachZonesHistory) {
   bool at_end = false;
   for (int steps = 0; !at_end; ++steps) {
     ASSERT_LT(steps, 4);
-    const auto done = commit([&](Draft& draft) { return draft.shorten_histories(cursor, 1); });
+    const auto done = commit([&](Draft& draft) { return shorten_histories(draft, cursor, 1); });
     ASSERT_TRUE(done);
     at_end = *done;
   }
@@ -260,7 +263,7 @@ TEST_F(History, LeadsFromAnyOldVersionToTheZoneWhateverTheCompactorMoves) {
     versions.emplace_back(lines.begin(), lines.end());
   };
   keep();
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   for (std::uint32_t serial = 1; serial < 500; ++serial) {
     std::vector<std::string> removed;
     std::vector<std::string> added;
@@ -273,7 +276,7 @@ TEST_F(History, LeadsFromAnyOldVersionToTheZoneWhateverTheCompactorMoves) {
     ASSERT_TRUE(step(serial, serial + 1, removed, added, limits));
     keep();
     if (serial % 20 == 0) store_->choose_victims(80, 1000);
-    ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 20); }));
+    ASSERT_TRUE(commit([&](Draft& draft) { return compact(draft, cursor, 20); }));
     if (serial % 10 != 0) continue;
     std::uint32_t oldest = serial + 1;
     while (oldest > 1 && HistoryReader::from(zone(), {oldest - 1})) --oldest;

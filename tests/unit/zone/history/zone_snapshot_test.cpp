@@ -11,7 +11,10 @@
 #include "shm/slots.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
+#include "zone/draft/compaction.h"
 #include "zone/draft/detached_draft.h"
+#include "zone/draft/discarded_blocks.h"
+#include "zone/draft/shorten_histories.h"
 #include "zone/history/history.h"
 
 namespace pando::zone {
@@ -103,7 +106,8 @@ class Snapshots : public testing::ZoneTest {
     return 0;
   }
   void dismantle() {
-    while (!commit([&](Draft& draft) { return draft.dismantle_discarded(1000); }).value()) continue;
+    while (!commit([&](Draft& draft) { return dismantle_discarded(draft, 1000); }).value())
+      continue;
   }
   /// What the bytes of the store are for.
   [[nodiscard]] std::map<std::string, std::uint64_t> usage() const {
@@ -353,7 +357,7 @@ TEST_F(Snapshots, ShorteningLeavesThemWhatTheyNeed) {
   churn(50);
   dns::Name cursor;
   for (int i = 0; i < 10; ++i)
-    ASSERT_TRUE(commit([&](Draft& draft) { return draft.shorten_histories(cursor, 10); }));
+    ASSERT_TRUE(commit([&](Draft& draft) { return shorten_histories(draft, cursor, 10); }));
   EXPECT_EQ(records_of("here"), before);
   EXPECT_FALSE(HistoryReader::from(zone(), {50}));
 }
@@ -369,7 +373,7 @@ TEST_F(Snapshots, AreLostInAStoreThatIsNearlyFull) {
   while (!store_->low_space()) ASSERT_TRUE(filler.allocate(60'000));
   EXPECT_EQ(save("new").error().code, Errc::kFull);
   dns::Name cursor;
-  ASSERT_TRUE(commit([&](Draft& draft) { return draft.shorten_histories(cursor, 10); }));
+  ASSERT_TRUE(commit([&](Draft& draft) { return shorten_histories(draft, cursor, 10); }));
   EXPECT_EQ(labelled("archive").state, State::kStoreFull);
   EXPECT_EQ(labelled("older").state, State::kStoreFull);
   EXPECT_EQ(records_of("present"), before) << "which costs nothing yet";
@@ -399,7 +403,7 @@ TEST_F(Snapshots, AreKeptWhereRoomIsShortForWhatAPinHoldsAlone) {
   ASSERT_TRUE(load("example.", {soa(1), "example. 60 NS a."}));
   EXPECT_TRUE(save("new"));
   dns::Name cursor;
-  ASSERT_TRUE(commit([&](Draft& draft) { return draft.shorten_histories(cursor, 10); }));
+  ASSERT_TRUE(commit([&](Draft& draft) { return shorten_histories(draft, cursor, 10); }));
   EXPECT_TRUE(labelled("archive").held());
   EXPECT_EQ(records_of("archive").size(), 2U);
   churn(1);
@@ -444,7 +448,7 @@ TEST_F(Snapshots, AreWhatTheyWereWhateverHappens) {
   limits.history = 3000;
   limits.snapshots = 6000;
   std::map<std::string, Lines> model;
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   int held = 0;
   for (int round = 0; round < 600; ++round) {
     const std::uint32_t serial = zone().serial().value;
@@ -467,8 +471,8 @@ TEST_F(Snapshots, AreWhatTheyWereWhateverHappens) {
       ASSERT_TRUE(step(serial, lists[0], lists[1], limits));
     }
     if (pick(10) == 0) store_->choose_victims(90, 1000);
-    ASSERT_TRUE(commit([&](Draft& draft) { return draft.compact(cursor, 1 + pick(30)); }));
-    ASSERT_TRUE(commit([&](Draft& draft) { return draft.dismantle_discarded(pick(50)); }));
+    ASSERT_TRUE(commit([&](Draft& draft) { return compact(draft, cursor, 1 + pick(30)); }));
+    ASSERT_TRUE(commit([&](Draft& draft) { return dismantle_discarded(draft, pick(50)); }));
     ASSERT_EQ(snapshots_of(zone()).size(), model.size());
     for (const auto& [label, records] : model) {
       if (!labelled(label).held()) continue;

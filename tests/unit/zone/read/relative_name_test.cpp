@@ -6,6 +6,8 @@
 #include "shm/inspect/inspection.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone/history/history.h"
 
 namespace pando::zone {
@@ -216,7 +218,7 @@ TEST_F(RelativeNames, CostWhatStandsBeforeTheOwner) {
     }
     EXPECT_TRUE(load("example.", zone));
     for (bool done = false; !done;)
-      done = commit([](Draft& draft) { return draft.dismantle_discarded(1000); }).value_or(true);
+      done = commit([](Draft& draft) { return dismantle_discarded(draft, 1000); }).value_or(true);
     store_->reclaim();
     return store_->stats().live_bytes;
   };
@@ -276,9 +278,9 @@ TEST_F(RelativeNames, AreKeptByCompactionAndByLateRecords) {
   ASSERT_TRUE(load("example.", texts));
   EXPECT_EQ(sorted(dump(zone("example."))), sorted(lines()));
   store_->choose_victims(101, 1000);
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   for (bool done = false; !done;)
-    done = commit([&](Draft& draft) { return draft.compact(cursor, 3); }).value_or(true);
+    done = commit([&](Draft& draft) { return compact(draft, cursor, 3); }).value_or(true);
   EXPECT_EQ(sorted(dump(zone("example."))), sorted(lines()));
   expect_sound();
 }

@@ -57,7 +57,9 @@ class RecordCodec : public testing::ZoneTest {
     EXPECT_EQ(read.rrsets.size(), draft.rrsets.size());
     for (std::size_t i = 0; i < std::min(read.rrsets.size(), draft.rrsets.size()); ++i)
       expect_same(read.rrsets[i], draft.rrsets[i]);
-    return record_bytes(transaction.window(), *ref);
+    RecordParts parts;
+    EXPECT_TRUE(take_apart(transaction.window(), *ref, parts));
+    return parts.octets;
   }
 
   const dns::Name apex_ = name("example.");

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tests/unit/zone/draft/zone_fixture.h"
+#include "zone/draft/compaction.h"
+#include "zone/draft/discarded_blocks.h"
 #include "zone/record/record_codec.h"
 
 namespace pando::zone {
@@ -35,7 +37,7 @@ class SharedSetsTest : public testing::ZoneTest {
   Status load_registry(std::uint64_t worth) { return load("tld.", registry(), {}, worth); }
   void dismantle() {
     for (bool done = false; !done;) {
-      const auto step = commit([](Draft& draft) { return draft.dismantle_discarded(1000); });
+      const auto step = commit([](Draft& draft) { return dismantle_discarded(draft, 1000); });
       ASSERT_TRUE(step) << step.error().text;
       done = *step;
     }
@@ -160,9 +162,9 @@ TEST_F(SharedSetsTest, CompactionAndReplacementLeaveNothingBehind) {
     }
     const auto before = dump(zone("tld."));
     ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
-    Draft::CompactCursor cursor;
+    CompactCursor cursor;
     for (bool done = false; !done;) {
-      const auto step = commit([&](Draft& draft) { return draft.compact(cursor, 500); });
+      const auto step = commit([&](Draft& draft) { return compact(draft, cursor, 500); });
       ASSERT_TRUE(step) << step.error().text;
       done = *step;
     }

@@ -5,6 +5,7 @@
 #include "shm/inspect/inspection.h"
 #include "tests/unit/zone/draft/zone_fixture.h"
 #include "zone/audit/audit.h"
+#include "zone/draft/compaction.h"
 
 namespace pando::zone {
 namespace stored_settings_test {
@@ -102,12 +103,12 @@ TEST_F(StoredSettingsTest, CompactionMovesThemInShortSteps) {
   for (std::uint32_t i = 0; i < kZones; i += 2)
     ASSERT_TRUE(commit([&](Draft& draft) { return draft.remove_zone(apex(i)); }));
   ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   int steps = 0;
   for (bool done = false; !done; ++steps) {
     ASSERT_LT(steps, 10'000) << "compaction must make progress";
     std::uint64_t written = written_by([&](Draft& draft) -> Status {
-      auto step = draft.compact(cursor, 20);
+      auto step = compact(draft, cursor, 20);
       if (!step) return pass(step);
       done = *step;
       return {};
@@ -130,20 +131,20 @@ TEST_F(StoredSettingsTest, CompactionMovesThemInShortSteps) {
 
 TEST_F(StoredSettingsTest, AStepOfCompactionWritesNoMoreThanItsBound) {
   ASSERT_GT(store_->choose_victims(101, 10'000), 0U);
-  Draft::CompactCursor cursor;
+  CompactCursor cursor;
   std::uint64_t all = 0;
   for (bool done = false; !done;) {
     const std::uint64_t written = written_by([&](Draft& draft) -> Status {
-      auto step = draft.compact(cursor, 1'000'000);
+      auto step = compact(draft, cursor, 1'000'000);
       if (!step) return pass(step);
       done = *step;
       return {};
     });
-    EXPECT_LT(written, Draft::kMaxCompacted + shm::kChunkBytes / 4);
+    EXPECT_LT(written, kMaxCompacted + shm::kChunkBytes / 4);
     ASSERT_TRUE(written > 0 || done) << "compaction must make progress";
     all += written;
   }
-  EXPECT_GT(all, 2 * Draft::kMaxCompacted) << "or one step could do all";
+  EXPECT_GT(all, 2 * kMaxCompacted) << "or one step could do all";
   expect_sound();
 }
 

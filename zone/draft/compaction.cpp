@@ -1,16 +1,15 @@
+#include "zone/draft/compaction.h"
+
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <utility>
 
 #include "zone/draft/draft.h"
 #include "zone/history/zone_snapshot.h"
 #include "zone/record/record_codec.h"
-#include "zone/record/shared_sets.h"
 #include "zone/trie/stored_settings.h"
 #include "zone/trie/trie_edit.h"
 #include "zone/trie/zone_layout.h"
-
-// Moving live blocks out of victim chunks and releasing the blocks of replaced zones, in slices.
 
 namespace pando::zone {
 
@@ -19,10 +18,10 @@ namespace {
 constexpr unsigned kMaxDepth = kMaxKeySymbols + 1;  // branch offsets grow: deeper means damage
 /// Bytes that one step may copy at low space, because replaced blocks are freed only when the step
 /// is published.
-constexpr std::uint64_t kTightStepBytes = shm::kChunkBytes / 2;
+constexpr std::uint64_t kLowSpaceStepBytes = shm::kChunkBytes / 2;
 
 /// Leaves of tries between two checks of the step's time.
-constexpr unsigned kLeavesPerLook = 32;
+constexpr unsigned kLeavesPerCheck = 32;
 
 /// The remainder of one step's bounds.
 struct Budget {
@@ -33,7 +32,7 @@ struct Budget {
 
   [[nodiscard]] bool is_used_up(const shm::Transaction& transaction) {
     if (names == 0 || transaction.allocated_bytes() >= octets) return true;
-    if (++leaves < kLeavesPerLook) return false;
+    if (++leaves < kLeavesPerCheck) return false;
     leaves = 0;
     return is_over && is_over();
   }
@@ -67,7 +66,7 @@ class TrieMover {
     LeafBlock leaf;
     const Branch* branch = trie.branch_at(ref, leaf);
     if (branch == nullptr && !leaf) return fail(Errc::kCorrupt, "zone trie is damaged");
-    // Below the point where the bound leaves the trie, a subtree is wholly before or behind the
+    // Below the point where the bound leaves the trie, a subtree is wholly before or after the
     // bound.
     if (bounded && (leaf || (!found_.exact && branch->offset() > found_.common))) {
       const int order = TrieKey(trie.labels_of(found_.nearest)).compare(*from_);
@@ -129,8 +128,8 @@ class TrieMover {
 /// Moves one zone's entry and data.
 class ZoneMover {
  public:
-  ZoneMover(shm::Transaction& transaction, Budget& budget, Draft::CompactCursor& cursor,
-            const Draft::LeaveAlone& leave_alone)
+  ZoneMover(shm::Transaction& transaction, Budget& budget, CompactCursor& cursor,
+            const LeaveAlone& leave_alone)
       : transaction_(transaction), budget_(budget), cursor_(cursor), leave_alone_(leave_alone) {}
 
   Result<std::uint32_t> operator()(std::uint32_t ref) {
@@ -276,13 +275,13 @@ class ZoneMover {
 
   shm::Transaction& transaction_;
   Budget& budget_;
-  Draft::CompactCursor& cursor_;
-  const Draft::LeaveAlone& leave_alone_;
+  CompactCursor& cursor_;
+  const LeaveAlone& leave_alone_;
 };
 
 /// Moves settings after the cursor's, until the budget is used up or all are done.
-Status move_settings(shm::Transaction& transaction, std::uint32_t& root,
-                     Draft::CompactCursor& cursor, Budget& budget) {
+Status move_settings(shm::Transaction& transaction, std::uint32_t& root, CompactCursor& cursor,
+                     Budget& budget) {
   if (cursor.settings_done) return {};
   const auto move = [&](std::uint32_t ref) -> Result<std::uint32_t> {
     const SettingsEntry* entry = settings_entry(transaction.window(), ref);
@@ -300,84 +299,27 @@ Status move_settings(shm::Transaction& transaction, std::uint32_t& root,
   return {};
 }
 
-/// A list of discarded data in front of `older`.
-Result<std::uint32_t> write_discarded(shm::Transaction& transaction,
-                                      const std::vector<std::uint32_t>& refs, std::uint32_t older) {
-  auto ref = transaction.allocate(DiscardedStack::octets(refs.size()));
-  if (!ref) return pass(ref);
-  auto* list = transaction.writable(ref->as<DiscardedStack>());
-  *list = {static_cast<std::uint32_t>(refs.size()), older};
-  std::copy(refs.begin(), refs.end(), list->refs());
-  return ref->units;
-}
-
-/// Moves the references of the first list to `stack`, and releases the list.
-Status take_discarded(shm::Transaction& transaction, std::uint32_t& lists,
-                      std::vector<std::uint32_t>& stack) {
-  const auto* list = transaction.window().at(shm::Ref<DiscardedStack>{lists});
-  const std::size_t octets = list == nullptr ? 0 : DiscardedStack::octets(list->count);
-  if (list == nullptr || transaction.window().room_after(list) < octets)
-    return fail(Errc::kCorrupt, "list of discarded data is damaged");
-  stack.assign(list->refs(), list->refs() + list->count);
-  const std::uint32_t older = list->older;
-  transaction.release(shm::Ref<>{lists}, octets);
-  lists = older;
-  return {};
-}
-
-/// Releases the topmost block, and puts the blocks below it on the stack.
-Status dismantle_block(shm::Transaction& transaction, std::vector<std::uint32_t>& stack) {
-  const std::uint32_t ref = stack.back();
-  stack.pop_back();
-  LeafBlock leaf;
-  const Trie trie(transaction.window(), ref, LeafKind::kRecord);
-  if (const Branch* branch = trie.branch_at(ref, leaf)) {
-    stack.insert(stack.end(), branch->children(), branch->children() + branch->count());
-    transaction.release(shm::Ref<>{ref}, Branch::octets(branch->count()));
-  } else if (leaf) {
-    release_record(transaction, ref);
-  }
-  return {};
-}
-
-}  // namespace
-
-/// When all these blocks can stay, the function writes nothing, and no version is needed. Lists of
-/// discarded data stay: they are released before the walk, or soon after.
-Status Draft::compact_fixed_blocks() {
-  const auto* old = transaction_.window().at(root_.as<RootData>());
+/// Moves the blocks that hang on the root. When all can stay, the function writes nothing, and no
+/// version is needed. Lists of discarded data stay: they are released before the walk, or soon
+/// after.
+Status compact_fixed_blocks(DraftCore& core) {
+  const auto* old = core.data().window().at(core.root().as<RootData>());
   if (old == nullptr) return fail(Errc::kCorrupt, "root of the store is damaged");
   RootData data = *old;
-  auto server = move_bytes(transaction_, data.server_settings, data.server_settings_bytes);
+  auto server = move_bytes(core.data(), data.server_settings, data.server_settings_bytes);
   if (!server) return pass(server);
   data.server_settings = *server;
-  if (std::memcmp(&data, old, sizeof data) == 0 && !transaction_.in_victim(root_)) return {};
-  auto root = writable_root();
+  if (std::memcmp(&data, old, sizeof data) == 0 && !core.data().in_victim(core.root())) return {};
+  auto root = core.writable_root();
   if (!root) return pass(root);
   **root = data;
   return {};
 }
 
-Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names, const LeaveAlone& leave_alone,
-                            const std::function<bool()>& is_over) {
-  if (!root_) return true;
-  transaction_.use_reserve(shm::Reserve::kAllButLast);
-  if (auto fixed = compact_fixed_blocks(); !fixed) return pass(fixed);
-  // a zone and a name: the least that makes progress
-  const std::uint64_t octets = transaction_.low_space() ? kTightStepBytes : kMaxCompacted;
-  Budget budget{std::max<std::size_t>(names, 2), transaction_.allocated_bytes() + octets, is_over};
-  RootData data = *transaction_.window().at(root_.as<RootData>());
-  const std::uint32_t settings = data.settings;
-  if (auto moved = move_settings(transaction_, data.settings, cursor, budget); !moved)
-    return pass(moved);
-  if (data.settings != settings) {
-    auto root = writable_root();
-    if (!root) return pass(root);
-    (*root)->settings = data.settings;
-  }
-  if (!cursor.settings_done) return false;
-  const std::uint32_t before = data.zones;
-  ZoneMover zone_mover(transaction_, budget, cursor, leave_alone);
+/// Moves zones after the cursor's, and the rest of the cursor's zone. True at the end.
+Result<bool> move_zones(DraftCore& core, std::uint32_t before, CompactCursor& cursor,
+                        Budget& budget, const LeaveAlone& leave_alone) {
+  ZoneMover zone_mover(core.data(), budget, cursor, leave_alone);
   const bool in_zone = cursor.phase != 0 && cursor.phase != ZoneMover::kDone;
   const TrieKey from(cursor.zone.view().bytes().first(cursor.zone.size() - 1));
   bool zone_unfinished = false;
@@ -388,60 +330,42 @@ Result<bool> Draft::compact(CompactCursor& cursor, std::size_t names, const Leav
     if (zone_unfinished) budget.names = 0;
     return moved;
   };
-  TrieMover<decltype(move)> mover(transaction_, LeafKind::kZone, budget, move);
+  TrieMover<decltype(move)> mover(core.data(), LeafKind::kZone, budget, move);
   auto zones = mover.run(before, cursor.phase == 0 ? nullptr : &from, in_zone);
   if (!zones) return pass(zones);
   if (*zones != before) {
-    auto root = writable_root();
+    auto root = core.writable_root();
     if (!root) return pass(root);
     (*root)->zones = *zones;
   }
-  if (mover.stopped() || zone_unfinished) return false;
-  cursor = {};
-  return true;
+  return !mover.stopped() && !zone_unfinished;
 }
 
-Status Draft::discard(ZoneEntry& entry) {
-  // Dismantling records later does not follow references into shared sets, so their pages are
-  // released here.
-  if (auto released = release_shared(transaction_, entry.shared); !released) return released;
-  if (auto dropped = drop_history(entry); !dropped) return dropped;
-  std::vector<std::uint32_t> refs;
-  for (const std::uint32_t ref : {entry.apex, entry.names, entry.nsec3})
-    if (ref != 0) refs.push_back(ref);
-  return refs.empty() ? Status() : discard_blocks(refs);
-}
+}  // namespace
 
-Status Draft::discard_blocks(const std::vector<std::uint32_t>& refs) {
-  auto root = writable_root();
-  if (!root) return pass(root);
-  auto list = write_discarded(table_, refs, (*root)->discarded);
-  if (!list) return pass(list);
-  (*root)->discarded = *list;
-  return {};
-}
-
-Result<bool> Draft::dismantle_discarded(std::size_t blocks) {
-  if (!root_) return true;
-  const auto* before = transaction_.window().at(root_.as<RootData>());
-  if (before == nullptr || before->discarded == 0) return true;
-  transaction_.use_reserve();
-  auto root = writable_root();
-  if (!root) return pass(root);
-  std::vector<std::uint32_t> stack;
-  std::uint32_t lists = (*root)->discarded;
-  for (; blocks > 0 && (!stack.empty() || lists != 0); --blocks) {
-    auto status = stack.empty() ? take_discarded(transaction_, lists, stack)
-                                : dismantle_block(transaction_, stack);
-    if (!status) return pass(status);
+Result<bool> compact(Draft& draft, CompactCursor& cursor, std::size_t names,
+                     const LeaveAlone& leave_alone, const std::function<bool()>& is_over) {
+  DraftCore& core = draft.core();
+  if (!core.root()) return true;
+  shm::Transaction& transaction = core.data();
+  transaction.use_reserve(shm::Reserve::kAllButLast);
+  if (auto fixed = compact_fixed_blocks(core); !fixed) return pass(fixed);
+  // a zone and a name: the least that makes progress
+  const std::uint64_t octets = transaction.low_space() ? kLowSpaceStepBytes : kMaxCompacted;
+  Budget budget{std::max<std::size_t>(names, 2), transaction.allocated_bytes() + octets, is_over};
+  RootData data = *transaction.window().at(core.root().as<RootData>());
+  const std::uint32_t settings = data.settings;
+  if (auto moved = move_settings(transaction, data.settings, cursor, budget); !moved)
+    return pass(moved);
+  if (data.settings != settings) {
+    auto root = core.writable_root();
+    if (!root) return pass(root);
+    (*root)->settings = data.settings;
   }
-  if (!stack.empty()) {
-    auto list = write_discarded(transaction_, stack, lists);
-    if (!list) return pass(list);
-    lists = *list;
-  }
-  (*root)->discarded = lists;
-  return lists == 0;
+  if (!cursor.settings_done) return false;
+  auto at_end = move_zones(core, data.zones, cursor, budget, leave_alone);
+  if (at_end && *at_end) cursor = {};
+  return at_end;
 }
 
 }  // namespace pando::zone
