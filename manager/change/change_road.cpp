@@ -38,6 +38,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   bool has_moved = false;  // the zone has changed since the draft began, or is to be signed there
   ChangeSigner signer;
   std::optional<dns::Serial> served_serial{};  // of the zone that a built one replaces
+  bool holds_updates = false;
   bool is_signed_here = false;                 // it has the signatures of its keys
   bool is_judged = false;
   Judgement judgement;
@@ -349,12 +350,6 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   return ChangeSigner{std::move(*signer), signers_->now()};
 }
 
-bool ChangeRoad::signs(dns::NameView zone) const {
-  if (signers_ == nullptr) return false;
-  const auto signer = signers_->signer_of(zone);
-  return signer && *signer;
-}
-
 bool ChangeRoad::signs_slowly(dns::NameView zone) const {
   if (signers_ == nullptr) return false;
   const auto signer = signers_->signer_of(zone);
@@ -503,7 +498,10 @@ void ChangeRoad::put_alone(const WorkPtr& work) {
 void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& version) {
   if (!version && std::exchange(work->has_moved, false)) {
     ++counters_.again;
-    if (work->asked.again) work->asked.again();
+    if (work->asked.again)
+      work->asked.again();
+    else if (work->signer.signer && holds_.hold && !std::exchange(work->holds_updates, true))
+      holds_.hold(work->asked.zone);
     return again(work);
   }
   under_way_.remove(work->asked.zone, work->state);
@@ -516,6 +514,7 @@ void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& versio
   else
     outcome = pass(version);
   done(outcome);
+  if (work->holds_updates) holds_.release(work->asked.zone);
   if (work->tries > 0 || work->is_judged) work->free_in(pool_, std::move(outcome));
 }
 

@@ -12,6 +12,7 @@
 
 #include "manager/change/change_list.h"
 #include "manager/change/first_transfers.h"
+#include "manager/change/update_holds.h"
 #include "manager/change/zone_change.h"
 #include "manager/change/zone_signers.h"
 #include "manager/commit/committer.h"
@@ -68,6 +69,10 @@ class ChangeRoad {
   /// `signers` outlive the object; without this call no zone is signed here.
   void sign_by(ZoneSigners& signers) noexcept { signers_ = &signers; }
 
+  /// Has the updates of a zone wait when a change that is to be signed was computed in vain: signing
+  /// takes long, so that a zone with steady updates would move each time.
+  void hold_updates_by(UpdateHolds holds) { holds_ = std::move(holds); }
+
   /// Takes a change to the store. Requests submitted to the committer earlier are done earlier.
   void submit(ZoneChange change);
   using Together = std::function<void(const Result<std::vector<ChangeOutcome>>& outcomes)>;
@@ -86,8 +91,6 @@ class ChangeRoad {
   [[nodiscard]] std::uint64_t max_on_commit_thread() const noexcept {
     return options_.max_on_commit_thread;
   }
-  /// Whether changes of the zone are signed here.
-  [[nodiscard]] bool signs(dns::NameView zone) const;
   /// Whether each change of the zone is signed, by keys that are too slow for the commit thread. A
   /// pool thread computes all of them.
   [[nodiscard]] bool signs_slowly(dns::NameView zone) const;
@@ -140,6 +143,7 @@ class ChangeRoad {
   Options options_;
   Counters counters_;
   ZoneSigners* signers_ = nullptr;
+  UpdateHolds holds_;
   FirstTransfers first_transfers_;
   std::vector<WorkPtr> computing_;
   std::deque<WorkPtr> waiting_;

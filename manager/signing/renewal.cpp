@@ -41,7 +41,6 @@ struct SignatureRenewal::Work {
   zone::ZoneView served{};  // pinned
   dns::Serial serial{};
   SignatureLook found{};
-  bool holds_updates = false;
 };
 
 void SignatureRenewal::check(std::chrono::steady_clock::time_point now) {
@@ -113,9 +112,6 @@ void SignatureRenewal::submit(const WorkPtr& work) {
   change.records = road_.max_on_commit_thread() + 1;  // a pool thread signs
   change.renewed = work->found.due;
   change.renewed_before = work->signer->renewed_before(work->now);
-  change.again = [this, work] {
-    if (!std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
-  };
   change.content = [work](const zone::StoreView& version) {
     return next_soa(version, work->zone, *work->signer, work->now);
   };
@@ -138,7 +134,6 @@ void SignatureRenewal::submit(const WorkPtr& work) {
 
 void SignatureRenewal::ended(const WorkPtr& work, bool has_more) {
   at_work_ = false;
-  if (work->holds_updates) holds_.release(work->zone);
   if (has_more) wait(work->zone);
   start_next();
 }

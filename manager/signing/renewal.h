@@ -15,7 +15,6 @@
 #include "manager/commit/committer.h"
 #include "manager/signing/signature_look.h"
 #include "manager/signing/signed_zones.h"
-#include "manager/signing/update_holds.h"
 #include "shm/slots.h"
 
 namespace pando::manager {
@@ -38,14 +37,13 @@ class SignatureRenewal {
   /// All references outlive the object; `pool` is joined before its destruction.
   SignatureRenewal(asio::io_context& io, asio::thread_pool& pool, shm::SlotTable& slots,
                    const Committer& committer, ChangeRoad& road, const SignedZones& zones,
-                   UpdateHolds holds, Looked looked)
+                   Looked looked)
       : io_(io),
         pool_(pool),
         slots_(slots),
         committer_(committer),
         road_(road),
         zones_(zones),
-        holds_(std::move(holds)),
         looked_(std::move(looked)) {}
 
   /// Begins to look at all zones if it is time to; to be called regularly.
@@ -71,7 +69,6 @@ class SignatureRenewal {
   const Committer& committer_;
   ChangeRoad& road_;
   const SignedZones& zones_;
-  UpdateHolds holds_;
   Looked looked_;
   std::deque<dns::Name> waiting_;
   std::set<std::string> known_waiting_;  // those in waiting_, by dns::folded_key()

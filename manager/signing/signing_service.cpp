@@ -11,11 +11,11 @@ SigningService::SigningService(Parts parts, SigningClock::Sources clocks, Hooks 
       whole_(parts.io, parts.builders, parts.store, parts.slots, parts.committer, parts.road, zones_,
              hooks_.holds, [this](const dns::Name& zone) { whole_is_done(zone); }),
       renewal_(parts.io, parts.background, parts.slots, parts.committer, parts.road, zones_,
-               hooks_.holds,
                [this](const dns::Name& zone, dns::Serial serial, const SignatureLook& look) {
                  watch_.looked(zone, serial, look);
                }) {
   parts.road.sign_by(zones_);
+  parts.road.hold_updates_by(hooks_.holds);
   zones_.on_ready([this](const dns::Name& zone) { ready(zone); });
 }
 

@@ -14,7 +14,7 @@
 #include "manager/signing/renewal.h"
 #include "manager/signing/signed_zones.h"
 #include "manager/signing/signing_watch.h"
-#include "manager/signing/update_holds.h"
+#include "manager/change/update_holds.h"
 #include "manager/signing/whole_signing.h"
 #include "shm/slots.h"
 

@@ -14,7 +14,7 @@
 #include "manager/change/change_road.h"
 #include "manager/change/zone_signers.h"
 #include "manager/commit/committer.h"
-#include "manager/signing/update_holds.h"
+#include "manager/change/update_holds.h"
 #include "shm/slots.h"
 
 namespace pando::manager {

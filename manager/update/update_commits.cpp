@@ -76,22 +76,9 @@ void UpdateCommits::submit(Update update) {
   submit_small(std::move(update));
 }
 
-/// A small update of a signed zone may affect many names. A pool thread signs these, and the zone's
-/// other updates wait if that was in vain.
 void UpdateCommits::submit_small(Update update) {
   ZoneChange change = Step::change(std::move(update));
   change.shares_version = true;
-  if (road_.signs(change.zone)) {
-    auto holds = std::make_shared<bool>(false);
-    change.again = [this, zone = change.zone, holds] {
-      if (!std::exchange(*holds, true)) hold(zone);
-    };
-    change.done = [this, zone = change.zone, holds,
-                   done = std::move(change.done)](const Result<ChangeOutcome>& outcome) {
-      done(outcome);
-      if (*holds) release(zone);
-    };
-  }
   road_.submit(std::move(change));
 }
 

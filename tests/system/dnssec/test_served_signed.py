@@ -254,6 +254,36 @@ def test_edited_files_are_merged_with_updates(server):
     assert check(server).get_node(f"dynamic.{ZONE}.")
 
 
+def test_a_large_edit_is_merged_beside_steady_updates(pando, options, folder):
+    """Its signatures take longer than the pause between two updates, which wait when the zone moved away under it."""
+    text = TEXT + "".join(f"h{number} 300 A 192.0.2.3\n" for number in range(4000))
+    (folder / "zone").write_text(text)
+    server = pando([options], workers=1).start(ZONE)
+    send(server, ("add", "first", 60, "A", "192.0.2.9"))
+    stop, sent, faults = threading.Event(), [], []
+
+    def update():
+        while not stop.is_set() and not faults:
+            try:
+                send(server, ("add", f"u{len(sent)}", 60, "A", "192.0.2.9"))
+                sent.append(len(sent))
+            except Exception as error:  # a fault of the test itself, too
+                faults.append(error)
+
+    updating = threading.Thread(target=update)
+    updating.start()
+    try:
+        (folder / "zone").write_text(text.replace(" 7 3600", " 8 3600").replace("192.0.2.3", "192.0.2.4"))
+        server.control("reload")
+        servers.wait_until("the edit is served", lambda: server.ask(f"h3999.{ZONE}").answer[0][0].address == "192.0.2.4", 120)
+    finally:
+        stop.set()
+        updating.join()
+    assert not faults and len(sent) > 5, faults
+    names = {name.to_text() for name, _ in zone_of(server).iterate_rdatasets()}
+    assert all(f"u{number}.{ZONE}." in names for number in sent)
+
+
 def test_an_export_is_the_source_and_the_zone_agrees_with_it(server):
     send(server, ("add", "dynamic", 60, "A", "192.0.2.9"))
     server.control("zone", "export", ZONE)

@@ -34,7 +34,7 @@ TEST(TypeBitmap, IsReadAsItWasWrittenAndPassesTheCheckOfNsec) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
     std::set<RRType> types;
-    for (unsigned i = 1 + random() % 20; i > 0; --i)
+    for (auto i = 1 + random() % 20; i > 0; --i)
       types.insert(static_cast<RRType>(random() % (round % 2 == 0 ? 300 : 65536)));
     const std::vector<RRType> sorted(types.begin(), types.end());
     Bytes rdata = {0};  // the root as next name

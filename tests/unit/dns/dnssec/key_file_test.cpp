@@ -277,7 +277,7 @@ TEST(KeyFileText, NoErrorRepeatsAPieceOfAKey) {
     const std::string text = content(name);
     for (int round = 0; round < 400; ++round) {
       std::string broken = text;
-      for (unsigned i = 1 + random() % 3; i > 0; --i) {
+      for (auto i = 1 + random() % 3; i > 0; --i) {
         const std::size_t at = random() % broken.size();
         constexpr std::string_view kOdd = "\n:;! ADNSKEY-";
         if (round % 2 == 0)
@@ -290,12 +290,14 @@ TEST(KeyFileText, NoErrorRepeatsAPieceOfAKey) {
       if (result) continue;
       ++errors;
       std::istringstream lines(text);
-      for (std::string line; std::getline(lines, line);)
+      for (std::string line; std::getline(lines, line);) {
         if (line.find("---") == std::string::npos && line.find("Format") == std::string::npos &&
             line.find("Algorithm") == std::string::npos &&
-            line.find("20261128") == std::string::npos)
+            line.find("20261128") == std::string::npos) {
           ASSERT_FALSE(has_piece(result.error().text, line.substr(line.find(':') + 1)))
               << result.error().text;
+        }
+      }
     }
   }
   EXPECT_GT(errors, 800U);
