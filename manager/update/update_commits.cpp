@@ -33,7 +33,7 @@ struct UpdateCommits::Step {
     auto done = std::exchange(update.done, nullptr);
     auto step = std::make_shared<Step>();
     step->update = std::move(update);
-    // `content` owns the step, since it is freed in a pool thread.
+    // `content` owns the step, since it is freed in a builder thread.
     change.done = [done = std::move(done),
                    weak = std::weak_ptr(step)](const Result<ChangeOutcome>& outcome) {
       if (const auto known = weak.lock()) done(known->verdict, outcome);
@@ -76,8 +76,8 @@ void UpdateCommits::submit(Update update) {
   submit_small(std::move(update));
 }
 
-/// A small update of a signed zone may affect many names. A pool thread signs these, and the zone's
-/// other updates wait if that was in vain.
+/// A small update of a signed zone may affect many names. A builder thread signs these, and the
+/// zone's other updates wait meanwhile, so that the work is not in vain.
 void UpdateCommits::submit_small(Update update) {
   ZoneChange change = Step::change(std::move(update));
   change.shares_version = true;
@@ -95,7 +95,7 @@ void UpdateCommits::submit_small(Update update) {
   road_.submit(std::move(change));
 }
 
-/// The computed changeset is freed in a pool thread: it may have a hundred thousand records.
+/// The computed changeset is freed in a builder thread: it may have a hundred thousand records.
 void UpdateCommits::submit_large(Update update, const std::string& zone) {
   UnderWay& under_way = zones_[zone];
   under_way.client = update.client;
