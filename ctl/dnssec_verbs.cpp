@@ -9,9 +9,9 @@ namespace {
 
 void add_key_verbs(CommandLine& line, CLI::App* dnssec) {
   Arguments& given = line.arguments();
-  CLI::App* keys = line.group(dnssec, "key", "files with keys of zones (experimental)");
+  CLI::App* keys = line.group(dnssec, "key", "files with keys of zones");
   KeyRequest& request = given.key_request;
-  CLI::App* made = line.add(keys, "make", "make a key in a file; needs no manager (experimental)",
+  CLI::App* made = line.add(keys, "make", "make a key in a file; needs no manager",
                             [&given] { return make_key(given.key_request, output_for(given)); });
   made->add_option("zone", request.zone, "name of the zone")->required();
   made->add_option("--algorithm", request.algorithm, "algorithm of the signatures")
@@ -28,9 +28,9 @@ void add_key_verbs(CommandLine& line, CLI::App* dnssec) {
     command->add_option("--zone", given.zone, "the keys' zone, where files do not name it");
     return command;
   };
-  with_files(line.add(keys, "show", "what is public of keys; needs no manager (experimental)",
+  with_files(line.add(keys, "show", "what is public of keys; needs no manager",
                       [&given] { return show_keys(given.files, given.zone, output_for(given)); }));
-  with_files(line.add(keys, "ds", "DS records for the parent; needs no manager (experimental)",
+  with_files(line.add(keys, "ds", "DS records for the parent; needs no manager",
                       [&given] {
                         return print_ds(given.files, given.zone, given.digest, output_for(given));
                       }))
@@ -88,7 +88,7 @@ void add_dnssec_verbs(CommandLine& line) {
 
 void add_sign_verb(CommandLine& line, CLI::App* zone) {
   Arguments& given = line.arguments();
-  CLI::App* sign = line.add(zone, "sign", "sign a zone file; needs no manager (experimental)",
+  CLI::App* sign = line.add(zone, "sign", "sign a zone file; needs no manager",
                             [&given] { return sign_zone_file(given.sign, output_for(given)); });
   SignRequest& request = given.sign;
   sign->add_option("file", request.file, "zone file")->required();

@@ -84,8 +84,8 @@ void ChunkPool::settle_borrowed() {
 }
 
 std::uint64_t ChunkPool::version() const noexcept {
-  // Only this process writes the epoch. A pool thread that takes a chunk locks the mutex after the
-  // store of the epoch.
+  // Only this process writes the epoch. A background thread that takes a chunk locks the mutex
+  // after the store of the epoch.
   return file_.header().publication.epoch.load(std::memory_order_relaxed);
 }
 

@@ -60,7 +60,7 @@ class Transaction {
   void release(Ref<> ref, std::size_t bytes) noexcept;
   /// True when the block lies in a chunk that the compactor is emptying.
   [[nodiscard]] bool in_victim(Ref<> ref) const noexcept;
-  /// Takes over another transaction's blocks and releases (a zone built in a pool thread).
+  /// Takes over another transaction's blocks and releases (a zone built in a background thread).
   void absorb(Transaction&& other);
   /// Blocks may be allocated out of the reserve from now on, as far as `use` says.
   void use_reserve(Reserve use = Reserve::kAll) noexcept;
@@ -138,7 +138,7 @@ class Store {
   /// For the commit thread: continues the open chunk. A second transaction at the same time gets
   /// chunks of its own.
   [[nodiscard]] Transaction begin();
-  [[nodiscard]] Transaction begin_private();  ///< for pool threads: takes chunks of its own
+  [[nodiscard]] Transaction begin_private();  ///< for background threads: takes chunks of its own
   /// Publishes a new version made by `transaction`. All-or-nothing for readers and crashes. Returns
   /// the version number. Only the commit thread calls publish(). On kFull nothing has happened, and
   /// the transaction can be published later or dropped. On kCorrupt (the transaction released a

@@ -16,8 +16,8 @@ namespace pando::manager {
 /// parent may have a DS record of these.
 ///
 /// The chain of NSEC or NSEC3 records is verified, and one signature in a hundred: data that would
-/// not validate are not served. For pool threads; takes 40 µs for each P-256 signature. Errors are
-/// those of zone::sign_zone(), kCorrupt: the result is not valid; kFull.
+/// not validate are not served. For builder threads; takes 40 µs for each P-256 signature. Errors
+/// are those of zone::sign_zone(), kCorrupt: the result is not valid; kFull.
 Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
                        const ChangeSigner& signer, std::optional<dns::Serial> served,
                        bool is_signed_here);

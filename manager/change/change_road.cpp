@@ -15,7 +15,7 @@ namespace pando::manager {
 
 namespace {
 
-/// Of a change that a pool thread has to sign.
+/// Of a change that a builder thread has to sign.
 constexpr int kMaxTriesOfSigned = 20;
 
 Status ask(const ZoneChange& change, const Stage& stage) {
@@ -51,7 +51,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   Status computed;
   shm::Reserve reserve = shm::Reserve::kKept;  // see Stage::reserve
 
-  /// Pins the present version for pool threads.
+  /// Pins the present version for the other threads that read it.
   void pin_present() {
     const shm::VersionInfo version = road.store_.current();
     pin = road.slots_.pin_own(version.number);
@@ -66,14 +66,14 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     draft->draft().give_up_when(&road.stopping_);
   }
 
-  /// Frees blocks and perhaps a hundred thousand records, which takes a while: in a pool thread.
+  /// Frees blocks and perhaps a hundred thousand records, which takes a while: in a builder thread.
   void free_in(asio::thread_pool& pool, Result<ChangeOutcome>&& result) {
     asio::post(pool,
                [content = std::move(asked.content), result = std::move(result),
                 draft = std::move(draft), pin = std::move(pin), journal = std::move(journal)] {});
   }
 
-  /// Frees the data of a failed try, since the next try needs as much again. Pool thread.
+  /// Frees the data of a failed try, since the next try needs as much again. Builder thread.
   void clear() {
     draft.reset();
     pin = {};
@@ -82,7 +82,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     outcome.applied = {};
   }
 
-  /// Pool thread.
+  /// Builder thread.
   void compute() {
     Stage stage{draft->transaction(), draft->draft(), journal, true, has_merge_base};
     auto applied = stage_changesets(stage, asked, road.committer_, &signer);
@@ -93,7 +93,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     crash_point("change-worked-out");
   }
 
-  /// Pool thread: signs the built zone as a whole, which then takes the place of its source.
+  /// Builder thread: signs the built zone as a whole, which then takes the place of its source.
   Status sign_whole() {
     auto& data = std::get<WholeZone>(asked.content);
     auto built =
@@ -103,7 +103,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     return {};
   }
 
-  /// Thread of the pool, or of the program's.
+  /// The thread that run_judges() chooses.
   void judge() {
     const Progress::Scope scope(asked.progress.get());
     is_judged = true;
@@ -329,8 +329,8 @@ void ChangeRoad::again(const WorkPtr& work) {
       // that nobody has verified.
       const bool is_unseen = work->asked.judges && !work->is_judged;
       if (work->tries >= options_.tries && is_unseen) return finish(work, pass(work->computed));
-      // The commit thread signs no large change. The zone's updates wait by now, so that it will
-      // not move much longer.
+      // The commit thread signs no large change. The zone's updates wait by now (finish()), so that
+      // it will not move much longer.
       if (work->tries >= options_.tries && !work->signer.signer) return commit_here(work);
       if (work->tries >= kMaxTriesOfSigned)
         return finish(work, fail(Errc::kExists, "the zone changes again and again"));
@@ -450,7 +450,8 @@ void ChangeRoad::commit_here(const WorkPtr& work) {
   PANDO_ASSERT(!work->asked.judges || work->is_judged);
   if (work->state.step != ChangeStep::kStaging) work->state.reach(ChangeStep::kStaging);
   CommitRequest request;
-  // A large change that fails half-way must be dropped as a whole.
+  // A large change that fails half-way must be dropped as a whole, and a group's draft cannot drop
+  // the part of one request.
   request.kind =
       work->asked.shares_version ? CommitRequest::Kind::kGroup : CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) { return stage_here(*work, stage); };
@@ -459,7 +460,7 @@ void ChangeRoad::commit_here(const WorkPtr& work) {
 }
 
 /// Few records may affect many names, such as all those below a delegation that comes or goes. A
-/// pool thread signs these.
+/// builder thread signs these.
 Status ChangeRoad::stage_here(Work& work, Stage& stage) {
   if (auto ok = ask(work.asked, stage); !ok) return ok;
   auto signer = signer_of(work.asked.zone);

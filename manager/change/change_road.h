@@ -27,13 +27,14 @@ namespace pando::manager {
 /// - *intake*: submit(). Small changes without judges are computed when they are staged, and built
 ///   zones need no computing. Others wait for a place. A file's own data are judged before they are
 ///   merged with the zone, so that updates ask for no second verdict.
-/// - *compute*: a pool thread computes the change from a pinned version, so that the commit thread
-///   only exchanges the zone's data. A zone that was changed meanwhile, or moved by compaction, is
-///   computed anew. After the third try the zone is changed on the commit thread. Only a few
-///   changes are computed at a time. Waiting changes pin no version and exclude no zone from
-///   compaction.
+/// - *compute*: a builder thread computes the change from a pinned version, so that the commit
+///   thread only exchanges the zone's data. A zone that was changed meanwhile, or moved by
+///   compaction, is computed anew. After the third try the zone is changed on the commit thread.
+///   That thread signs no large change, so a zone that is signed here has more tries, and then an
+///   error. Only a few changes are computed at a time. Waiting changes pin no version and exclude
+///   no zone from compaction.
 /// - *sign*: a zone that this server signs (ZoneSigners) gets the signer's records. A changeset is
-///   signed in the thread that computes it; a pool thread signs a built zone as a whole.
+///   signed in the thread that computes it; a builder thread signs a built zone as a whole.
 /// - *judge*: signatures and the zone's program (change_judgement.h), with the computed or built
 ///   zone, once. No place and no thread of the other changes is used meanwhile.
 /// - *stage* (change_staging.h), *journal*, *publish*: in a version of the Committer.
@@ -46,20 +47,21 @@ class ChangeRoad {
   struct Options {
     /// Changes of up to this many records are made on the commit thread itself. A thousand records
     /// take about 3 ms, or 10 ms with the zone outside the processor's caches. The detour through a
-    /// pool thread costs two thread changes and a version of its own.
+    /// builder thread costs two thread changes and a version of its own.
     std::uint64_t max_on_commit_thread = 1000;
     int tries = 3;
     std::size_t max_computed = 2;  ///< limit of changes computed at a time
-    /// Names of a changeset that are signed on the commit thread, some 10 ms. A pool thread signs
-    /// more.
+    /// Names of a changeset that are signed on the commit thread, some 10 ms. A builder thread
+    /// signs more.
     std::size_t max_signed_names = 125;
   };
   struct Counters {
-    std::uint64_t beside = 0;  ///< changes computed in a pool thread
-    std::uint64_t again = 0;   ///< repetitions, since the zone had changed
+    std::uint64_t beside = 0;  ///< changes computed in a builder thread
+    std::uint64_t again = 0;   ///< repetitions, see ZoneChange::again
   };
 
-  /// All references outlive the object; `pool` is joined before its destruction.
+  /// All references outlive the object; `pool`, the builder threads, is joined before its
+  /// destruction.
   ChangeRoad(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
              shm::SlotTable& slots, Committer& committer, Options options);
   ~ChangeRoad();
@@ -92,7 +94,7 @@ class ChangeRoad {
     return options_.max_on_commit_thread;
   }
   /// Whether each change of the zone is signed, by keys that are too slow for the commit thread. A
-  /// pool thread computes all of them.
+  /// builder thread computes all of them.
   [[nodiscard]] bool signs_slowly(dns::NameView zone) const;
   [[nodiscard]] Counters counters() const noexcept { return counters_; }
   /// True after stop(): changes submitted now are never done.
@@ -148,7 +150,7 @@ class ChangeRoad {
   std::vector<WorkPtr> computing_;
   std::deque<WorkPtr> waiting_;
   ChangeList under_way_;
-  std::atomic<bool> stopping_ = false;  // read by the pool's threads
+  std::atomic<bool> stopping_ = false;  // read by the builder threads
 };
 
 }  // namespace pando::manager

@@ -131,8 +131,9 @@ class Staging {
     return fail(Errc::kExists, "more than {} names are to be signed", signer_->max_names);
   }
 
-  /// The limits concern what clients send: a name of a signed zone has an NSEC set as well, and the
-  /// number of the zone's records was checked with the update.
+  /// The limits concern what clients send. A name of a signed zone has an NSEC set as well. The
+  /// number of the zone's records, with the signer's, was checked with the update (check_limits()).
+  /// It is not checked here, because a client cannot know how many records the signer adds.
   [[nodiscard]] zone::DataLimits limits() const {
     zone::DataLimits limits = change_.limits;
     if (!is_signed_) return limits;
@@ -229,9 +230,14 @@ Status put(Stage& stage, const FileBatch::Zone& zone, ChangeSource source) {
   return {};
 }
 
-/// A zone that was built with serial `source` was signed as a whole and has another serial now. The
-/// journal's descriptions of it (kBase, kDynamicChanges) get that serial. Where there is none, a
-/// record of kind kSigned leads from the one serial to the other.
+/// A zone that was built with serial `source` was signed as a whole, and is served with another
+/// serial. `records` from `first` on are its journal records, in which both serials occur.
+///
+/// kBase and kDynamicChanges describe the zone. A replay compares their serial `to` with that of
+/// the zone it finds (RecordReplay), so they get the served one; kBase keeps `source` as the serial
+/// of the file. Where no record describes the zone, one of kind kSigned leads from `source` to the
+/// served serial, because the next changeset begins there. A purge (kGone) ends the records before
+/// it and tells nothing of the new zone, so its serial stays.
 void move_to_signed(std::vector<JournalEntry>& records, std::size_t first, dns::Serial source,
                     const zone::ZoneView& zone) {
   const auto is_description = [&](const JournalEntry& entry) {

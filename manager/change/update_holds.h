@@ -6,7 +6,7 @@
 
 namespace pando::manager {
 
-/// Has a zone's updates wait while a pool thread signs for it, so that the work is not in vain.
+/// Has a zone's updates wait while a builder thread signs for it, so that the work is not in vain.
 /// Each hold() is followed by one release().
 struct UpdateHolds {
   std::function<void(const dns::Name& zone)> hold;

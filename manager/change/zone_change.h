@@ -96,8 +96,8 @@ struct ChangeOutcome {
 
 /// One change of one zone's data, from any source. ChangeRoad takes it to the store.
 struct ZoneChange {
-  /// Computes the changesets for a version. May be called again when the zone has changed
-  /// meanwhile, and in a pool thread: it reads this zone alone, and nothing of the commit thread.
+  /// Computes the changesets for a version. May be called again, see `again`, and in a builder
+  /// thread: it reads this zone alone, and nothing of the commit thread.
   using Compute = std::function<Result<ComputedChange>(const zone::StoreView& version)>;
 
   dns::Name zone;
@@ -119,12 +119,13 @@ struct ZoneChange {
   std::shared_ptr<Progress> progress{};
   /// Asked on the commit thread, with the version that receives the change; may be empty.
   std::function<Status(const zone::StoreView& now)> check{};
-  /// Called on the commit thread each time that the zone has changed meanwhile and the changesets
-  /// are computed anew. May be empty.
+  /// Called on the commit thread each time that a try was in vain and the changesets are computed
+  /// anew: the zone has changed meanwhile, or has more names to sign than the commit thread may.
+  /// May be empty.
   std::function<void()> again{};
   /// Called once, on the commit thread, after the publication. `content` is freed afterwards, in a
-  /// pool thread. Errors: those of `content` and `check`; kInvalid: refused by a judge; kFull and
-  /// kIo as for CommitRequest.
+  /// builder thread. Errors: those of `content` and `check`; kInvalid: refused by a judge; kFull
+  /// and kIo as for CommitRequest.
   std::function<void(const Result<ChangeOutcome>& outcome)> done = [](const auto&) {};
   /// Of a signed zone: names whose signatures that end before `renewed_before` are made anew.
   std::vector<dns::Name> renewed{};

@@ -49,7 +49,7 @@ struct Stage {
   std::vector<JournalEntry>& journal;  ///< records that must be durable before the version is
                                        ///< published
   bool alone = false;                  ///< the request is the only one of its group
-  /// ZoneRecords::has_merge_base() of the zone; set for pool threads, which cannot ask the
+  /// ZoneRecords::has_merge_base() of the zone; set for builder threads, which cannot ask the
   /// committer.
   std::optional<bool> has_merge_base{};
   /// The part of the store's reserve that the finished step may have used; the committer checks.
@@ -78,7 +78,9 @@ struct Stage {
 struct CommitRequest {
   enum class Kind : std::uint8_t {
     kGroup,  ///< may share a version with others
-    kAlone,  ///< cannot be staged twice, so the request has a version of its own
+    /// Has a version of its own: `stage` cannot be called twice, or may fail after it has changed
+    /// the draft. Only a draft without other requests can then be dropped.
+    kAlone,
   };
   std::function<Status(Stage&)> stage;
   std::function<void(const Result<std::uint64_t>& version)> done = [](const auto&) {};

@@ -14,6 +14,10 @@ namespace {
 
 /// Folds history records, from an old version onwards, into the changeset that leads back. `after`
 /// is a record's TTL at the old version, `before` its TTL now.
+///
+/// The history of a zone that is signed here has the signer's records, too. So the result brings
+/// old RRSIG and NSEC records back. They do no harm in a rollback, because sign_change()
+/// (manager/dnssec/change_signing.h) leaves them out and makes new ones.
 class WayBack {
  public:
   void take(const zone::HistoryRecord& record) {
@@ -95,8 +99,9 @@ void append_changes(RecordChanges& by_record, RecordChanges&& then) {
   }
 }
 
-/// Adds the exchange of the present SOA for `soa`, under the next serial. kInvalid: the zone would
-/// be signed again, with a signature over the SOA's old serial.
+/// Adds the exchange of the present SOA for `soa`, under the next serial. kInvalid: somebody else
+/// signed the earlier version. Its signature of the SOA covers the old serial, and nobody here can
+/// make one for the next serial.
 Result<zone::Changeset> with_serial(const zone::ZoneView& zone, zone::Changeset changes,
                                     zone::Record present, zone::Record soa, dns::Serial next) {
   const bool is_resigned = is_signed_here(zone);

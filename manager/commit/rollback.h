@@ -15,8 +15,8 @@ namespace pando::manager {
 /// present one, so that secondaries follow by IXFR. Empty when the zone has that serial.
 ///
 /// kNotFound: the change history (zone/history/history.h) does not reach back so far. kCorrupt: the
-/// history is damaged. kInvalid: the zone is signed, or was. `now` is seconds since 1970, for the
-/// policy.
+/// history is damaged. kInvalid: somebody else signs the zone (check_rollback()), or signed that
+/// version. `now` is seconds since 1970, for the policy.
 Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone, dns::Serial serial,
                                          config::SerialPolicy policy, std::uint64_t now);
 
@@ -52,9 +52,9 @@ struct RollbackTarget {
   [[nodiscard]] std::uint64_t records(const zone::ZoneView& zone) const;
 };
 
-/// The changeset of a rollback of zone `name`, with its author. Data served once may be served again,
-/// so only the history's part of the limits applies to it. kNotFound also when the zone is not
-/// loaded. Any thread.
+/// The changeset of a rollback of zone `name`, with its author. No limits are checked here: the
+/// change's owner sets them (ZoneControl::roll_back). kNotFound also when the zone is not loaded.
+/// Any thread.
 Result<zone::Changeset> rollback_of(const zone::StoreView& version, const dns::Name& name,
                                     const RollbackTarget& target, config::SerialPolicy policy,
                                     std::uint64_t now);

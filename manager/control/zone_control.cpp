@@ -112,7 +112,8 @@ void ZoneControl::thaw(const dns::Name& zone, const Request&, const Reply& reply
 }
 
 /// A rollback is an update like any other: it is journalled, goes to the secondaries and wins over
-/// the zone file.
+/// the zone file. Data served once may be served again, so that only the limits of the history
+/// apply.
 void ZoneControl::roll_back(const dns::Name& zone, const Request& request, const Reply& reply) {
   const RuntimePtr& current = parts_.configuration.runtime;
   Committer& committer = *parts_.services.committer;

@@ -10,9 +10,10 @@ namespace pando::manager {
 ///
 /// - A record that the file adds or removes is added to or removed from the zone, unless the zone
 ///   agrees already.
-/// - A record added by an update stays until an update removes the record. The file can remove the
-///   record only after the file has contained the record.
-/// - A record removed by an update stays away until an update or the file adds the record.
+/// - A record added by an update stays until an update or the file removes the record. The file can
+///   remove the record only once it has contained the record.
+/// - A record removed by an update stays away until an update or the file adds the record. The file
+///   can add the record only once it has lacked the record.
 /// - A set with records or a TTL from an update keeps the TTL of the set.
 
 /// Types made by a signer only (RRSIG, NSEC, NSEC3). The file's records of these types are taken

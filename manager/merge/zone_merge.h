@@ -12,8 +12,9 @@
 
 namespace pando::manager {
 
-/// Plan for merging an edited file with a served zone. A pool thread computes the plan against one
-/// version; compute_merge() makes the change of it, to the zone as it is by then (see file_merge.h).
+/// Plan for merging an edited file with a served zone. A loader thread computes the plan against
+/// one version; compute_merge() makes the change of it, to the zone as it is by then (see
+/// file_merge.h).
 struct MergePlan {
   enum class Kind : std::uint8_t {
     kReplace,  ///< put the file's zone whole: no dynamic changes, and most is new or signed again

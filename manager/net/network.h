@@ -21,7 +21,8 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] asio::io_context& loop() noexcept { return loop_; }
-  /// Threads for long work that would block the loop: building transferred zones.
+  /// The builder threads, for long work that would block a loop. They build and compare transferred
+  /// zones. For the road of changes they compute, sign and judge; for the signer they sign zones.
   [[nodiscard]] asio::thread_pool& builders() noexcept { return builders_.pool(); }
   /// Pool of connections to primaries; for the loop's thread alone.
   [[nodiscard]] ConnectionPool& connections() noexcept { return connections_; }

@@ -109,7 +109,7 @@ void SignatureRenewal::submit(const WorkPtr& work) {
   ZoneChange change;
   change.zone = work->zone;
   change.source = ChangeSource::kSigning;
-  change.records = road_.max_on_commit_thread() + 1;  // a pool thread signs
+  change.records = road_.max_on_commit_thread() + 1;  // a builder thread signs
   change.renewed = work->found.due;
   change.renewed_before = work->signer->renewed_before(work->now);
   change.content = [work](const zone::StoreView& version) {

@@ -21,8 +21,8 @@ namespace pando::manager {
 
 /// Signs zones that are served, and not yet signed by the keys in their folder: those that get a
 /// policy while they are served. Zones that are to be unsigned lose their signatures the same way. A
-/// pool thread signs a pinned version of the zone, and all of it changes in one version. If the zone
-/// has changed meanwhile, it is signed anew, and its updates wait for that.
+/// builder thread signs a pinned version of the zone, and all of it changes in one version. If the
+/// zone has changed meanwhile, it is signed anew, and its updates wait for that.
 ///
 /// Lives on the commit thread.
 class WholeSigning {

@@ -10,7 +10,7 @@
 namespace pando::manager {
 
 /// Returns memory to the system that loads of zones have left free in the allocator's arenas. glibc
-/// keeps memory freed by a pool thread: 20 MB after a zone of 400,000 records.
+/// keeps memory freed by a background thread: 20 MB after a zone of 400,000 records.
 class HeapUpkeep {
  public:
   struct Options {

@@ -33,7 +33,7 @@ struct UpdateCommits::Step {
     auto done = std::exchange(update.done, nullptr);
     auto step = std::make_shared<Step>();
     step->update = std::move(update);
-    // `content` owns the step, since it is freed in a pool thread.
+    // `content` owns the step, since it is freed in a builder thread.
     change.done = [done = std::move(done),
                    weak = std::weak_ptr(step)](const Result<ChangeOutcome>& outcome) {
       if (const auto known = weak.lock()) done(known->verdict, outcome);
@@ -82,7 +82,7 @@ void UpdateCommits::submit_small(Update update) {
   road_.submit(std::move(change));
 }
 
-/// The computed changeset is freed in a pool thread: it may have a hundred thousand records.
+/// The computed changeset is freed in a builder thread: it may have a hundred thousand records.
 void UpdateCommits::submit_large(Update update, const std::string& zone) {
   UnderWay& under_way = zones_[zone];
   under_way.client = update.client;

@@ -42,7 +42,8 @@ Status check_names(const std::vector<dns::Name>& zones) {
 
 }  // namespace
 
-/// A commit on its way. The transactions are not changed meanwhile, so a pool thread may read them.
+/// A commit on its way. The transactions are not changed meanwhile, so a builder thread may read
+/// them.
 struct ZoneTransactions::Commit {
   struct Zone {
     TransactionPtr transaction;

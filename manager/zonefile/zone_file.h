@@ -48,7 +48,7 @@ struct ZoneHistory {
 /// Reads a zone file and builds the zone with the updates in `history`. An empty `path` means the
 /// journal alone; `history` may be null. If the journal knows the dynamic changes, they are merged
 /// with the present file (zone_recovery.h); else changesets with fitting serials are applied. Where
-/// the journal lacks records, they are applied to withheld data, if there are any. For pool
+/// the journal lacks records, they are applied to withheld data, if there are any. For loader
 /// threads.
 ///
 /// The zone is written to the private `transaction`. After an error the transaction holds a partial
@@ -73,7 +73,7 @@ struct ComparedFile {
 
 /// Compares a zone file with the served zone while reading, without building a second zone. The
 /// caller keeps `live` pinned for as long as the result exists. Nullopt: the caller should build
-/// the file's zone, because too much is new or the served zone is damaged. For pool threads.
+/// the file's zone, because too much is new or the served zone is damaged. For loader threads.
 Result<std::optional<ComparedFile>, ZoneProblems> compare_file(const zone::ZoneView& live,
                                                                const dns::Name& apex,
                                                                const std::string& path,

@@ -78,7 +78,7 @@ class JudgedFile {
   std::optional<zone::ZoneFileInfo> source_;
 };
 
-/// Checks a zone's file in a pool thread: compares the file with the merge base and prepares the
+/// Checks a zone's file in a loader thread: compares the file with the merge base and prepares the
 /// data to put into the store. The check itself puts nothing; ZoneLoader batches checks and hands
 /// the findings to the road of changes, where they are judged. One thread at a time uses a check.
 class ZoneFileCheck {
@@ -121,7 +121,9 @@ class ZoneFileCheck {
   Judging judging;                         ///< with a program
 
   // Findings, exactly one of: `outcome` (nothing to put), `check_again`, `zone` (to put whole), or
-  // `plan` (to merge). A `zone` with a `plan` replaces served data, or is judged before the merge.
+  // `plan` (for served data). A `zone` beside a `plan` was built to be compared with the served
+  // one. It replaces that one if the plan says so. Else the edit is merged, and `zone` is for its
+  // judges, if it has any.
   bool served = false;                          ///< the zone has data in that version
   std::optional<shm::Transaction> transaction;  ///< holds `zone`, unless a batch shares its own
   std::optional<ZoneFromFile> zone;

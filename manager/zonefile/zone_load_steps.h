@@ -16,8 +16,8 @@ namespace pando::manager {
 
 /// The steps of one zone from its file to the store:
 ///
-///     check: read, compare, plan ──┬─▶ replace ─┬─▶ judge ─▶ stale? ─▶ stage ─▶ finished
-///     (ZoneFileCheck, pool thread) └─▶ merge ───┘   (ChangeRoad)
+///     check: read, compare, plan ────┬─▶ replace ─┬─▶ judge ─▶ stale? ─▶ stage ─▶ finished
+///     (ZoneFileCheck, loader thread) └─▶ merge ───┘   (ChangeRoad)
 ///
 /// A zone without data is put whole, with its updates from the journal (ZoneReplacement). A served
 /// zone is compared with its file, and the edit is merged with the dynamic changes (zone_merge.h).

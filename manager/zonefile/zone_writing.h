@@ -9,7 +9,7 @@
 #include "manager/io/store_file.h"
 #include "zone/read/store_view.h"
 
-/// Writes zones as text. For pool threads; the caller keeps the zone's version pinned.
+/// Writes zones as text. For background threads; the caller keeps the zone's version pinned.
 namespace pando::manager {
 
 /// Writes a loaded zone in presentation format from the start of `file`: a line with `comment`, the

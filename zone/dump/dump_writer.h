@@ -11,8 +11,8 @@
 
 namespace pando::zone {
 
-/// Writes a version as a dump. For pool threads and tools. The version must be pinned, unless no
-/// process changes the store.
+/// Writes a version as a dump. For background threads and tools. The version must be pinned, unless
+/// no process changes the store.
 class DumpWriter {
  public:
   /// Takes bytes in order, at least a mebibyte at a time.
