@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "ipc/control.h"
 #include "ipc/control_json.h"
+#include "tests/unit/shm/support.h"
 #include "tests/unit/worker/zone_store.h"
 
 namespace pando::http {
