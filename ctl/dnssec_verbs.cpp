@@ -56,12 +56,14 @@ void add_signed_zone_verbs(CommandLine& line, CLI::App* dnssec) {
                                return DnssecCommands(s).check(given.zone, given.label);
                              }))
       ->add_option("--policy", given.label, "name of the policy; without: the zone's, or 'default'");
-  with_zone(line.add_session(dnssec, "import", "give key files to the manager",
-                             [&given](auto& s) {
-                               return DnssecCommands(s).import_keys(given.zone, given.files);
-                             }))
-      ->add_option("files", given.files, "key files: ours, or of BIND, Knot or PowerDNS")
-      ->required();
+  CLI::App* taking = with_zone(line.add_session(
+      dnssec, "import", "give key files to the manager",
+      [&given](auto& s) { return DnssecCommands(s).import_keys(given.zone, given.sign.keys); }));
+  KeyArguments& keys = given.sign.keys;
+  taking->add_option("files", keys.keys, "key files: ours, or of BIND, Knot or PowerDNS");
+  taking->add_option("--zsk", keys.zsks,
+                     "key file of a zone-signing key, where the file itself does not tell")
+      ->allow_extra_args(false);
   with_zone(line.add_session(dnssec, "ds-seen", [&given](auto& s) {
     return s.zone_order(ipc::verb::kDnssecDsSeen, given.zone);
   }));

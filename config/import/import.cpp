@@ -26,8 +26,7 @@ constexpr std::pair<std::string_view, ImportKind> kImportKinds[] = {
 };
 
 Status import_as(ImportKind kind, const ImportText& text, ImportFiles& files,
-                 ImportedConfiguration& out, ImportReport& report,
-                 std::vector<ZoneFileText>& zone_files) {
+                 ImportedConfiguration& out, ImportReport& report, ImportOutcome& outcome) {
   switch (kind) {
     case ImportKind::kBind:
       return NamedImport(files, out, report).run(text);
@@ -40,13 +39,14 @@ Status import_as(ImportKind kind, const ImportText& text, ImportFiles& files,
     case ImportKind::kPdnsListing: {
       PdnsListing listing(out, report);
       listing.run(text);
-      zone_files = listing.take_files();
+      outcome.zone_files = listing.take_files();
       return {};
     }
     case ImportKind::kPdnsDump: {
       PdnsDatabase database(out, report);
       auto done = database.run(text);
-      zone_files = database.take_files();
+      outcome.zone_files = database.take_files();
+      outcome.key_files = database.take_key_files();
       return done;
     }
   }
@@ -74,7 +74,7 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
   ImportedConfiguration imported;
   ImportReport report;
   ImportOutcome outcome;
-  if (auto done = import_as(*kind, text, files, imported, report, outcome.zone_files); !done)
+  if (auto done = import_as(*kind, text, files, imported, report, outcome); !done)
     return pass(done);
   outcome.kind = *kind;
   const std::string name = std::filesystem::path(*text.name).filename().string();
@@ -90,6 +90,10 @@ Result<ImportOutcome> import_input(const ImportText& text, ImportFiles& files,
     report_secrets(imported, outcome.secrets, report);
     std::erase_if(outcome.secrets, [](const SecretFile& file) { return file.name.empty(); });
   }
+  for (const ImportedZone& zone : imported.zones())
+    if (!zone.key_import.empty())
+      outcome.key_imports.push_back(
+          {dns::to_text(zone.name), zone.options.dnssec, zone.key_import});
   outcome.omissions = report.omissions();
   outcome.zones = imported.zones().size();
   outcome.keys = imported.keys().size();

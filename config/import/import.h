@@ -28,12 +28,21 @@ struct ImportOptions {
   bool with_includes = true;       ///< false: included files are reported
 };
 
+/// A zone that the other server signs, and what gives the manager its keys.
+struct KeyImport {
+  std::string zone;
+  std::string policy;
+  std::string command;  ///< for a shell; `key_files` are relative to the configuration's folder
+};
+
 struct ImportOutcome {
   ImportKind kind = ImportKind::kBind;
   std::string yaml;  ///< passes load(), once the secrets' files are there
   std::vector<Omission> omissions;       ///< changes of answers come first
   std::vector<SecretFile> secrets;       ///< that `yaml` names as files
   std::vector<ZoneFileText> zone_files;  ///< the same, of a listing or dump
+  std::vector<ZoneFileText> key_files;   ///< of signed zones of a dump, with private keys
+  std::vector<KeyImport> key_imports;    ///< for each signed zone
   std::size_t zones = 0;
   std::size_t keys = 0;
   std::size_t remotes = 0;

@@ -14,7 +14,7 @@ constexpr std::string_view kDefaultStorage = "/var/lib/knot";
 /// Settings that are read somewhere, by section.
 constexpr std::string_view kReadOfZones =
     " domain template storage file master notify acl id comment module global-module "
-    "dnssec-signing catalog-role catalog-template catalog-zone catalog-group notify-delay "
+    "dnssec-signing dnssec-policy catalog-role catalog-template catalog-zone catalog-group notify-delay "
     "serial-policy ";
 
 std::string title_of(const SettingSection& section, std::string_view key) {
@@ -134,6 +134,8 @@ void KnotImport::sort_items(const std::vector<SettingSection>& sections) {
       take_server(section);
     else if (section.kind == "xdp")
       take_xdp(section);
+    else if (signing_.take(section))
+      continue;
     else if (section.kind.starts_with("mod-"))
       modules_[section.kind].insert_or_assign(std::string(section.text("id")), section);
     else if (kind != kinds.end())
@@ -407,7 +409,9 @@ void KnotImport::take_zone(const SettingSection& zone) {
   if (!name) return report_.add(at, title, name.error().text);
   if (const LineSetting* base = zone.find("template"); base != nullptr && !template_of(zone))
     report_.add(base->at, title, fmt::format("no such template: {}", base->value()));
-  if (const std::string signing = signing_of(zone); !signing.empty())
+  const std::string signing = signing_of(zone);
+  const bool is_signed = signing == "dnssec-signing" && zone_list(zone, "master").empty();
+  if (!signing.empty() && !is_signed)
     return report_.add(at, title, signed_reason("Knot", signing));
   ImportedZone result;
   result.name = *name;
@@ -423,8 +427,15 @@ void KnotImport::take_zone(const SettingSection& zone) {
     report_.add_once(at, fmt::format("{}: file", title),
                      {"Knot writes the copies of secondary zones; the zone comes by a transfer",
                       ImportEffect::kNone});
+  if (is_signed && !sign(zone, title, result)) return;
   out_.add_zone(report_, at, title, std::move(result));
   report_rest(zone, title);
+}
+
+bool KnotImport::sign(const SettingSection& zone, const std::string& title, ImportedZone& result) {
+  const LineSetting* policy = find(zone, "dnssec-policy");
+  return take_signing(signing_.of(policy == nullptr ? "" : policy->value(), result.name),
+                      place_of(zone), title, out_, report_, result);
 }
 
 /// Members have the template that is named like their group, else the first of `catalog-template`.

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "config/import/knot_signing.h"
 #include "config/import/model/line_settings.h"
 #include "config/import/model/match_list.h"
 
@@ -37,6 +38,9 @@ class KnotImport {
   void take_zone(const SettingSection& zone);
   /// The statement that has Knot sign the zone; empty without one.
   [[nodiscard]] std::string signing_of(const SettingSection& zone) const;
+  /// Gives a zone that Knot signs its policy here; false if it is left out.
+  [[nodiscard]] bool sign(const SettingSection& zone, const std::string& title,
+                          ImportedZone& result);
   [[nodiscard]] std::string_view role_of(const SettingSection& zone) const;
   void take_catalog(const SettingSection& zone, const dns::Name& name, ZoneOptions options);
   void take_membership(const SettingSection& zone, const std::string& title, ZoneOptions& options);
@@ -65,6 +69,7 @@ class KnotImport {
   ImportFiles& files_;
   ImportedConfiguration& out_;
   ImportReport& report_;
+  KnotSigning signing_;
   Items remotes_;
   Items groups_;
   Items acls_;

@@ -38,6 +38,8 @@ Status write_files(const ImportRequest& request, const ImportOutcome& outcome,
     secrets.push_back(secret.secret + "\n");
     files.add(secret.name, secrets.back(), kSecretMode);
   }
+  for (const config::ZoneFileText& file : outcome.key_files)
+    files.add(file.name, file.text, kSecretMode);
   for (const config::ZoneFileText& file : outcome.zone_files)
     files.add(file.name, file.text, kPublicMode);
   files.add(to.filename().string(), outcome.yaml, request.with_secrets ? kSecretMode : kPublicMode);
@@ -73,12 +75,19 @@ json to_json(const ImportRequest& request, const ImportOutcome& outcome) {
   for (const config::SecretFile& secret : outcome.secrets) files.push_back(secret.name);
   json zone_files = json::array();
   for (const config::ZoneFileText& file : outcome.zone_files) zone_files.push_back(file.name);
+  json key_files = json::array();
+  for (const config::ZoneFileText& file : outcome.key_files) key_files.push_back(file.name);
+  json signed_zones = json::array();
+  for (const config::KeyImport& key : outcome.key_imports)
+    signed_zones.push_back({{"zone", key.zone}, {"policy", key.policy}, {"command", key.command}});
   return {{"from", config::to_text(outcome.kind)},
           {"zones", outcome.zones},
           {"keys", outcome.keys},
           {"remotes", outcome.remotes},
           {"secret_files", files},
           {"zone_files", zone_files},
+          {"key_files", key_files},
+          {"signed_zones", signed_zones},
           {"omissions", omissions},
           {"configuration", request.to.empty() ? outcome.yaml : std::string()}};
 }
@@ -91,6 +100,18 @@ void print_report(const ImportOutcome& outcome, const Output& output) {
     if (i == changes) output.err << "Clients get the same answers:\n";
     output.err << config::to_text(outcome.omissions[i]) << '\n';
   }
+}
+
+/// Commands for the keys of zones that the other server signs.
+void print_key_imports(const ImportRequest& request, const ImportOutcome& outcome,
+                       const Output& output) {
+  if (outcome.key_imports.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(request.to).parent_path();
+  output.err << "Give the running manager the keys of signed zones";
+  if (!outcome.key_files.empty())
+    output.err << fmt::format(", in the folder {}", folder.empty() ? "." : folder.string());
+  output.err << ":\n";
+  for (const config::KeyImport& key : outcome.key_imports) output.err << key.command << '\n';
 }
 
 int exit_code_of(const ImportOutcome& outcome) {
@@ -124,6 +145,7 @@ int import_foreign(const ImportRequest& request, Output output) {
     return exit_code_of(*outcome);
   }
   print_report(*outcome, output);
+  print_key_imports(request, *outcome, output);
   if (request.to.empty())
     output.out << outcome->yaml;
   else

@@ -132,13 +132,14 @@ int DnssecCommands::check(const std::string& zone, const std::string& policy) {
   return code;
 }
 
-int DnssecCommands::import_keys(const std::string& zone, const std::vector<std::string>& files) {
+int DnssecCommands::import_keys(const std::string& zone, const KeyArguments& files) {
   const WipeFreed wipe_freed;
   static_cast<void>(ipc::forbid_inspection());  // no core dump has a key
   auto request = request_for_zone(ipc::verb::kDnssecImport, zone);
   if (!request) return session_.fail(request.error());
-  const auto keys = read_keys({files, {}, {}});
+  const auto keys = read_keys(files);
   if (!keys) return session_.fail(keys.error());
+  if (keys->empty()) return session_.fail({Errc::kInvalid, "no key file is given"});
   const auto name = zone_of(*keys, zone);
   if (!name) return session_.fail(name.error());
   const Output& output = session_.output();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ctl/commands/manager_commands.h"
+#include "ctl/signing/key_arguments.h"
 
 /// Zones that a manager signs. Each command prints its answer and returns an ExitCode.
 namespace pando::ctl {
@@ -23,7 +24,7 @@ class DnssecCommands {
   /// What signing by a policy would do; kFailed if something keeps the zone from being signed.
   int check(const std::string& zone, const std::string& policy);
   /// Gives key files to the manager: ours, or of BIND, Knot or PowerDNS. This process reads them.
-  int import_keys(const std::string& zone, const std::vector<std::string>& files);
+  int import_keys(const std::string& zone, const KeyArguments& files);
   int clock_ok();
 
  private:

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/unix_time.h"
+#include "http/api/cryptokeys.h"
 #include "http/api/json_response.h"
 #include "http/api/new_zone.h"
 #include "http/api/search_data.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr std::size_t kMaxZoneBytes = std::size_t{64} << 20;
 
 constexpr std::string_view kNotHere = "a zone is changed by PATCH or PUT";
+constexpr std::string_view kNoKeyChange =
+    "keys are made by the server: PUT the zone with 'dnssec': true; see 'pandoctl dnssec'";
 
 Response denied() { return error_response(403, "this key's role does not allow it"); }
 Response not_found() { return error_response(404, "Not Found"); }
@@ -99,7 +102,7 @@ Response ApiRoutes::zones(const Request& request, const AccessKey& client) const
     if (!content && content.error().code == Errc::kNotFound)
       return json_response(200, json::array());
     if (!content) return error_response(content.error());
-    return json_response(200, json::array({zone_json(*content, {.without = true})}));
+    return json_response(200, json::array({zone_object(*content, {.without = true})}));
   }
   // One response has all zones, because PowerDNS's API has no pages.
   return array_response([seen = SeenZones(collector_, client)](json& list) mutable -> Result<bool> {
@@ -142,14 +145,38 @@ Result<ZoneContent> ApiRoutes::content_of(const dns::Name& zone) const {
   return empty;
 }
 
-/// Only the manager knows a secondary zone's primaries. Without a manager the response has none.
-Response ApiRoutes::zone_response(unsigned status, const ZoneContent& content,
-                                  const RRsetFilter& filter) const {
+std::optional<ipc::ZoneRow> ApiRoutes::row_of(std::string_view zone) const {
+  auto rows = collector_.ask_zones({std::string(zone)});
+  if (!rows || rows->empty()) return std::nullopt;
+  return std::move(rows->front());
+}
+
+/// Only the manager knows a secondary zone's primaries, and who signs a zone. Without a manager the
+/// response has no primaries.
+json ApiRoutes::zone_object(const ZoneContent& content, const RRsetFilter& filter) const {
   json object = zone_json(content, filter);
-  if (content.secondary)
-    if (const auto rows = collector_.ask_zones({content.apex}); rows && !rows->empty())
-      object["masters"] = masters_json(rows->front().primaries);
-  return json_response(status, object);
+  if (const auto row = row_of(content.apex)) {
+    if (content.secondary) object["masters"] = masters_json(row->primaries);
+    if (!row->dnssec.empty()) {
+      object["dnssec"] = true;
+      object["presigned"] = false;
+    }
+  }
+  return object;
+}
+
+/// The keys of a zone that somebody else signs are not this server's.
+Response ApiRoutes::cryptokeys(const dns::Name& zone, std::string_view id) const {
+  json keys = json::array();
+  if (const auto row = row_of(to_text(zone)); row && !row->dnssec.empty()) {
+    const auto apex = collector_.read_zone_part(zone, {});
+    if (!apex) return error_response(apex.error());
+    keys = cryptokeys_json(zone, apex->rrsets);
+  }
+  if (id.empty()) return json_response(200, keys);
+  for (const json& key : keys)
+    if (fmt::format("{}", key["id"].get<std::uint64_t>()) == id) return json_response(200, key);
+  return not_found();
 }
 
 Response ApiRoutes::read(const ZoneRequest& wanted) const {
@@ -158,10 +185,11 @@ Response ApiRoutes::read(const ZoneRequest& wanted) const {
       whole ? content_of(wanted.zone) : collector_.read_zone(wanted.zone, 0);
   const bool too_large = !content && content.error().code == Errc::kFull;
   if (!content && (whole || !too_large)) return error_response(content.error());
-  if (wanted.rest == "metadata" || wanted.rest == "cryptokeys")
-    return json_response(200, json::array());
+  if (wanted.rest == "metadata") return json_response(200, json::array());
   std::string_view rest = wanted.rest;
-  if (take_part(rest) == "metadata")
+  const std::string_view kind = take_part(rest);
+  if (kind == "cryptokeys") return cryptokeys(wanted.zone, rest);
+  if (kind == "metadata")
     return json_response(200,
                          {{"kind", rest}, {"metadata", json::array()}, {"type", "Metadata"}});
   if (!whole) return not_found();
@@ -175,7 +203,7 @@ Response ApiRoutes::read(const ZoneRequest& wanted) const {
   filter.name = query_value(wanted.request.query, "rrset_name");
   filter.type = query_value(wanted.request.query, "rrset_type");
   if (!filter.name.empty() && !filter.name.ends_with('.')) filter.name += '.';
-  return zone_response(200, *content, filter);
+  return json_response(200, zone_object(*content, filter));
 }
 
 Response ApiRoutes::change(const ZoneRequest& wanted) const {
@@ -186,8 +214,9 @@ Response ApiRoutes::change(const ZoneRequest& wanted) const {
                              : not_allowed("GET, HEAD, PATCH, PUT, DELETE", kNotHere);
   if (wanted.rest == "export") return not_allowed("GET, HEAD", "an export is read");
   std::string_view rest = wanted.rest;
-  if (const auto kind = take_part(rest); kind == "metadata" || kind == "cryptokeys")
-    return not_allowed("GET, HEAD", "zones have none of these here");
+  const std::string_view kind = take_part(rest);
+  if (kind == "metadata") return not_allowed("GET, HEAD", "zones have none of these here");
+  if (kind == "cryptokeys") return error_response(422, kNoKeyChange);
   if (wanted.rest != "notify" && wanted.rest != "axfr-retrieve") return not_found();
   if (method != "PUT") return not_allowed("PUT", "this is done by PUT");
   if (wanted.rest == "notify")
@@ -206,23 +235,46 @@ Response ApiRoutes::create(const Request& request, const AccessKey& client) cons
   if (auto created = writer_.create(*zone); !created) return failed_change(created.error());
   log::info("http_change", "key", client.name, "zone", to_text(zone->name), "method", "POST",
             "what", "zone");
-  if (const auto content = content_of(zone->name)) return zone_response(201, *content, {});
+  if (const auto content = content_of(zone->name))
+    return json_response(201, zone_object(*content, {}));
   ZoneContent empty;  // the zone exists, even if it cannot be read now
   empty.apex = to_text(zone->name);
   empty.secondary = !zone->primaries.empty();
-  return zone_response(201, empty, {});
+  return json_response(201, zone_object(empty, {}));
 }
 
 Response ApiRoutes::put(const ZoneRequest& wanted) const {
   const auto facts = collector_.read_facts(wanted.zone);
   if (!facts) return error_response(facts.error());
-  const auto primaries =
+  const auto change =
       read_zone_change(wanted.request.body, wanted.zone, facts->secondary, known_.remotes);
-  if (!primaries) return failed_change(primaries.error());
-  if (*primaries)
-    if (auto done = writer_.set_primaries(wanted.zone, **primaries); !done)
+  if (!change) return failed_change(change.error());
+  if (change->primaries)
+    if (auto done = writer_.set_primaries(wanted.zone, *change->primaries); !done)
+      return failed_change(done.error());
+  if (change->is_signed)
+    if (auto done = set_signed(wanted.zone, *change->is_signed); !done)
       return failed_change(done.error());
   return no_content();
+}
+
+/// Panels repeat what they have read. A zone that somebody else signs stays so.
+Status ApiRoutes::set_signed(const dns::Name& zone, bool is_signed) const {
+  const std::string name = to_text(zone);
+  const auto rows = collector_.ask_zones({name});
+  if (!rows) return pass(rows);
+  const bool is_signed_here = !rows->empty() && !rows->front().dnssec.empty();
+  if (is_signed && !is_signed_here) {
+    const auto facts = collector_.read_facts(zone);
+    if (!facts) return pass(facts);
+    return facts->has_denial ? Status() : writer_.sign(zone);
+  }
+  if (!is_signed && is_signed_here)
+    return fail(Errc::kInvalid,
+                "{} is signed, and its parent has to remove its DS records first: 'pandoctl dnssec "
+                "unsign {}' begins that",
+                name, name);
+  return {};
 }
 
 Response ApiRoutes::remove(const ZoneRequest& wanted) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,8 +59,12 @@ class ApiRoutes {
   [[nodiscard]] Response remove(const ZoneRequest& wanted) const;
   [[nodiscard]] Response put(const ZoneRequest& wanted) const;
   [[nodiscard]] Result<ZoneContent> content_of(const dns::Name& zone) const;
-  [[nodiscard]] Response zone_response(unsigned status, const ZoneContent& content,
-                                       const RRsetFilter& filter) const;
+  [[nodiscard]] nlohmann::json zone_object(const ZoneContent& content,
+                                           const RRsetFilter& filter) const;
+  /// The manager's row of the zone; none without a manager.
+  [[nodiscard]] std::optional<ipc::ZoneRow> row_of(std::string_view zone) const;
+  [[nodiscard]] Status set_signed(const dns::Name& zone, bool is_signed) const;
+  [[nodiscard]] Response cryptokeys(const dns::Name& zone, std::string_view id) const;
   [[nodiscard]] Response patch(const ZoneRequest& wanted) const;
   [[nodiscard]] Response search(const Request& request, const AccessKey& client) const;
   [[nodiscard]] Response statistics(const Request& request) const;

@@ -52,10 +52,17 @@ Result<bool> is_secondary(const json& document) {
   return fail(Errc::kInvalid, "kind {} is not possible here", shown(*text));
 }
 
+/// Whether the zone is to be signed; none: the document does not say.
+std::optional<bool> dnssec_of(const json& document) {
+  const json* dnssec = member(document, "dnssec");
+  if (dnssec == nullptr || !dnssec->is_boolean()) return std::nullopt;
+  return dnssec->get<bool>();
+}
+
 /// Refuses members that ask for something which the server does not do.
-Status check_refused(const json& document) {
-  if (const json* dnssec = member(document, "dnssec"); dnssec != nullptr && *dnssec == true)
-    return fail(Errc::kInvalid, "zones are not signed here: 'dnssec' is not possible");
+Status check_refused(const json& document, bool secondary) {
+  if (secondary && dnssec_of(document).value_or(false))
+    return fail(Errc::kInvalid, "a Slave zone is signed by its primary: 'dnssec' is not possible");
   for (const char* key : {"nsec3param", "catalog"})
     if (const json* value = member(document, key); value != nullptr && *value != "")
       return fail(Errc::kInvalid, "'{}' is not possible here", key);
@@ -217,34 +224,37 @@ Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::R
   if (!text) return pass(text);
   auto name = canonical_name(*text);
   if (!name) return pass(name);
-  if (auto fine = check_refused(*document); !fine) return pass(fine);
   auto secondary = is_secondary(*document);
   if (!secondary) return pass(secondary);
+  if (auto fine = check_refused(*document, *secondary); !fine) return pass(fine);
   NewZone zone{.name = *name, .content = {}, .primaries = {}};
   if (*secondary) return secondary_zone(*document, std::move(zone), remotes);
   Content content(*name);
   if (auto taken = content.take(*document); !taken) return pass(taken);
   zone.content = content.finish(today);
   zone.lines_before = content.lines_before();
+  zone.is_signed = dnssec_of(*document).value_or(false);
   return zone;
 }
 
-Result<std::optional<std::vector<std::string>>> read_zone_change(
-    std::string_view body, const dns::Name& zone, bool secondary,
-    const std::vector<config::Remote>& remotes) {
+Result<ZoneChange> read_zone_change(std::string_view body, const dns::Name& zone, bool secondary,
+                                    const std::vector<config::Remote>& remotes) {
   const auto document = read_document(body);
   if (!document) return tl::unexpected<Error>(document.error());
   if (!document->is_object()) return fail(Errc::kInvalid, "a zone is an Object");
   if (auto kept = check_kept(*document, zone, secondary); !kept) return pass(kept);
-  if (auto fine = check_refused(*document); !fine) return pass(fine);
+  if (auto fine = check_refused(*document, secondary); !fine) return pass(fine);
   if (const json* rrsets = member(*document, "rrsets"); rrsets != nullptr && !rrsets->empty())
     return fail(Errc::kInvalid, "records are changed by PATCH");
+  ZoneChange change;
+  if (!secondary) change.is_signed = dnssec_of(*document);
   const json* masters = member(*document, "masters");
-  if (masters == nullptr || (!secondary && masters->empty())) return std::nullopt;
+  if (masters == nullptr || (!secondary && masters->empty())) return change;
   if (!secondary) return fail(Errc::kInvalid, "a Master zone has no 'masters'");
   auto primaries = primaries_of(*document, remotes);
   if (!primaries) return pass(primaries);
-  return std::optional(std::move(*primaries));
+  change.primaries = std::move(*primaries);
+  return change;
 }
 
 }  // namespace pando::http

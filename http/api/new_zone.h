@@ -19,6 +19,13 @@ struct NewZone {
   std::string template_name{};         ///< empty: none is named
   /// Lines of `content` before the client's own text; none without a text.
   std::optional<std::size_t> lines_before{};
+  bool is_signed = false;  ///< by the policy `default`
+};
+
+/// What a PUT to a zone asks for; absent: it stays as it is.
+struct ZoneChange {
+  std::optional<std::vector<std::string>> primaries{};  ///< names of remotes
+  std::optional<bool> is_signed{};
 };
 
 /// Reads the content of a POST to the list of zones, by the rules of PowerDNS. A zone without a SOA
@@ -27,12 +34,10 @@ struct NewZone {
 Result<NewZone> read_new_zone(std::string_view body, const std::vector<config::Remote>& remotes,
                               std::uint64_t today);
 
-/// Reads the content of a PUT to a zone, by the rules of PowerDNS: the names of the remotes that
-/// are its primaries from now on; none: they stay. Members without a place here change nothing, as
-/// in a new zone. `secondary`: the zone has primaries. kCorrupt as above. kInvalid: a rule is
-/// broken, or the change is not possible.
-Result<std::optional<std::vector<std::string>>> read_zone_change(
-    std::string_view body, const dns::Name& zone, bool secondary,
-    const std::vector<config::Remote>& remotes);
+/// Reads the content of a PUT to a zone, by the rules of PowerDNS. Members without a place here
+/// change nothing, as in a new zone. `secondary`: the zone has primaries. kCorrupt as above.
+/// kInvalid: a rule is broken, or the change is not possible.
+Result<ZoneChange> read_zone_change(std::string_view body, const dns::Name& zone, bool secondary,
+                                    const std::vector<config::Remote>& remotes);
 
 }  // namespace pando::http

@@ -195,6 +195,7 @@ Status ZoneWriter::create(const NewZone& zone) const {
   else
     object["primaries"] = zone.primaries;
   if (!zone.template_name.empty()) object["template"] = zone.template_name;
+  if (zone.is_signed) object["dnssec"] = config::kDefaultDnssecPolicy;
   ipc::ControlRequest request;
   request.verb = std::string(verb::kZoneAdd);
   request.zones.push_back(object.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -219,6 +220,14 @@ Status ZoneWriter::set_primaries(const dns::Name& zone,
                     .name = to_text(zone),
                     .value = json(primaries).dump(),
                     .key = "primaries"});
+  return done ? Status() : Status(pass(done));
+}
+
+Status ZoneWriter::sign(const dns::Name& zone) const {
+  auto done = call({.verb = std::string(verb::kZoneConfigure),
+                    .name = to_text(zone),
+                    .value = json(config::kDefaultDnssecPolicy).dump(),
+                    .key = "dnssec"});
   return done ? Status() : Status(pass(done));
 }
 

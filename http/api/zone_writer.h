@@ -45,6 +45,9 @@ class ZoneWriter {
   /// another server's choice, or the configuration's.
   [[nodiscard]] Status set_primaries(const dns::Name& zone,
                                      const std::vector<std::string>& primaries) const;
+  /// Gives a primary zone that was added the policy `default`, so that it is signed. kInvalid: the
+  /// zone is the configuration's.
+  [[nodiscard]] Status sign(const dns::Name& zone) const;
   /// Removes a zone that was added, with all that is kept of it.
   [[nodiscard]] Status remove(const dns::Name& zone) const;
   /// Notifies the zone's remotes (RFC 1996). A zone without remotes is no error.

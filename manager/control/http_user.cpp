@@ -32,6 +32,9 @@ Result<std::string> restricted(const std::string& zone, const std::string& templ
     if (wanted.is_object() && wanted.contains(key)) object[key] = wanted[key];
   if (!object.contains("name") || !object["name"].is_string())
     return fail(Errc::kInvalid, "a zone to add is an object with a 'name'");
+  // Which keys sign it, and how, is the configuration's choice.
+  if (wanted.value("dnssec", json()) == config::kDefaultDnssecPolicy)
+    object["dnssec"] = config::kDefaultDnssecPolicy;
   names.push_back(object["name"]);
   if (!template_name.empty()) object["template"] = template_name;
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -43,7 +46,10 @@ Status restrict_http_user(const config::Http& http, ipc::ControlRequest& request
   // Of a zone that was added it chooses other primaries, as it chose the first ones.
   const bool sets_primaries = request.verb == verb::kZoneConfigure &&
                               request.key == "primaries" && !request.value.empty();
-  const bool administers = sets_primaries || contains(kAdministering, request.verb);
+  const bool signs = request.verb == verb::kZoneConfigure && request.key == "dnssec" &&
+                     json::parse(request.value, nullptr, /*allow_exceptions=*/false) ==
+                         config::kDefaultDnssecPolicy;
+  const bool administers = sets_primaries || signs || contains(kAdministering, request.verb);
   if (!administers && !contains(kEditing, request.verb))
     return fail(Errc::kDenied, "this user may only read and edit (http.user)");
   std::vector<std::string> names = request.names;

@@ -92,6 +92,12 @@ PolicyCheck check_policy(Files& files, const std::string& journal, const zone::Z
   check.makes_key = keys && check.keys.empty() && !is_signed && check.problems.empty();
   if (keys && check.keys.empty() && is_signed && check.problems.empty())
     check.problems.emplace_back("the zone is signed by keys that are not in the folder");
+  if (check.makes_key && !policy.make_keys) {
+    check.makes_key = false;
+    check.problems.emplace_back(
+        "the zone has no keys, and the policy makes none ('make-keys'): 'pandoctl dnssec import' "
+        "gives it some");
+  }
   const auto refresh =
       std::chrono::duration_cast<std::chrono::seconds>(policy.refresh_time()).count();
   if (check.max_ttl > static_cast<std::uint64_t>(refresh))

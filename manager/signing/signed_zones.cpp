@@ -79,6 +79,7 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   known.algorithm = policy->algorithm;
   known.signing = signing;
   known.waits = waits;
+  known.may_make_key = policy->make_keys;
   if (is_other && known.opened && *known.opened) update_signer(known);
 }
 
@@ -98,7 +99,7 @@ void SignedZones::forget(const std::string& key) {
 WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
   const zone::ZoneView served = committer_.current().zone_at(zone.name);
   const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-  return {zone.name, zone.algorithm, is_signed};
+  return {zone.name, zone.algorithm, is_signed, zone.may_make_key};
 }
 
 void SignedZones::check(std::chrono::steady_clock::time_point now) {
@@ -334,7 +335,13 @@ void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> fi
     auto key = import_zone_key(files_, journal, zone, *file);
     asio::post(io_, [this, zone, key = std::move(key), done] {
       if (stopped_) return;
-      if (key) read_again(zone);
+      Zone* const found = find(zone);
+      const bool is_awaited = found != nullptr && found->opened && !*found->opened;
+      // A command gives the keys one after the other, and the zone is not to be signed by some.
+      if (key && is_awaited)
+        next_retry_ = std::chrono::steady_clock::now() + kRetry;
+      else if (key)
+        read_again(zone);
       done(key);
     });
   });

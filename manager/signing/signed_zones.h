@@ -113,6 +113,7 @@ class SignedZones final : public ZoneSigners {
     std::uint8_t algorithm = 0;
     ZoneSigner::Options signing;
     SigningWaits waits;
+    bool may_make_key = true;
     std::optional<Result<OpenedKeys>> opened{};     // nullopt: the folder was not read yet
     std::optional<Result<ZoneSignerPtr>> signer{};  // made from `opened`; null: signs no more
     std::vector<Known> waiting{};

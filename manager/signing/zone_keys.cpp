@@ -137,6 +137,11 @@ class KeyOpening {
       return fail(Errc::kNotFound,
                   "{}: the zone is signed by keys that are not there; put their files there",
                   folder);
+    if (!wanted.may_make)
+      return fail(Errc::kNotFound,
+                  "{}: it has no keys, and its policy makes none ('make-keys'): give them by "
+                  "'pandoctl dnssec import'",
+                  folder);
     return {};
   }
 

@@ -23,6 +23,7 @@ struct WantedKeys {
   std::uint8_t algorithm = 13;  ///< of a new key
   /// The zone is served with signatures. Then nobody but its keys' owner can make more.
   bool is_signed = false;
+  bool may_make = true;  ///< a key, if it never had one (config::DnssecPolicy::make_keys)
 };
 
 /// What a zone's folder has.

@@ -35,8 +35,7 @@ constexpr ImportReason kOwnControl{"the control socket is server.run-directory; 
                                    kNone};
 constexpr ImportReason kOwnLog{"see server.log; the log goes to standard error", kNone};
 constexpr ImportReason kQueryLog{"see server.query-log", kNone};
-constexpr ImportReason kOfSigners{"there is no signing: zones that are signed by it are left out",
-                                  kNone};
+constexpr ImportReason kOfSigners{"is about signing: see dnssec-policies", kNone};
 constexpr ImportReason kOfTls{"there is no TLS yet", kNone};
 constexpr ImportReason kOwnLimits{"see the section limits", kNone};
 constexpr ImportReason kRefresh{"see limits.refresh", kNone};

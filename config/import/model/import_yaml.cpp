@@ -9,6 +9,7 @@
 #include "config/import/model/match_list.h"
 #include "config/settings/shown_value.h"
 #include "config/settings/yaml_scalar.h"
+#include "dns/mnemonics.h"
 
 namespace pando::config {
 
@@ -56,6 +57,7 @@ std::string options_text(const ZoneOptions& options) {
   if (!options.catalog_group.empty())
     out += fmt::format("    catalog-group: {}\n", yaml_scalar(options.catalog_group));
   if (options.forward_updates) out += "    forward-updates: true\n";
+  if (!options.dnssec.empty()) out += fmt::format("    dnssec: {}\n", yaml_scalar(options.dnssec));
   return out;
 }
 
@@ -139,6 +141,27 @@ std::string remotes_text(const std::vector<Remote>& remotes) {
     if (remote.key) out += fmt::format("    key: {}\n", yaml_name(*remote.key));
   }
   return out.empty() ? out : "remotes:\n" + out;
+}
+
+std::string policies_text(const std::vector<DnssecPolicy>& policies) {
+  std::string out;
+  for (const DnssecPolicy& policy : policies) {
+    const DnssecPolicy usual;
+    const auto write_time = [&out](std::string_view key, Duration time, Duration usual_time) {
+      if (time != usual_time) out += fmt::format("    {}: {}\n", key, *shown(time));
+    };
+    out += fmt::format("  - name: {}\n    algorithm: {}\n", yaml_scalar(policy.name),
+                       dns::mnemonic_of(dns::kDnssecAlgorithms, policy.algorithm));
+    write_time("validity", policy.validity, usual.validity);
+    write_time("refresh", policy.refresh, usual.refresh);
+    write_time("propagation", policy.propagation, usual.propagation);
+    write_time("parent-ds-ttl", policy.parent_ds_ttl, usual.parent_ds_ttl);
+    if (policy.nsec3 != usual.nsec3)
+      out += fmt::format("    nsec3: {}\n", policy.nsec3 == Nsec3Use::kOptOut ? "opt-out" : "on");
+    if (!policy.cds) out += "    cds: false\n";
+    if (!policy.make_keys) out += "    make-keys: false\n";
+  }
+  return out.empty() ? out : "dnssec-policies:\n" + out;
 }
 
 /// Templates of the other server, and options that two zones or more have: such a template is
@@ -226,6 +249,7 @@ std::string write_yaml(const ImportedConfiguration& imported, std::string_view c
   out += server_text(imported.server);
   out += keys_text(imported, with_secrets);
   out += remotes_text(imported.remotes());
+  out += policies_text(imported.policies());
   out += catalogs_text(imported.catalogs());
   out += templates.text();
   if (imported.zones().empty()) return out + "zones: []\n";

@@ -1,6 +1,7 @@
 #include "config/import/model/imported.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/settings/values.h"
 #include "config/settings/yaml_scalar.h"
@@ -138,6 +139,21 @@ std::string ImportedConfiguration::add_template(std::string_view wanted,
   return templates_.back().name;
 }
 
+std::string ImportedConfiguration::add_policy(DnssecPolicy wanted) {
+  std::string name = std::exchange(wanted.name, {});
+  for (char& c : name)
+    if (!is_plain_scalar(std::string("a") + c)) c = '_';
+  for (const DnssecPolicy& known : policies_) {
+    const bool has_name = known.name == name || known.name.starts_with(name + "-");
+    DnssecPolicy same = known;
+    same.name.clear();
+    if (has_name && same == wanted) return known.name;
+  }
+  wanted.name = policy_names_.take(name);
+  policies_.push_back(std::move(wanted));
+  return policies_.back().name;
+}
+
 void ImportedConfiguration::add_catalog(ImportReport& report, const SourceLine& at,
                                         std::string_view statement, Catalog catalog) {
   constexpr std::size_t kMaxProduced = 200;  // as config/checks.cpp: its name is that of a file
@@ -213,11 +229,11 @@ std::string signed_members_reason(std::string_view server, std::string_view how)
       server, how, server);
 }
 
-std::string signed_reason(std::string_view server, std::string_view how) {
+std::string signed_reason(std::string_view server, std::string_view how,
+                          std::string_view obstacle) {
   return fmt::format(
-      "is left out: {} signs it ({}), and its file has no signatures. Transfer it: let {} stay as "
-      "its hidden primary",
-      server, how, server);
+      "is left out: {} signs it ({}), {}. Transfer it: let {} stay as its hidden primary", server,
+      how, obstacle, server);
 }
 
 void report_relative(ImportReport& report, const SourceLine& at, std::string_view file) {

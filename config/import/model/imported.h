@@ -110,6 +110,7 @@ struct ImportedZone {
   std::string file;   ///< absolute where the other server's folder is known; empty = none
   std::string group;  ///< pattern or template of the other server, which names ours
   ZoneOptions options;
+  std::string key_import{};  ///< command that gives the manager the keys of a signed zone
 };
 
 /// The result of an import. Additions keep the invariants that the loader checks: names are unique,
@@ -126,6 +127,7 @@ class ImportedConfiguration {
     return templates_;
   }
   [[nodiscard]] const std::vector<Catalog>& catalogs() const noexcept { return catalogs_; }
+  [[nodiscard]] const std::vector<DnssecPolicy>& policies() const noexcept { return policies_; }
   [[nodiscard]] const TemplateNames& template_names() const noexcept { return template_names_; }
 
   /// Adds a key, or reports the reason against it.
@@ -142,6 +144,8 @@ class ImportedConfiguration {
                 ImportedZone zone);
   /// Adds a template; returns the name that it got.
   std::string add_template(std::string_view wanted, const ZoneOptions& options);
+  /// Name of the policy that is like this one but for its name, which is added if it is new.
+  std::string add_policy(DnssecPolicy wanted);
   /// Adds a catalog, or reports the reason against it. Its zone is no other zone.
   void add_catalog(ImportReport& report, const SourceLine& at, std::string_view statement,
                    Catalog catalog);
@@ -161,6 +165,8 @@ class ImportedConfiguration {
   std::vector<ImportedTemplate> templates_;
   TemplateNames template_names_;
   std::vector<Catalog> catalogs_;
+  std::vector<DnssecPolicy> policies_;
+  TemplateNames policy_names_;
 };
 
 /// Appends to a list that must not have anything twice.
@@ -191,7 +197,10 @@ bool take_identity_digits(std::string_view digits, std::string& identity);
 [[nodiscard]] std::string signed_members_reason(std::string_view server, std::string_view how);
 
 /// The reason why a zone is left out that `server` signs, as its statement `how` tells.
-[[nodiscard]] std::string signed_reason(std::string_view server, std::string_view how);
+/// `obstacle` tells why it is not signed here instead.
+[[nodiscard]] std::string signed_reason(
+    std::string_view server, std::string_view how,
+    std::string_view obstacle = "and its file has no signatures");
 
 /// Reports the first file whose folder is not known.
 void report_relative(ImportReport& report, const SourceLine& at, std::string_view file);

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kZoneKeywords =
     " type file primaries masters allow-query allow-notify allow-update allow-transfer "
     "update-policy also-notify notify directory masterfile-format allow-update-forwarding zone "
-    "notify-delay serial-update-method ";
+    "notify-delay serial-update-method dnssec-policy auto-dnssec inline-signing key-directory "
+    "sig-validity-interval ";
 
 bool is_zone_keyword(std::string_view keyword) { return is_listed(kZoneKeywords, keyword); }
 
@@ -38,17 +39,6 @@ bool is_nobody(const NamedStatement& statement) {
   const NamedBlock* block = statement.block();
   return block == nullptr || block->empty() ||
          (block->size() == 1 && block->front().word(0) == "none");
-}
-
-/// The statement of a scope that has BIND sign the zone; empty without one.
-std::string signing_of(const NamedStatement* policy, const NamedStatement* automatic,
-                       const NamedStatement* in_line) {
-  if (policy != nullptr && policy->lower(1) != "none")
-    return fmt::format("dnssec-policy {}", policy->word(1));
-  if (automatic != nullptr && automatic->lower(1) != "off")
-    return fmt::format("auto-dnssec {}", automatic->word(1));
-  if (in_line != nullptr && is_yes(in_line->lower(1))) return "inline-signing yes";
-  return {};
 }
 
 /// Whether a statement is a switch that is off, or a list of nobody.
@@ -110,7 +100,8 @@ void NamedImport::take_top(const NamedBlock& block) {
     if (later && statement.blocks.size() != 1 && statement.lower(2) != "in-view")
       report_.add(statement.at, fmt::format("{} {}", keyword, statement.word(1)),
                   "has not one block; is a semicolon missing?");
-    if (!later && !lists_.take(statement)) report_absent(statement, std::string(keyword));
+    if (!later && !lists_.take(statement) && !signing_.take(statement))
+      report_absent(statement, std::string(keyword));
     if (keyword == "view" && statement.block() != nullptr)
       for (const NamedStatement& inner : *statement.block())
         if (!is_zone_keyword(inner.word(0))) static_cast<void>(lists_.take(inner));
@@ -300,10 +291,14 @@ std::string NamedImport::refusal_of(const NamedStatement& statement) const {
   return fmt::format("zones of type {} are not served", type);
 }
 
-std::string NamedImport::signing_in(const Scope& scope) const {
+NamedSigningScope NamedImport::signing_in(const Scope& scope) const {
   if (reader_ != NamedReader::kBind) return {};
-  return signing_of(scope.find("dnssec-policy"), scope.find("auto-dnssec"),
-                    scope.find("inline-signing"));
+  return {.policy = scope.find("dnssec-policy"),
+          .automatic = scope.find("auto-dnssec"),
+          .in_line = scope.find("inline-signing"),
+          .validity = scope.find("sig-validity-interval"),
+          .key_directory = scope.find("key-directory"),
+          .directory = scope.find("directory")};
 }
 
 void NamedImport::take_zone(const NamedStatement& statement, const NamedBlock* view,
@@ -318,9 +313,16 @@ void NamedImport::take_zone(const NamedStatement& statement, const NamedBlock* v
   const Scope scope{statement.block(), view, options};
   if (const auto entry = catalogs_.find(statement.lower(1)); entry != catalogs_.end())
     return take_catalog(statement, entry->second, scope, std::move(*name));
-  if (const std::string signing = signing_in(scope); !signing.empty())
-    return report_.add(statement.at, zone_title(statement), signed_reason("BIND", signing));
-  out_.add_zone(report_, statement.at, zone_title(statement), zone_of(statement, scope, *name));
+  const NamedSigningScope signing = signing_in(scope);
+  const std::string title = zone_title(statement);
+  const bool is_signed = !signing.statement().empty();
+  if (is_signed && type_of(statement) == "secondary")
+    return report_.add(statement.at, title, signed_reason("BIND", signing.statement()));
+  ImportedZone zone = zone_of(statement, scope, *name);
+  if (is_signed &&
+      !take_signing(signing_.of(signing, *name), statement.at, title, out_, report_, zone))
+    return;
+  out_.add_zone(report_, statement.at, title, std::move(zone));
   report_rest(statement);
 }
 
@@ -341,7 +343,7 @@ void NamedImport::take_catalog(const NamedStatement& statement, const NamedState
   }
   const NamedBlock nothing;
   const Scope of_members{&nothing, scope.view, scope.options};
-  if (const std::string signing = signing_in(of_members); !signing.empty())
+  if (const std::string signing = signing_in(of_members).statement(); !signing.empty())
     return report_.add(statement.at, zone_title(statement), signed_members_reason("BIND", signing));
   ZoneOptions options;
   options.primaries = catalog.primaries;

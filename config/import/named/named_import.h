@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/import/named/named_lists.h"
+#include "config/import/named/named_signing.h"
 
 namespace pando::config {
 
@@ -51,8 +52,8 @@ class NamedImport {
   [[nodiscard]] std::string type_of(const NamedStatement& statement) const;
   /// Why a zone of this type is not served; empty for primary and secondary ones.
   [[nodiscard]] std::string refusal_of(const NamedStatement& statement) const;
-  /// The statement that has BIND sign the zone; empty without one.
-  [[nodiscard]] std::string signing_in(const Scope& scope) const;
+  /// The statements by which BIND signs a zone; none for another reader.
+  [[nodiscard]] NamedSigningScope signing_in(const Scope& scope) const;
   void take_catalog(const NamedStatement& statement, const NamedStatement& entry,
                     const Scope& scope, dns::Name name);
   [[nodiscard]] std::vector<std::string> primaries_of(const Scope& scope);
@@ -70,6 +71,7 @@ class NamedImport {
   ImportedConfiguration& out_;
   ImportReport& report_;
   NamedLists lists_;
+  NamedSigning signing_;
   NamedReader reader_;
   std::set<std::string, std::less<>> policy_zones_;
   std::map<std::string, NamedStatement, std::less<>> catalogs_;  ///< that are consumed, by name

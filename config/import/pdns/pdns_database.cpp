@@ -103,8 +103,7 @@ constexpr std::pair<std::string_view, ImportReason> kMetadata[] = {
     {"SOA-EDIT", {"see zones[].serial-policy", ImportEffect::kNone}},
     {"API-RECTIFY", {"zones need no rectification", ImportEffect::kNone}},
     {"IXFR", {"IXFR is always there", ImportEffect::kNone}},
-    {"NSEC3", {"counts for zones that are signed: these are left out", ImportEffect::kNone}},
-    {"PUBLISH-C", {"counts for zones that are signed: these are left out", ImportEffect::kNone}},
+    {"PUBLISH-C", {"see dnssec-policies[].cds", ImportEffect::kNone}},
     {"RFC1123-CONFORMANCE", {"see pandoctl zone check", ImportEffect::kNone}},
     {"X-", {"is for programs beside PowerDNS", ImportEffect::kNone}},
 };
@@ -138,6 +137,7 @@ Status PdnsDatabase::run(const ImportText& text) {
     if (zone.is_known && is_catalog(zone.kind)) put_catalog(zone);
   for (const Zone& zone : zones_) put_zone(zone);
   listing_.finish();
+  sign_zones();
   join_catalogs();
   return {};
 }
@@ -151,19 +151,13 @@ void PdnsDatabase::take(std::string_view table, const SqlRow& row) {
   if (table == "tsigkeys")
     return out_.add_key(report_, row.at(), row.text("name"), row.text("algorithm"),
                         row.text("secret"));
-  if (table == "cryptokeys") take_signing_key(row);
+  if (table == "cryptokeys") signing_.take_key(row);
 }
 
 void PdnsDatabase::report_remarks() {
   for (const Remark& remark : remarks_)
     report_.add(remark.at, fmt::format("zone {}{}", name_of(remark.id), remark.text),
                 remark.reason);
-}
-
-/// A zone with an active key is signed while it is served.
-void PdnsDatabase::take_signing_key(const SqlRow& row) {
-  const std::string_view active = row.text("active");
-  if (active.empty() || is_true(active)) signed_.emplace(row.text("domain_id"));
 }
 
 PdnsDatabase::Zone& PdnsDatabase::zone_of(std::string_view id) {
@@ -261,6 +255,7 @@ void PdnsDatabase::take_metadata(const SqlRow& row) {
     if (is_true(row.text("content"))) presigned_.emplace(row.text("domain_id"));
     return;
   }
+  if (signing_.take_metadata(row)) return;
   remarks_.push_back({row.at(), std::string(row.text("domain_id")),
                       fmt::format(": {} {}", kind, row.text("content")), reason_of_metadata(kind)});
 }
@@ -273,7 +268,9 @@ void PdnsDatabase::put_zone(const Zone& zone) {
     return report_.add(zone.at, statement,
                        "is not taken over: another zone has its number, and the records have no "
                        "other mark");
-  if (signed_.contains(zone.id))
+  // With PRESIGNED PowerDNS signs nothing, whatever keys it has.
+  const bool is_signed = signing_.signs(zone.id) && !presigned_.contains(zone.id);
+  if (is_signed && (is_secondary(zone.kind) || is_catalog(zone.kind)))
     return report_.add(zone.at, statement, signed_reason("PowerDNS", "cryptokeys"));
   if (is_secondary(zone.kind)) return put_secondary(zone);
   if (is_catalog(zone.kind)) return;  // put_catalog() has it
@@ -303,6 +300,25 @@ void PdnsDatabase::join_catalogs() {
       report_.add(member->second->at, fmt::format("zone {}", name),
                   fmt::format("no such catalog: {}", member->second->catalog));
   }
+}
+
+/// Zones that have come get the policy by which they are signed here, or leave again.
+void PdnsDatabase::sign_zones() {
+  std::unordered_map<std::string, const Zone*> signed_zones;
+  for (const Zone& zone : zones_)
+    if (zone.is_known && signing_.signs(zone.id) && !presigned_.contains(zone.id))
+      signed_zones.emplace(lower_case(zone.name), &zone);
+  if (signed_zones.empty()) return;
+  std::erase_if(out_.zones(), [&](ImportedZone& imported) {
+    std::string name = dns::to_text(imported.name.folded());
+    name.pop_back();
+    const auto found = signed_zones.find(name);
+    if (found == signed_zones.end()) return false;
+    const Zone& zone = *found->second;
+    const std::string statement = fmt::format("zone {}", shown_name(zone.name));
+    return !take_signing(signing_.of(zone.id, imported.name), zone.at, statement, out_, report_,
+                         imported);
+  });
 }
 
 void PdnsDatabase::put_catalog(const Zone& zone) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/import/pdns/pdns_listing.h"
+#include "config/import/pdns/pdns_signing.h"
 #include "config/import/pdns/sql_dump.h"
 
 namespace pando::config {
@@ -14,16 +15,20 @@ namespace pando::config {
 /// Imports a dump of a database of PowerDNS (MySQL, MariaDB, PostgreSQL, SQLite): its zones become
 /// zone files, or secondary zones with their primaries, and its TSIG keys become keys.
 ///
-/// Records are read as PdnsListing reads them. Disabled ones, metadata of zones and PowerDNS's own
-/// signing keys are reported.
+/// Records are read as PdnsListing reads them. Disabled ones and metadata of zones are reported.
+/// Signing keys become key files.
 class PdnsDatabase {
  public:
   PdnsDatabase(ImportedConfiguration& out, ImportReport& report)
-      : out_(out), report_(report), listing_(out, report) {}
+      : out_(out), report_(report), listing_(out, report), signing_(report) {}
 
   /// An error is one line with the file and line of a fault in the syntax.
   Status run(const ImportText& text);
   [[nodiscard]] std::vector<ZoneFileText> take_files() noexcept { return listing_.take_files(); }
+  /// Key files of signed zones, in our form, that go beside the configuration.
+  [[nodiscard]] std::vector<ZoneFileText> take_key_files() noexcept {
+    return signing_.take_key_files();
+  }
 
  private:
   struct Record {
@@ -60,7 +65,7 @@ class PdnsDatabase {
   void put_secondary(const Zone& zone);
   void put_catalog(const Zone& zone);
   void join_catalogs();
-  void take_signing_key(const SqlRow& row);
+  void sign_zones();
   Zone& zone_of(std::string_view id);
   [[nodiscard]] std::string_view name_of(std::string_view id) const;
 
@@ -70,7 +75,7 @@ class PdnsDatabase {
   std::vector<Zone> zones_;                              ///< in the order of the dump
   std::unordered_map<std::string, std::size_t> places_;  ///< by the database's number
   std::vector<Remark> remarks_;
-  std::unordered_set<std::string> signed_;     ///< numbers of zones that PowerDNS signs
+  PdnsSigning signing_;
   std::unordered_set<std::string> presigned_;  ///< that have signatures among their records
 };
 

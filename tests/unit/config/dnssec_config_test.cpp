@@ -65,9 +65,10 @@ TEST(DnssecConfig, MistakesNameTheLine) {
 
 TEST(DnssecConfig, IsShownAsItCouldBeWritten) {
   const Settings settings = good(zone_with(
-      "short", "dnssec-policies: [{name: short, algorithm: ECDSAP384SHA384, validity: 3d}]\n"));
+      "short", "dnssec-policies: [{name: short, algorithm: ECDSAP384SHA384, validity: 3d, make-keys: false}]\n"));
   const std::string shown = effective_server(settings);
   EXPECT_EQ(good(shown).dnssec_policies, settings.dnssec_policies) << shown;
+  EXPECT_FALSE(settings.dnssec_policies.front().make_keys);
 }
 
 }  // namespace dnssec_config_test

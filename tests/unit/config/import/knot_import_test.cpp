@@ -122,8 +122,11 @@ zone:
   EXPECT_THAT(result.changes(), HasSubstr("is left out: Knot signs its members (dnssec-signing)"));
 }
 
-TEST(KnotImport, ZonesThatKnotSignsAreLeftOut) {
+TEST(KnotImport, ZonesThatKnotSignsAreSignedByTheirKeysAlone) {
   const auto result = from_knot(R"(
+remote:
+  - id: hub
+    address: 192.0.2.1
 template:
   - id: default
     dnssec-signing: on
@@ -143,13 +146,104 @@ zone:
   - domain: five
     dnssec-signing: off
     file: /z/five
+  - domain: six
+    master: hub
 )");
-  EXPECT_EQ(result.settings.zones.size(), 2U) << result.report();
-  EXPECT_EQ(result.file("two"), "/z/two");
-  EXPECT_EQ(result.file("five"), "/z/five");
-  EXPECT_THAT(result.changes(), HasSubstr("zone one: is left out: Knot signs it (dnssec-signing)"));
-  EXPECT_THAT(result.changes(), HasSubstr("zone three: is left out: Knot signs it"));
+  EXPECT_EQ(result.settings.zones.size(), 4U) << result.report();
+  EXPECT_EQ(result.options("two").dnssec + result.options("five").dnssec, "");
+  EXPECT_EQ(result.options("one").dnssec, "knot-default");
+  EXPECT_EQ(result.options("three").dnssec, "knot-default");
+  EXPECT_FALSE(result.settings.dnssec_policy("knot-default")->make_keys);
+  ASSERT_EQ(result.outcome.key_imports.size(), 2U);
+  EXPECT_EQ(result.outcome.key_imports[0].command,
+            "(cd /var/lib/knot/keys/keys && pandoctl dnssec import one. $(keymgr -D "
+            "/var/lib/knot/keys one. list | awk '{print ($3 == \"ZSK\" ? \"--zsk \" : \"\") $1 "
+            "\".pem\"}'))");
+  EXPECT_THAT(result.changes(),
+              HasSubstr("zone one: Knot signs it (dnssec-signing): it is not served before"));
   EXPECT_THAT(result.changes(), HasSubstr("zone four: is left out: Knot signs it (mod-onlinesign"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone six: is left out: Knot signs it (dnssec-signing)"));
+  EXPECT_THAT(result.report(), HasSubstr("no key is rolled by itself here (zsk-lifetime: 30d)"));
+}
+
+TEST(KnotImport, APolicyOfKnotBecomesOneOfOurs) {
+  const auto result = from_knot(R"(
+database:
+  storage: "/srv/knot db"
+  kasp-db: kasp
+keystore:
+  - id: files
+    backend: pem
+    config: /srv/pem
+policy:
+  - id: own
+    algorithm: ecdsap384sha384
+    keystore: files
+    single-type-signing: on
+    rrsig-lifetime: 10d
+    rrsig-refresh: 3d
+    propagation-delay: 10m
+    cds-cdnskey-publish: none
+    nsec3: on
+    nsec3-iterations: 10
+    nsec3-opt-out: on
+zone:
+  - domain: one
+    file: /z/one
+    dnssec-signing: on
+    dnssec-policy: own
+)");
+  EXPECT_EQ(result.options("one").dnssec, "knot-own");
+  const DnssecPolicy policy = *result.settings.dnssec_policy("knot-own");
+  EXPECT_EQ(policy.algorithm, 14);
+  EXPECT_EQ(policy.validity, std::chrono::days(10));
+  EXPECT_EQ(policy.refresh, std::chrono::days(3));
+  EXPECT_EQ(policy.propagation, std::chrono::minutes(10));
+  EXPECT_EQ(policy.parent_ds_ttl, DnssecPolicy().parent_ds_ttl);
+  EXPECT_FALSE(policy.cds);
+  EXPECT_EQ(policy.nsec3, Nsec3Use::kOptOut);
+  EXPECT_THAT(result.report(), Not(HasSubstr("rolled")));
+  EXPECT_THAT(result.outcome.key_imports[0].command,
+              HasSubstr("(cd /srv/pem && pandoctl dnssec import one. $(keymgr -D '/srv/knot db/kasp'"));
+}
+
+/// Each of these would be served by other keys, or not at all.
+TEST(KnotImport, ZonesThatCannotBeSignedHereAreLeftOut) {
+  const auto result = from_knot(R"(
+keystore:
+  - id: hsm
+    backend: pkcs11
+policy:
+  - id: hsm
+    keystore: hsm
+  - id: old
+    algorithm: rsasha1
+  - id: away
+    offline-ksk: on
+  - id: many
+    dnskey-management: incremental
+template:
+  - id: default
+    dnssec-signing: on
+zone:
+  - domain: one
+    dnssec-policy: hsm
+  - domain: two
+    dnssec-policy: old
+  - domain: three
+    dnssec-policy: away
+  - domain: five
+    dnssec-policy: many
+  - domain: six
+    dnssec-policy: lost
+)");
+  EXPECT_EQ(result.settings.zones.size(), 0U) << result.outcome.yaml;
+  for (const char* line : {"zone one: is left out: Knot signs it (dnssec-signing), and its keys are in",
+                           "zone two: is left out: Knot signs it (dnssec-signing), by algorithm rsasha1",
+                           "zone three: is left out: Knot signs it (dnssec-signing), and its KSK",
+                           "zone five: is left out: Knot signs it (dnssec-signing), and other servers",
+                           "zone six: is left out: Knot signs it (dnssec-signing), and its policy lost"})
+    EXPECT_THAT(result.changes(), HasSubstr(line));
 }
 
 TEST(KnotImport, WhatTheServerHasHereIsTaken) {

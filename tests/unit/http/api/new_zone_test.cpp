@@ -37,15 +37,17 @@ json rrset(const std::string& name, const std::string& type, const std::string& 
   return {{"name", name}, {"type", type}, {"ttl", 60}, {"records", {{{"content", content}}}}};
 }
 
-/// The names of the primaries that a PUT chooses, or why it is refused; "stay" for none.
+/// What a PUT chooses: signing and the names of the primaries, or why it is refused; "stay" for no
+/// primaries.
 std::string put(const json& body, bool secondary) {
   const auto done =
       read_zone_change(body.dump(), dns::Name::from_text("a.test.").value(), secondary, kRemotes);
   if (!done) return done.error().text;
-  if (!*done) return "stay";
-  std::string names;
-  for (const std::string& name : **done) names += name + " ";
-  return names;
+  std::string text;
+  if (done->is_signed) text = *done->is_signed ? "sign " : "do not sign ";
+  if (!done->primaries) return text + "stay";
+  for (const std::string& name : *done->primaries) text += name + " ";
+  return text;
 }
 
 TEST(ZoneChange, MembersWithoutAPlaceHereChangeNothing) {
@@ -53,9 +55,15 @@ TEST(ZoneChange, MembersWithoutAPlaceHereChangeNothing) {
   EXPECT_EQ(put({{"name", "A.test."}, {"kind", "Native"}, {"account", "admin"},
                  {"soa_edit_api", "DEFAULT"}}, false), "stay");
   EXPECT_EQ(put(json::object(), false), "stay");
-  EXPECT_EQ(put({{"kind", "Primary"}, {"masters", json::array()}, {"dnssec", false},
-                 {"catalog", ""}}, false), "stay");
+  EXPECT_EQ(put({{"kind", "Primary"}, {"masters", json::array()}, {"catalog", ""}}, false), "stay");
   EXPECT_EQ(put({{"kind", "Slave"}}, true), "stay");
+}
+
+TEST(ZoneChange, APrimaryZoneIsSigned) {
+  EXPECT_EQ(put({{"dnssec", true}}, false), "sign stay");
+  EXPECT_EQ(put({{"dnssec", false}, {"kind", "Native"}}, false), "do not sign stay");
+  EXPECT_EQ(put({{"dnssec", nullptr}}, false), "stay");
+  EXPECT_EQ(put({{"dnssec", false}}, true), "stay");
 }
 
 TEST(ZoneChange, ASecondaryZoneGetsOtherPrimaries) {
@@ -75,7 +83,7 @@ TEST(ZoneChange, AZoneKeepsItsNameAndKind) {
   EXPECT_THAT(put({{"kind", 7}}, false), HasSubstr("kind"));
   EXPECT_THAT(put({{"name", "b.test."}}, false), HasSubstr("name of a zone"));
   EXPECT_THAT(put({{"name", "a.test"}}, false), HasSubstr("not canonical"));
-  EXPECT_THAT(put({{"dnssec", true}}, false), HasSubstr("not signed"));
+  EXPECT_THAT(put({{"dnssec", true}}, true), HasSubstr("is signed by its primary"));
   EXPECT_THAT(put({{"rrsets", {rrset("a.test.", "A", "192.0.2.1")}}}, false), HasSubstr("PATCH"));
   EXPECT_THAT(put(json::array(), false), HasSubstr("Object"));
   EXPECT_EQ(read_zone_change("{", dns::Name(), false, kRemotes).error().code, Errc::kCorrupt);
@@ -166,7 +174,9 @@ TEST(NewZone, WhatIsWrongIsTold) {
   EXPECT_THAT(why_not({{"name", 7}}), HasSubstr("Key 'name'"));
   EXPECT_THAT(why_not({{"kind", "Producer"}}), HasSubstr("kind 'Producer'"));
   EXPECT_THAT(why_not({{"kind", nullptr}}), HasSubstr("Key 'kind'"));
-  EXPECT_THAT(why_not({{"dnssec", true}}), HasSubstr("'dnssec'"));
+  EXPECT_THAT(why_not({{"dnssec", true}, {"kind", "Slave"}, {"masters", {"192.0.2.1"}}}),
+              HasSubstr("'dnssec'"));
+  EXPECT_TRUE(read({{"name", "a.test."}, {"kind", "Native"}, {"dnssec", true}})->is_signed);
   EXPECT_EQ(why_not({{"dnssec", false}, {"nsec3param", ""}, {"soa_edit_api", "DEFAULT"}}), "");
   EXPECT_THAT(why_not({{"nsec3param", "1 0 0 -"}}), HasSubstr("'nsec3param'"));
   EXPECT_THAT(why_not({{"catalog", "c.test."}}), HasSubstr("'catalog'"));

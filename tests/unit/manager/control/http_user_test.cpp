@@ -98,6 +98,26 @@ TEST_F(HttpUser, OfAZonesSettingsItChangesThePrimariesAlone) {
   }
 }
 
+TEST_F(HttpUser, AZoneIsSignedByTheUsualPolicyAlone) {
+  ipc::ControlRequest request{.verb = std::string(verb::kZoneConfigure), .name = "a.own.test."};
+  request.key = "dnssec";
+  request.value = "\"default\"";
+  EXPECT_EQ(why_not(request), "");
+  request.name = "written.test.";
+  EXPECT_THAT(why_not(request), HasSubstr("written.test."));
+  request.name = "a.own.test.";
+  for (const char* value : {"", "default", "\"off\"", "\"other\"", "[\"default\"]"}) {
+    request.value = value;
+    EXPECT_THAT(why_not(request), HasSubstr("read and edit")) << value;
+  }
+  auto added = addition({{{"name", "a.own.test."}, {"dnssec", "default"}}});
+  ASSERT_TRUE(restrict_http_user(http_, added));
+  EXPECT_EQ(json::parse(added.zones.at(0)).value("dnssec", ""), "default");
+  added = addition({{{"name", "a.own.test."}, {"dnssec", "other"}}});
+  ASSERT_TRUE(restrict_http_user(http_, added));
+  EXPECT_FALSE(json::parse(added.zones.at(0)).contains("dnssec"));
+}
+
 TEST_F(HttpUser, MalformedZonesAreRefused) {
   for (const char* text : {"", "[]", "{", "{\"name\": 7}", "{}", "\"a.own.test.\""}) {
     ipc::ControlRequest request{.verb = std::string(verb::kZoneAdd)};

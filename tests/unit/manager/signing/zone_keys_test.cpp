@@ -71,6 +71,24 @@ TEST_F(ZoneKeysTest, EachZoneHasItsOwn) {
   EXPECT_NE(dnskey(opened[0]), dnskey(opened[1]));
 }
 
+/// Its parent may have a DS record of keys that are still to come.
+TEST_F(ZoneKeysTest, APolicyThatMakesNoKeysWaitsForThem) {
+  const auto open_one = [this](bool may_make) {
+    return std::move(open_zone_keys(native_files(), folder_.path(),
+                                    {{key_zone("example."), 13, false, may_make}})
+                         .front());
+  };
+  const auto waiting = open_one(false);
+  ASSERT_FALSE(waiting);
+  EXPECT_EQ(waiting.error().code, Errc::kNotFound);
+  EXPECT_THAT(waiting.error().text, HasSubstr("'pandoctl dnssec import'"));
+  EXPECT_FALSE(fs::exists(folder_.path() + "/dnssec"));
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), IsEmpty());
+  const auto made = open_one(true);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(dnskey(made), dnskey(open_one(false))) << "a key that is there is used";
+}
+
 TEST_F(ZoneKeysTest, KeysThatAreGoneMakeNoOthers) {
   ASSERT_TRUE(open("example."));
   for (const std::string& file : files_of("example.")) fs::remove(file);

@@ -342,7 +342,7 @@ TEST(NamedImport, StatementsWithoutACounterpartAreReported) {
       "zone a { type primary; file \"a\"; inline-signing yes; };");
   EXPECT_THAT(result.report(), HasSubstr(":1: logging: see server.log"));
   EXPECT_THAT(result.report(), HasSubstr(":2: recursion: pando answers for its own zones"));
-  EXPECT_THAT(result.report(), HasSubstr("zone a: is left out: BIND signs it"));
+  EXPECT_THAT(result.changes(), HasSubstr("zone a: BIND signs it (inline-signing yes): it is not"));
   EXPECT_THAT(result.changes(), HasSubstr(":2: recursion: pando answers"));
   EXPECT_THAT(result.changes(), Not(HasSubstr("logging")));
   const auto off = from_bind(
@@ -351,25 +351,101 @@ TEST(NamedImport, StatementsWithoutACounterpartAreReported) {
   EXPECT_EQ(off.changes(), "") << "what is off, or concerns a resolver, changes no answer";
 }
 
-/// Behind a DS record an unsigned zone is an outage.
-TEST(NamedImport, ZonesThatBindSignsAreLeftOut) {
+std::string commands_of(const Imported& result) {
+  std::string text;
+  for (const KeyImport& key : result.outcome.key_imports) text += key.command + "\n";
+  return text;
+}
+
+/// Behind a DS record an unsigned zone is an outage, and so is one with another key.
+TEST(NamedImport, ZonesThatBindSignsAreSignedByTheirKeysAlone) {
   const auto result = from_bind(R"(
 dnssec-policy short { };
-options { inline-signing no; };
+options { inline-signing no; directory "/var/lib/bind"; };
 zone one { type primary; file "/1"; dnssec-policy default; };
-zone two { type primary; file "/2"; inline-signing yes; };
-zone three { type primary; file "/3"; auto-dnssec maintain; allow-update { 192.0.2.1; }; };
+zone Two { type primary; file "/2"; inline-signing yes; key-directory "keys dir"; };
+zone three { type primary; file "/3"; auto-dnssec maintain; allow-update { 192.0.2.1; };
+  sig-validity-interval 20; };
 zone four { type secondary; primaries { 192.0.2.2; }; dnssec-policy short; };
 zone five { type primary; file "/5"; dnssec-policy none; };
 zone six { type primary; file "/6"; auto-dnssec off; };
 )");
-  EXPECT_EQ(result.settings.zones.size(), 2U) << result.report();
-  EXPECT_EQ(result.file("five"), "/5");
-  EXPECT_EQ(result.file("six"), "/6");
-  for (const char* line : {":4: zone one: is left out: BIND signs it (dnssec-policy default)",
-                           ":5: zone two: is left out: BIND signs it (inline-signing yes)",
-                           ":6: zone three: is left out: BIND signs it (auto-dnssec maintain)",
-                           ":7: zone four: is left out: BIND signs it (dnssec-policy short)"})
+  EXPECT_EQ(result.settings.zones.size(), 5U) << result.report();
+  EXPECT_EQ(result.options("five").dnssec + result.options("six").dnssec, "");
+  EXPECT_EQ(result.options("one").dnssec, "bind-default");
+  EXPECT_EQ(result.options("two").dnssec, "bind");
+  EXPECT_EQ(result.options("three").dnssec, "bind-2");
+  for (const DnssecPolicy& policy : result.settings.dnssec_policies)
+    EXPECT_FALSE(policy.make_keys) << policy.name;
+  EXPECT_EQ(result.settings.dnssec_policy("bind-2")->validity, std::chrono::days(20));
+  EXPECT_EQ(result.settings.dnssec_policy("bind-2")->refresh, std::chrono::days(5));
+  EXPECT_EQ(commands_of(result),
+            "pandoctl dnssec import one. /var/lib/bind/Kone.+*.private\n"
+            "pandoctl dnssec import Two. '/var/lib/bind/keys dir/Ktwo.+'*.private\n"
+            "pandoctl dnssec import three. /var/lib/bind/Kthree.+*.private\n");
+  for (const char* line :
+       {"zone one: BIND signs it (dnssec-policy default): it is not served before the manager has",
+        "zone three: BIND signs it (auto-dnssec maintain): it is not served",
+        "zone four: is left out: BIND signs it (dnssec-policy short)"})
+    EXPECT_THAT(result.changes(), HasSubstr(line));
+}
+
+TEST(NamedImport, APolicyOfBindBecomesOneOfOurs) {
+  const auto result = from_bind(R"(
+dnssec-policy "own" {
+  keys { ksk key-directory lifetime unlimited algorithm ed25519; zsk lifetime P60D algorithm 15; };
+  signatures-validity 1w; signatures-validity-dnskey 2w; signatures-refresh PT36H;
+  zone-propagation-delay 300; parent-ds-ttl P1DT1H; cds-digest-types { }; max-zone-ttl 1d;
+};
+options { dnssec-policy own; };
+zone one { type primary; file "/1"; };
+zone two { type primary; file "/2"; };
+)");
+  ASSERT_EQ(result.settings.dnssec_policies.size(), 1U) << result.report();
+  const DnssecPolicy& policy = result.settings.dnssec_policies.front();
+  EXPECT_EQ(policy.name, "bind-own");
+  EXPECT_EQ(policy.algorithm, 15);
+  EXPECT_EQ(policy.validity, std::chrono::days(7));
+  EXPECT_EQ(policy.refresh, std::chrono::hours(36));
+  EXPECT_EQ(policy.propagation, std::chrono::minutes(5));
+  EXPECT_EQ(policy.parent_ds_ttl, std::chrono::hours(25));
+  EXPECT_FALSE(policy.cds);
+  EXPECT_EQ(result.options("two").dnssec, "bind-own");
+  EXPECT_THAT(result.report(), HasSubstr("no key is rolled by itself here (zsk lifetime P60D)"));
+}
+
+TEST(NamedImport, DenialIsHashedAsBefore) {
+  const auto result = from_bind(R"(
+dnssec-policy hashed { nsec3param iterations 5 optout no salt-length 8; };
+dnssec-policy large { nsec3param optout yes; };
+zone one { type primary; file "/1"; dnssec-policy hashed; };
+zone two { type primary; file "/2"; dnssec-policy large; };
+)");
+  EXPECT_EQ(result.settings.dnssec_policy(result.options("one").dnssec)->nsec3, Nsec3Use::kOn);
+  EXPECT_EQ(result.settings.dnssec_policy(result.options("two").dnssec)->nsec3, Nsec3Use::kOptOut);
+}
+
+/// Each of these would be served by other keys, or not at all.
+TEST(NamedImport, ZonesThatCannotBeSignedHereAreLeftOut) {
+  const auto result = from_bind(R"(
+dnssec-policy hsm { keys { csk key-store "pkcs" lifetime unlimited algorithm 13; }; };
+dnssec-policy old { keys { csk lifetime unlimited algorithm rsasha1 2048; }; };
+dnssec-policy away { offline-ksk yes; };
+zone one { type primary; file "/1"; dnssec-policy hsm; };
+zone two { type primary; file "/2"; dnssec-policy old; };
+zone three { type primary; file "/3"; dnssec-policy away; };
+zone five { type primary; file "/5"; dnssec-policy insecure; };
+zone six { type primary; file "/6"; dnssec-policy lost; };
+)");
+  EXPECT_EQ(result.settings.zones.size(), 0U) << result.outcome.yaml;
+  EXPECT_THAT(result.settings.dnssec_policies, IsEmpty());
+  for (const char* line : {"zone one: is left out: BIND signs it (dnssec-policy hsm), and its keys "
+                           "are in the key store pkcs. Transfer it",
+                           "zone two: is left out: BIND signs it (dnssec-policy old), by algorithm "
+                           "rsasha1, which does not sign here",
+                           "zone three: is left out: BIND signs it (dnssec-policy away), and its KSK",
+                           "zone five: is left out: BIND signs it (dnssec-policy insecure), which",
+                           "zone six: is left out: BIND signs it (dnssec-policy lost), and its policy"})
     EXPECT_THAT(result.changes(), HasSubstr(line));
 }
 
@@ -383,14 +459,14 @@ zone members.example { type secondary; primaries { 192.0.2.1; }; dnssec-policy n
               HasSubstr("is left out: BIND signs its members (dnssec-policy default)"));
 }
 
-TEST(NamedImport, APolicyOfAllZonesLeavesAllOut) {
+TEST(NamedImport, APolicyOfAllZonesIsThatOfEach) {
   const auto result = from_bind(R"(
 options { dnssec-policy default; };
 zone one { type primary; file "/1"; };
 zone two { type primary; file "/2"; dnssec-policy "none"; };
 )");
-  EXPECT_EQ(result.file("one"), "no zone");
-  EXPECT_EQ(result.file("two"), "/2");
+  EXPECT_EQ(result.options("one").dnssec, "bind-default");
+  EXPECT_EQ(result.options("two").dnssec, "");
 }
 
 TEST(NamedImport, WhatChangesAnswersComesFirst) {

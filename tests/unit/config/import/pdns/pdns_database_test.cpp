@@ -1,5 +1,10 @@
 #include "config/import/pdns/pdns_database.h"
 
+#include <fstream>
+#include <sstream>
+
+#include "dns/dnssec/key_file.h"
+#include "tests/support/trees.h"
 #include "tests/unit/config/import/import_fixture.h"
 
 namespace pando::config {
@@ -90,31 +95,99 @@ TEST(PdnsDatabase, OfMySqlBecomesZoneFilesSecondariesAndKeys) {
   EXPECT_THAT(report, HasSubstr("zone a.test: SOA-EDIT-API DEFAULT: see zones[].serial-policy"));
   EXPECT_THAT(report, Not(HasSubstr("signs it"))) << "its key is not active";
   EXPECT_THAT(report, HasSubstr(":37: a.test SOA: has 3 of 7 fields"));
-  EXPECT_EQ(result.outcome.omissions.size(), 4U) << report;
+  EXPECT_EQ(result.outcome.omissions.size(), 5U) << report;
   EXPECT_EQ(result.outcome.changes(), 1U) << "who may transfer";
 }
 
-/// Behind a DS record an unsigned zone is an outage.
-TEST(PdnsDatabase, ZonesThatPowerDnsSignsAreLeftOut) {
+/// A private key as `pdnsutil export-zone-key` prints it and the table has it.
+std::string private_key() {
+  std::ifstream file(
+      pando::tests::source_path("/tests/data/dnssec/keys/Kexample.+013+33270.private"));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string signed_zones(std::string_view keys, std::string_view metadata = "") {
   std::string text =
-      "INSERT INTO domains VALUES (1,'key.test',NULL,NULL,'NATIVE',NULL,NULL),"
+      "INSERT INTO domains VALUES (1,'example',NULL,NULL,'NATIVE',NULL,NULL),"
       "(2,'pre.test',NULL,NULL,'MASTER',NULL,NULL),(3,'plain.test',NULL,NULL,'NATIVE',NULL,NULL),"
       "(4,'away.test','192.0.2.1',NULL,'SLAVE',NULL,NULL);\n";
   int number = 0;
-  for (const char* zone : {"key.test", "pre.test", "plain.test"})
+  for (const char* zone : {"example", "pre.test", "plain.test"})
     text += fmt::format(
-        "INSERT INTO records VALUES ({0},{0},'{1}','SOA','. . 1 2 3 4 5',60,NULL,0,"
-        "NULL,1);\n",
+        "INSERT INTO records VALUES ({0},{0},'{1}','SOA','. . 1 2 3 4 5',60,NULL,0,NULL,1);\n",
         ++number, zone);
-  text +=
-      "INSERT INTO cryptokeys VALUES (1,1,257,1,1,'x'),(2,4,257,1,1,'x'),(3,3,257,0,1,'x');\n"
-      "INSERT INTO domainmetadata VALUES (1,2,'PRESIGNED','1');\n";
-  const Imported result = dumped(text);
-  EXPECT_EQ(result.outcome.zones, 1U) << result.report();
-  EXPECT_NE(result.file("plain.test"), "no zone");
-  EXPECT_THAT(result.changes(), HasSubstr("zone key.test: is left out: PowerDNS signs it"));
+  return text + std::string(keys) + "INSERT INTO domainmetadata VALUES (1,2,'PRESIGNED','1');\n" +
+         std::string(metadata);
+}
+
+/// Behind a DS record an unsigned zone is an outage, and so is one with another key.
+TEST(PdnsDatabase, ZonesThatPowerDnsSignsAreSignedByTheirKeysAlone) {
+  const Imported result = dumped(signed_zones(fmt::format(
+      "INSERT INTO cryptokeys VALUES (1,1,257,1,1,'{0}'),(2,4,257,1,1,'{0}'),(3,3,257,0,1,'x'),"
+      "(4,2,257,1,1,'{0}');\n",
+      private_key())));
+  EXPECT_EQ(result.outcome.zones, 2U) << result.report();
+  EXPECT_EQ(result.options("plain.test").dnssec, "");
+  EXPECT_EQ(result.options("example").dnssec, "pdns");
+  const DnssecPolicy policy = *result.settings.dnssec_policy("pdns");
+  EXPECT_FALSE(policy.make_keys);
+  EXPECT_EQ(policy.algorithm, 13);
+  ASSERT_EQ(result.outcome.key_files.size(), 1U);
+  const ZoneFileText& file = result.outcome.key_files.front();
+  const auto key = dns::parse_key_file({file.text, "file"}, std::nullopt);
+  ASSERT_TRUE(key && key->record) << file.name;
+  EXPECT_EQ(file.name, fmt::format("zone-keys/Kexample.+013+{:05}.pem", key->key.tag()));
+  EXPECT_EQ(key->key.flags(), 257);
+  ASSERT_EQ(result.outcome.key_imports.size(), 1U);
+  EXPECT_EQ(result.outcome.key_imports[0].command, "pandoctl dnssec import example. " + file.name);
+  EXPECT_THAT(result.changes(), HasSubstr("zone example: PowerDNS signs it (cryptokeys): it is not"));
   EXPECT_THAT(result.changes(), HasSubstr("zone away.test: is left out: PowerDNS signs it"));
   EXPECT_THAT(result.changes(), HasSubstr("zone pre.test: is left out: it is signed (PRESIGNED)"));
+  EXPECT_THAT(result.report(), Not(HasSubstr("PrivateKey")));
+}
+
+/// A KSK and a ZSK have their roles by the flags of their rows.
+TEST(PdnsDatabase, KeysKeepTheFlagsOfTheirRows) {
+  const Imported result = dumped(signed_zones(fmt::format(
+      "INSERT INTO cryptokeys VALUES (1,1,257,1,1,'{0}'),(2,1,256,1,1,'{0}');\n", private_key())));
+  ASSERT_EQ(result.outcome.key_files.size(), 2U) << result.report();
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto key = dns::parse_key_file({result.outcome.key_files[i].text, "file"}, std::nullopt);
+    ASSERT_TRUE(key);
+    EXPECT_EQ(key->key.flags(), i == 0 ? 257 : 256);
+  }
+  EXPECT_THAT(result.outcome.key_imports[0].command,
+              HasSubstr(result.outcome.key_files[0].name + " " + result.outcome.key_files[1].name));
+}
+
+TEST(PdnsDatabase, DenialIsHashedAsBefore) {
+  for (const auto& [parameters, use] :
+       {std::pair{"1 0 5 ab", Nsec3Use::kOn}, {"1 1 0 -", Nsec3Use::kOptOut}}) {
+    const Imported result = dumped(signed_zones(
+        fmt::format("INSERT INTO cryptokeys VALUES (1,1,257,1,1,'{}');\n", private_key()),
+        fmt::format("INSERT INTO domainmetadata VALUES (2,1,'NSEC3PARAM','{}'),"
+                    "(3,1,'NSEC3NARROW','1');\n",
+                    parameters)));
+    ASSERT_EQ(result.settings.dnssec_policies.size(), 1U) << result.report();
+    EXPECT_EQ(result.settings.dnssec_policies[0].nsec3, use);
+  }
+}
+
+TEST(PdnsDatabase, ZonesWhoseKeysDoNotSignHereAreLeftOut) {
+  const std::string good = private_key();
+  for (const auto& [row, reason] :
+       {std::pair{std::string("(1,1,257,1,1,'x')"), "has a key that does not sign here"},
+        {fmt::format("(1,1,257,1,1,'{0}'),(2,1,256,1,1,'x')", good), "has a key that does not sign"},
+        {fmt::format("(1,1,0,1,1,'{0}')", good), "neither 256 nor 257"}}) {
+    const Imported result =
+        dumped(signed_zones(fmt::format("INSERT INTO cryptokeys VALUES {};\n", row)));
+    EXPECT_EQ(result.file("example"), "no zone") << row;
+    EXPECT_THAT(result.changes(), HasSubstr("zone example: is left out: PowerDNS signs it")) << row;
+    EXPECT_THAT(result.changes(), HasSubstr(reason));
+    EXPECT_TRUE(result.outcome.key_files.empty() && result.outcome.key_imports.empty());
+  }
 }
 
 TEST(PdnsDatabase, CatalogsAreCatalogs) {
@@ -277,13 +350,13 @@ TEST(PdnsDatabase, TextsAreReadAsPowerDnsReadsThem) {
 TEST(PdnsDatabase, EachSignedZoneIsNamedInWhateverOrderTablesCome) {
   const Imported result = dumped(
       "INSERT INTO cryptokeys VALUES(1,1,257,1,1,replace('Private\\nkey','\\n',char(10)));\n"
-      "INSERT INTO cryptokeys VALUES(2,2,257,1,1,'x');\n"
       "INSERT INTO domainmetadata VALUES(1,2,'PRESIGNED','1');\n"
+      "INSERT INTO records VALUES (1,1,'a.test','SOA','. . 1 2 3 4 5',60,NULL,0,NULL,1);\n"
       "INSERT INTO domains VALUES (1,'a.test',NULL,NULL,'NATIVE',NULL,NULL);\n"
       "INSERT INTO domains VALUES (2,'b.test',NULL,NULL,'NATIVE',NULL,NULL);\n");
   const std::string report = result.report();
   EXPECT_THAT(report, HasSubstr("zone a.test: is left out: PowerDNS signs it"));
-  EXPECT_THAT(report, HasSubstr("zone b.test: is left out: PowerDNS signs it"));
+  EXPECT_THAT(report, HasSubstr("zone b.test: is left out: it is signed (PRESIGNED)"));
 }
 
 TEST(PdnsDatabase, StatementsInFunctionsAndTriggersAreNoRows) {
