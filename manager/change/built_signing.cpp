@@ -20,6 +20,9 @@ namespace {
 constexpr std::uint64_t kNamesForThreads = 10'000;
 constexpr unsigned kMaxThreads = 8;
 constexpr unsigned kOneIn = 100;
+constexpr const char* kNewKey =
+    "its folder has a key that is not in the zone's DNSKEY records: resolvers that have these in "
+    "their caches would take its signatures for bogus, so take it out";
 
 unsigned threads_for(const zone::ZoneView& source) {
   if (source.name_count() < kNamesForThreads) return 0;
@@ -38,6 +41,7 @@ Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
   zone::ZoneSigningOptions options;
   options.times = keys.spread_times(signer.now);
   options.serial = serial;
+  options.parent_request = keys.options().parent_request;
   options.threads = threads_for(source);
   options.denial = keys.options().denial;
   SignedZone result{store.begin_private(), {}};
@@ -69,6 +73,7 @@ Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data
     return fail(Errc::kInvalid,
                 "the zone's DNSKEY records are not those of its keys here: put the key files into "
                 "its folder, or take the records out");
+  if (!is_signed_here && signer.signer->has_new_keys(*zone)) return fail(Errc::kInvalid, kNewKey);
   const dns::Serial serial = zone->serial();
   const bool is_ahead = served && serial.ahead_of(*served);
   const dns::Serial base = served && !is_ahead ? *served : serial;
@@ -87,6 +92,7 @@ Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& serv
   if (signer.signer->is_signed_by_others(served))
     return fail(Errc::kInvalid,
                 "the zone is signed by keys whose files are not in its folder: put them there");
+  if (signer.signer->has_new_keys(served)) return fail(Errc::kInvalid, kNewKey);
   const dns::Serial next =
       next_serial(served.serial(), signer.signer->options().serial_policy, signer.now);
   auto done = sign_whole(store, served, signer, next, shm::Reserve::kHalf);
@@ -108,6 +114,21 @@ Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& se
   WholeZone data{std::move(*built), std::move(transaction), served.source()};
   data.source_serial = served.serial();
   return data;
+}
+
+Status take_source(shm::Store& store, const dns::Name& apex, WholeZone& data) {
+  const BuiltView source(store, apex, *data.built);
+  const auto zone = source.zone();
+  if (!zone) return pass(zone);
+  shm::Transaction transaction = store.begin_private();
+  transaction.use_reserve(data.built_in.reserve_use());
+  zone::ZoneBuilder builder(apex, transaction);
+  if (auto done = zone::copy_source(*zone, zone->serial(), builder); !done) return done;
+  auto built = builder.finish();
+  if (!built) return pass(built);
+  data.built = std::move(*built);
+  data.built_in = std::move(transaction);
+  return {};
 }
 
 }  // namespace pando::manager

@@ -30,5 +30,8 @@ Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& serv
 /// signatures. The result's `source_serial` is the served one.
 Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& served,
                                      dns::Serial serial);
+/// Takes out of a built zone what a signer makes (dns/dnssec/derived_types.h); the rest takes the
+/// place of `data.built`, in a transaction of its own. For builder threads.
+Status take_source(shm::Store& store, const dns::Name& apex, WholeZone& data);
 
 }  // namespace pando::manager

@@ -96,6 +96,8 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   /// Builder thread: signs the built zone as a whole, which then takes the place of its source.
   Status sign_whole() {
     auto& data = std::get<WholeZone>(asked.content);
+    // The zone was unsigned, and has its policy still.
+    if (!signer.signer) return take_source(road.store_, asked.zone, data);
     auto built =
         sign_built_zone(road.store_, asked.zone, data, signer, served_serial, is_signed_here);
     if (!built) return built;
@@ -360,12 +362,12 @@ bool ChangeRoad::signs_slowly(dns::NameView zone) const {
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
   if (stopping_) return;
   if (!signer) return finish(work, pass(signer));
-  if (!*signer) return begin(work);
+  if (!*signer && !signers_->has(work->asked.zone)) return begin(work);
   work->state.reach(ChangeStep::kSigning);
   work->signer = {std::move(*signer), signers_->now()};
   const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
   if (served && served.loaded()) work->served_serial = served.serial();
-  work->is_signed_here = work->signer.signer->has_signed(served);
+  work->is_signed_here = work->signer.signer && work->signer.signer->has_signed(served);
   asio::post(pool_, [this, work] {
     work->computed = work->sign_whole();
     asio::post(io_, [this, work] {

@@ -21,6 +21,12 @@ class ZoneSigners {
   /// more; the value says how its serial moves. Such a zone has no signer, and signer_of() is an
   /// error as long as it is signed.
   [[nodiscard]] virtual std::optional<config::SerialPolicy> unsigning(dns::NameView zone) const = 0;
+  /// Whether the zone has a policy, also when it has no signer (yet, or any more). Records that a
+  /// signer would make are not its source.
+  [[nodiscard]] virtual bool has(dns::NameView zone) const = 0;
+  /// A zone that is served unsigned is to be signed: what was seen of it before does not count. False:
+  /// nothing was. Else `then` is called when that is durable, or could not be written.
+  virtual bool begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) = 0;
   /// Seconds since 1970, for the times of signatures.
   [[nodiscard]] virtual std::uint64_t now() const = 0;
   using Known = std::function<void(Result<ZoneSignerPtr> signer)>;

@@ -135,7 +135,9 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone, dns::Serial
   auto present = soa_record(zone);
   if (!present) return fail(Errc::kCorrupt, "{} has no SOA record", to_text(apex));
   zone::Record soa = *way.soa();
-  return with_serial(zone, changeset_of(apex, std::move(way).by_record()), std::move(*present),
+  RecordChanges by_record = std::move(way).by_record();
+  if (is_signed_here(zone)) by_record = without_derived(std::move(by_record), apex);
+  return with_serial(zone, changeset_of(apex, std::move(by_record)), std::move(*present),
                      std::move(soa), next_serial(zone.serial(), policy, now));
 }
 
@@ -160,7 +162,10 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
     soa = way.soa();
     RecordChanges by_record = record_changes_of(std::move(changes));
-    append_changes(by_record, std::move(way).by_record());
+    // What a signer made is no part of the source, whether the zone has a signer now or not.
+    RecordChanges folded = std::move(way).by_record();
+    if (is_signed_here(zone)) folded = without_derived(std::move(folded), apex);
+    append_changes(by_record, std::move(folded));
     changes = changeset_of(apex, std::move(by_record));
   }
   Bytes same = soa->rdata;

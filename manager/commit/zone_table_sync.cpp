@@ -382,8 +382,9 @@ Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config
   const zone::EncodedSettings& encoded = settings_of(zone.options);
   const bool is_same = live.settings_tag() == encoded.tag;
   if (!zone.options->is_secondary()) {
-    // The expiry time of a former secondary must not stop a primary zone.
-    clear_side(side);
+    // The expiry time of a former secondary must not stop a primary zone. The end of signatures is
+    // that of the data, which stay.
+    clear_times(side);
     // The next load of the zone file decides whether the file matches the zone.
     if (!is_same && was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
@@ -414,14 +415,19 @@ bool ZoneTableSync::was_secondary(const zone::ZoneView& zone) {
   return known->second;
 }
 
-/// Clears the times that the entry's former owner left.
+/// Clears what the entry's former owner left.
 void ZoneTableSync::clear_side(std::uint32_t index) {
+  clear_times(index);
+  shm::set_signatures_end(store_, index, 0);
+}
+
+/// Clears the times of a secondary zone.
+void ZoneTableSync::clear_times(std::uint32_t index) {
   if (shm::known_side(store_.window(), index) == nullptr) return;
   shm::Store::SideEntry* entry = store_.side(index);
   entry->expires_at.store(0, std::memory_order_relaxed);
   entry->next_refresh.store(0, std::memory_order_relaxed);
   entry->last_ok.store(0, std::memory_order_relaxed);
-  shm::signatures_end(*entry).store(0, std::memory_order_relaxed);
 }
 
 }  // namespace pando::manager

@@ -94,6 +94,7 @@ class ZoneTableSync : public std::enable_shared_from_this<ZoneTableSync> {
   Status put_server_settings(zone::Draft& draft) const;
   const zone::EncodedSettings& settings_of(const config::ZoneOptions* options);
   void clear_side(std::uint32_t index);
+  void clear_times(std::uint32_t index);
   bool was_secondary(const zone::ZoneView& zone);
 
   shm::Store& store_;

@@ -182,9 +182,9 @@ void DnssecControl::import_key(const dns::Name& zone, const Request& request, co
   if (!request.descriptor)
     return reply(fail(Errc::kInvalid, "the key comes as a file's descriptor"));
   SignedZones& zones = parts_.zones.signing->zones();
-  const auto signer = zones.signer_of(zone);
   const zone::ZoneView served = parts_.services.committer->current().zone_at(zone);
-  if (signer && *signer && (*signer)->has_signed(served))
+  const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
+  if (is_signed && zones.facts_of(zone) != nullptr)
     return reply(fail(Errc::kExists, "{} is signed by its keys already", dns::to_text(zone)));
   zones.import_key(zone, request.descriptor, [zone, reply](const Result<dns::SigningKey>& key) {
     if (!key) return reply(pass(key));
@@ -239,13 +239,14 @@ void DnssecControl::stay_signed(const dns::Name& zone, const Request&, const Rep
   if (!facts) return reply(pass(facts));
   if ((*facts)->unsign_since == 0)
     return reply(fail(Errc::kInvalid, "{} is not being unsigned", dns::to_text(zone)));
-  const auto edit = [](SigningFacts& known) {
-    if (known.unsigned_since != 0) known = {};
+  SignedZones& zones = parts_.zones.signing->zones();
+  // The version without signatures may be served already, although nobody has noted that yet.
+  const auto edit = [is_late = zones.unsigning(zone).has_value()](SigningFacts& known) {
+    if (known.unsigned_since != 0 || is_late) known = {};
     if (known.ds_gone != 0) known.ds_seen = 0;
     known.unsign_since = known.ds_gone = 0;
   };
-  parts_.zones.signing->zones().edit_facts(
-      zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
+  zones.edit_facts(zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
 }
 
 }  // namespace pando::manager

@@ -71,16 +71,31 @@ bool ZoneSigner::has_key_sets(const zone::ZoneView& zone) const {
   });
 }
 
-std::uint64_t ZoneSigner::last_signed(const zone::ZoneView& zone, std::uint64_t now) {
-  constexpr std::size_t kInceptionAt = 10;  // behind the type that is covered
-  std::uint64_t newest = 0;
-  if (!zone || !zone.loaded()) return newest;
+bool ZoneSigner::has_new_keys(const zone::ZoneView& zone) const {
+  const std::vector<Bytes> published = dnskeys_of(zone);
+  return !published.empty() && std::ranges::any_of(keys_.all(), [&](const dns::SigningKey& key) {
+    return std::ranges::find(published, key.dnskey()) == published.end();
+  });
+}
+
+bool ZoneSigner::has_keys_of(const ZoneSigner& other) const {
+  return std::ranges::equal(keys_.all(), other.keys_.all(), {}, &dns::SigningKey::dnskey,
+                            &dns::SigningKey::dnskey);
+}
+
+ZoneSigner::LastSignature ZoneSigner::last_signature(const zone::ZoneView& zone,
+                                                     std::uint64_t now) {
+  constexpr std::size_t kExpirationAt = 6, kInceptionAt = 10;  // behind the type that is covered
+  LastSignature last;
+  if (!zone || !zone.loaded()) return last;
   zone.soa().for_each_signature([&](ByteView rest) {
     if (rest.size() < kInceptionAt + 4) return;
-    const auto inception = dns::whole_time(load_be32(rest.data() + kInceptionAt), now);
-    newest = std::max(newest, inception + zone::kInceptionLead);
+    const auto end = dns::whole_time(load_be32(rest.data() + kExpirationAt), now);
+    const auto made =
+        dns::whole_time(load_be32(rest.data() + kInceptionAt), now) + zone::kInceptionLead;
+    if (made > last.made) last = {made, end};
   });
-  return newest;
+  return last;
 }
 
 Result<ZoneSigner::Owned> ZoneSigner::borrow() const {

@@ -65,9 +65,19 @@ class ZoneSigner {
 
   /// Whether the version has signatures or keys that are not all this signer's.
   [[nodiscard]] bool is_signed_by_others(const zone::ZoneView& zone) const;
-  /// When the SOA's newest signature was made, in seconds since 1970; 0: it has none. `now` is one
-  /// such time, because signatures have 32 bits of theirs (RFC 4034 §3.1.5).
-  [[nodiscard]] static std::uint64_t last_signed(const zone::ZoneView& zone, std::uint64_t now);
+  /// Whether the version has DNSKEY records, and those of some key here are not among them. A
+  /// signature of such a key would be bogus for whoever has the DNSKEY records in his cache.
+  [[nodiscard]] bool has_new_keys(const zone::ZoneView& zone) const;
+  [[nodiscard]] bool has_keys_of(const ZoneSigner& other) const;
+
+  /// Times in seconds since 1970; 0: there is no signature.
+  struct LastSignature {
+    std::uint64_t made = 0;
+    std::uint64_t end = 0;
+  };
+  /// The times of the SOA's newest signature. `now` is one such time, because signatures have 32 bits
+  /// of theirs (RFC 4034 §3.1.5).
+  [[nodiscard]] static LastSignature last_signature(const zone::ZoneView& zone, std::uint64_t now);
 
   /// Calls `work(SetSigner&)` with a signer that no other thread uses meanwhile. OpenSSL's contexts
   /// take as long to make as some signatures, so they are kept. kUnsupported: OpenSSL does not sign

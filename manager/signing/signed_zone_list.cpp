@@ -51,9 +51,9 @@ Status check_signed_zones(Files& files, const config::Settings& settings) {
     const auto* options = settings.zones.options_of(dns::name_of_key(key));
     if (options == nullptr || options->is_secondary() || options->is_signed_here()) continue;
     return fail(Errc::kInvalid,
-                "zone {} is signed here, and would be served unsigned: give it 'dnssec', or take "
-                "its DS from the parent and its line out of {}",
-                dns::to_text(dns::name_of_key(key)), path_in(settings.store.journal));
+                "zone {0} is signed here, and would be served unsigned: give it 'dnssec', or begin "
+                "with 'pandoctl dnssec unsign {0}'",
+                dns::to_text(dns::name_of_key(key)));
   }
   return {};
 }

@@ -59,6 +59,7 @@ void SignedZones::configure(const RuntimePtr& runtime, const std::vector<dns::Na
         if (settings.zones[i].options->is_signed_here()) take(settings, settings.zones[i]);
   }
   for (const std::string& key : gone) forget(key);
+  has_configured_ = true;
   read_unread();
 }
 
@@ -80,7 +81,18 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   known.signing = signing;
   known.waits = waits;
   known.may_make_key = policy->make_keys;
+  if (is_new && has_configured_) begin_facts_anew(zone.name);
   if (is_other && known.opened && *known.opened) update_signer(known);
+}
+
+/// A zone that a reload adds was not signed here a moment ago, so what was seen of it long ago is no
+/// reason to wait for less.
+void SignedZones::begin_facts_anew(dns::NameView zone) {
+  asio::post(folder_tasks_, [this, name = dns::Name(zone), journal = journal_] {
+    if (const auto done = clear_signing_facts(files_, journal, name); !done)
+      log::error("signing_facts_not_written", "zone", dns::to_text(name), "reason",
+                 done.error().text);
+  });
 }
 
 /// Changes that wait go on: the zone is not signed here any more.
@@ -90,9 +102,6 @@ void SignedZones::forget(const std::string& key) {
   set_due(found->second, 0);
   auto node = zones_.extract(found);
   const Zone& zone = node.mapped();
-  // A later policy is to sign the zone as any other one.
-  if (zone.opened && *zone.opened && (*zone.opened)->facts.unsigned_since != 0)
-    edit_facts(zone.name, [](SigningFacts& facts) { facts = {}; }, nullptr);
   for (const Known& known : zone.waiting) known(nullptr);
 }
 
@@ -103,7 +112,7 @@ WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
 }
 
 void SignedZones::check(std::chrono::steady_clock::time_point now) {
-  clock_.check();
+  if (clock_.check()) begin_waits_anew();
   begin_due_stages();
   retry(now);
 }
@@ -168,8 +177,12 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
   if (!opened) {
     const std::string reason = opened.error().text;
     opened = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", reason);
-    if (!had_failed || zone.opened->error().text != opened.error().text)
+    const bool is_old = had_failed && zone.opened->error().text == opened.error().text;
+    constexpr std::uint64_t kRepeatAfter = 86400;
+    if (!is_old || now() >= zone.told_at + kRepeatAfter) {
+      zone.told_at = now();
       log::error("zone_keys_unusable", "zone", name, "reason", reason);
+    }
   } else if (had_failed) {
     log::info("zone_keys_usable", "zone", name);
   }
@@ -242,10 +255,9 @@ bool SignedZones::has(dns::NameView zone) const { return find(zone) != nullptr; 
 
 std::string SignedZones::clock_doubt(const Zone& zone) const {
   if (zone.is_time_right) return {};
-  const std::uint64_t last =
-      ZoneSigner::last_signed(committer_.current().zone_at(zone.name), now());
-  std::string doubt = clock_.doubt(last, zone.signing.validity);
-  zone.is_time_right = last != 0 && doubt.empty();
+  const auto last = ZoneSigner::last_signature(committer_.current().zone_at(zone.name), now());
+  std::string doubt = clock_.doubt(last.made, last.end);
+  zone.is_time_right = last.made != 0 && doubt.empty();
   return doubt;
 }
 
@@ -271,6 +283,13 @@ std::optional<config::SerialPolicy> SignedZones::unsigning(dns::NameView zone) c
   const Zone* const found = find(zone);
   if (found == nullptr || state_of(*found).stage != SigningStage::kUnsigning) return std::nullopt;
   return found->signing.serial_policy;
+}
+
+bool SignedZones::begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) {
+  const SigningFacts* const facts = facts_of(zone);
+  if (facts == nullptr || *facts == SigningFacts()) return false;
+  edit_facts(zone, [](SigningFacts& known) { known = {}; }, std::move(then));
+  return true;
 }
 
 void SignedZones::when_known(dns::NameView zone, Known known) {
@@ -316,7 +335,7 @@ void SignedZones::set_facts(const dns::Name& zone, const SigningFacts& facts) {
   OpenedKeys& opened = **found->opened;
   opened.facts = facts;
   // The keys of a zone that was unsigned were not read.
-  if (!opened.keys && facts.unsigned_since == 0) return read_again(zone);
+  if (!opened.keys && !facts.is_unsigned()) return read_again(zone);
   update_signer(*found);
 }
 
@@ -347,9 +366,23 @@ void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> fi
   });
 }
 
+/// The clock jumped, so nobody knows how much of a wait is over.
+void SignedZones::begin_waits_anew() {
+  for (const auto& [key, zone] : zones_) {
+    if (zone.stage != SigningStage::kSpreading && zone.stage != SigningStage::kDsExpiring) continue;
+    const auto edit = [now = now()](SigningFacts& facts) {
+      if (facts.ds_gone != 0)
+        facts.ds_gone = now;
+      else if (facts.cds_since == 0 && facts.signed_since != 0)
+        facts.signed_since = now;
+    };
+    edit_facts(zone.name, edit, nullptr);
+  }
+}
+
 /// Zones whose stage waited for the clock go on.
 void SignedZones::confirm_clock() {
-  clock_.confirm();
+  if (clock_.confirm()) begin_waits_anew();
   for (auto& [key, zone] : zones_)
     if (zone.opened && *zone.opened && !zone.is_time_right) update_signer(zone);
 }

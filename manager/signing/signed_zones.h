@@ -57,6 +57,8 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] Result<ZoneSignerPtr> signer_of(dns::NameView zone) const override;
   [[nodiscard]] std::optional<config::SerialPolicy> unsigning(dns::NameView zone) const override;
   [[nodiscard]] std::uint64_t now() const override { return clock_.now(); }
+  bool begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) override;
+  [[nodiscard]] bool has(dns::NameView zone) const override;
   void when_known(dns::NameView zone, Known known) override;
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
@@ -72,7 +74,6 @@ class SignedZones final : public ZoneSigners {
     auto at = after ? zones_.upper_bound(dns::folded_key(*after)) : zones_.begin();
     while (at != zones_.end() && visit(at->second.name)) ++at;
   }
-  [[nodiscard]] bool has(dns::NameView zone) const;
   [[nodiscard]] bool empty() const noexcept { return zones_.empty(); }
 
   /// What was seen of the zone; none: its folder was not read, or has an error.
@@ -117,6 +118,7 @@ class SignedZones final : public ZoneSigners {
     std::optional<Result<OpenedKeys>> opened{};     // nullopt: the folder was not read yet
     std::optional<Result<ZoneSignerPtr>> signer{};  // made from `opened`; null: signs no more
     std::vector<Known> waiting{};
+    std::uint64_t told_at = 0;            // signing time of the last line about unusable keys
     std::optional<SigningStage> stage{};  // the last one; none: the folder was not read yet
     std::uint64_t until = 0;              // its place in due_; 0: none
     /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
@@ -127,6 +129,8 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] Zone* find(dns::NameView zone);
   [[nodiscard]] const Zone* find(dns::NameView zone) const;
   void take(const config::Settings& settings, const config::ZoneRef& zone);
+  void begin_facts_anew(dns::NameView zone);
+  void begin_waits_anew();
   void forget(const std::string& key);
   void retry(std::chrono::steady_clock::time_point now);
   void begin_due_stages();
@@ -152,7 +156,8 @@ class SignedZones final : public ZoneSigners {
   std::string journal_;
   Zones zones_;
   std::set<std::pair<std::uint64_t, std::string>> due_;  // when a stage begins, and the zone's key
-  bool is_configured_ = false;
+  bool is_configured_ = false;   // zones come
+  bool has_configured_ = false;  // later ones are added by a reload
   bool is_reading_ = false;
   bool stopped_ = false;
   std::chrono::steady_clock::time_point next_retry_{};

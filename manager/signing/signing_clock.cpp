@@ -52,32 +52,37 @@ void SigningClock::follow() {
   steady_at_ = sources_.steady_time();
 }
 
-void SigningClock::check() {
+bool SigningClock::check() {
   const std::uint64_t host = sources_.host_time(), own = own_time();
   const bool is_synchronised = sources_.is_synchronised();
   is_believed_ = is_believed_ || is_synchronised;
-  if (is_synchronised || distance(host, own) <= kMaxStep) {
+  const bool is_jump = distance(host, own) > kMaxStep;
+  if (is_synchronised || !is_jump) {
     if (std::exchange(is_left_, false)) log::info("signing_clock_follows", "time", host);
-    return follow();
+    follow();
+    return is_jump;
   }
   if (!std::exchange(is_left_, true))
     log::error("signing_clock_jumped", "time", own, "host", host, "effect",
                "signatures are made without the host's clock", "remedy", kRemedy);
+  return false;
 }
 
-void SigningClock::confirm() {
+bool SigningClock::confirm() {
+  const bool is_jump = distance(sources_.host_time(), own_time()) > kMaxStep;
   follow();
   is_believed_ = true;
   is_left_ = false;
+  return is_jump;
 }
 
-std::string SigningClock::doubt(std::uint64_t last_signed, std::uint64_t validity) const {
+std::string SigningClock::doubt(std::uint64_t last_signed, std::uint64_t last_end) const {
   if (is_believed_ || last_signed == 0) return {};
   const std::uint64_t time = now();
   if (time + kMaxStep < last_signed)
     return fmt::format("the host's clock lies {} s before the zone's newest signature; {}",
                        last_signed - time, kRemedy);
-  if (started_ > last_signed + validity)
+  if (started_ > last_end)
     return fmt::format(
         "no signature of the zone was valid by the host's clock at the start, and no time service "
         "keeps that clock right; {}",

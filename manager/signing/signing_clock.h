@@ -26,18 +26,19 @@ class SigningClock {
   [[nodiscard]] static Sources sources_of_host(std::function<std::uint64_t()> host_time);
   explicit SigningClock(Sources sources);
 
-  /// Follows the host's clock, or goes on without it; to be called each second or so.
-  void check();
-  /// The operator says that the host's clock is right now.
-  void confirm();
+  /// Follows the host's clock, or goes on without it; to be called each second or so. True: it
+  /// follows a jump, so that times of before mean nothing any more.
+  bool check();
+  /// The operator says that the host's clock is right now. True: see check().
+  bool confirm();
   /// Since 1970.
   [[nodiscard]] std::uint64_t now() const;
 
   /// Why signatures must not be made for a zone whose newest one was made at `last_signed` (0:
-  /// none) and that have a period of `validity`; empty: they may. The clock of a host that has
+  /// none) and ends at `last_end`; empty: they may. The clock of a host that has
   /// just started is wrong if it lies before that time, and in doubt if it lay after the end of all
   /// signatures at the start. A clock that is synchronised, or confirmed, is believed.
-  [[nodiscard]] std::string doubt(std::uint64_t last_signed, std::uint64_t validity) const;
+  [[nodiscard]] std::string doubt(std::uint64_t last_signed, std::uint64_t last_end) const;
   /// That the host's clock jumped and is not followed, in one line; empty: it is followed.
   [[nodiscard]] std::string problem() const;
 

@@ -23,6 +23,10 @@ struct SigningFacts {
   std::uint64_t ds_gone = 0;       ///< the operator saw no DS records at the parent any more
   std::uint64_t unsigned_since = 0;  ///< the zone is served unsigned again
 
+  /// Whether the way back is done.
+  [[nodiscard]] bool is_unsigned() const noexcept {
+    return unsign_since != 0 && unsigned_since != 0;
+  }
   bool operator==(const SigningFacts&) const = default;
 };
 

@@ -23,6 +23,7 @@ void SigningService::check(std::chrono::steady_clock::time_point now) {
   zones_.check(now);
   whole_.retry(now);
   renewal_.check(now);
+  watch_.retry(now);
 }
 
 void SigningService::published(const dns::Name& zone, bool is_whole) {

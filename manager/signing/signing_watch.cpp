@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "dns/folded_key.h"
@@ -23,11 +24,13 @@ void SigningWatch::looked(const dns::Name& zone, dns::Serial serial, const Signa
 void SigningWatch::note_stage(const dns::Name& zone, const SignatureLook& look) {
   const SigningFacts* const facts = zones_.facts_of(zone);
   if (facts == nullptr) return;
+  // RFC 8767 §4: resolvers keep nothing for longer.
+  constexpr std::uint64_t kMaxCached = 7 * 86400;
   const std::uint64_t now = zones_.now();
   if (facts->signed_since == 0)
     return zones_.edit_facts(
         zone,
-        [now, ttl = look.max_ttl](SigningFacts& known) {
+        [now, ttl = std::min(look.max_ttl, kMaxCached)](SigningFacts& known) {
           known.signed_since = now;
           known.max_ttl = ttl;
         },
@@ -70,8 +73,20 @@ void SigningWatch::was_unsigned(const dns::Name& zone) {
   if (!served || !zones_.unsigning(zone) || served.denial() != zone::Denial::kUnsigned) return;
   shm::set_signatures_end(store_, served.side_index(), 0);
   late_.erase(dns::folded_key(zone));
-  zones_.edit_facts(
-      zone, [now = zones_.now()](SigningFacts& known) { known.unsigned_since = now; }, nullptr);
+  // Somebody may have cancelled the unsigning meanwhile.
+  const auto edit = [now = zones_.now()](SigningFacts& known) {
+    if (known.unsign_since != 0 && known.unsigned_since == 0) known.unsigned_since = now;
+  };
+  zones_.edit_facts(zone, edit, [this, zone](const Status& done) {
+    done ? unwritten_.erase(dns::folded_key(zone)) : unwritten_.insert(dns::folded_key(zone)).second;
+  });
+}
+
+void SigningWatch::retry(std::chrono::steady_clock::time_point now) {
+  if (unwritten_.empty() || now < next_retry_) return;
+  next_retry_ = now + kRetry;
+  for (const std::string& key : std::set<std::string>(unwritten_))
+    was_unsigned(dns::Name(dns::name_of_key(key)));
 }
 
 std::string SigningWatch::problem(dns::NameView zone) const {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "manager/commit/committer.h"
@@ -23,6 +25,9 @@ class SigningWatch {
   void looked(const dns::Name& zone, dns::Serial serial, const SignatureLook& look);
   /// The zone's signatures were taken away.
   void was_unsigned(const dns::Name& zone);
+  /// Notes that again where it could not be written, each kRetry; to be called regularly.
+  void retry(std::chrono::steady_clock::time_point now);
+  static constexpr std::chrono::seconds kRetry{10};
 
   /// That signatures of the zone are late, in one line; empty: they are not.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
@@ -41,6 +46,8 @@ class SigningWatch {
   const Committer& committer_;
   SignedZones& zones_;
   std::map<std::string, Late> late_;  // by dns::folded_key()
+  std::set<std::string> unwritten_;   // unsigned zones whose fact could not be written
+  std::chrono::steady_clock::time_point next_retry_{};
 };
 
 }  // namespace pando::manager

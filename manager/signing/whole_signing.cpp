@@ -20,10 +20,23 @@ struct WholeSigning::Work {
   zone::ZoneFileInfo source{};
   Result<WholeZone> made = fail(Errc::kNotFound, "not signed yet");
   bool is_wanted = false;
+  bool is_done = false;
   bool holds_updates = false;
   bool has_moved = false;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
+
+namespace {
+
+/// Whether both would sign a zone in the same way. What the parent is asked is changed later.
+bool signs_alike(const ZoneSignerPtr& a, const ZoneSignerPtr& b) {
+  if (a == b || !a || !b) return a == b;
+  ZoneSigner::Options others = b->options();
+  others.parent_request = a->options().parent_request;
+  return a->options() == others && a->has_keys_of(*b);
+}
+
+}  // namespace
 
 /// None: the zone is as it is to be.
 std::optional<WholeSigning::Wanted> WholeSigning::wanted_of(const dns::Name& zone) const {
@@ -79,13 +92,16 @@ void WholeSigning::start_waiting() {
 void WholeSigning::sign(const WorkPtr& work) {
   auto wanted = wanted_of(work->zone);
   work->is_wanted = wanted.has_value();
-  if (!wanted || wanted->is_done) return ended(work, {});
+  work->is_done = !wanted || wanted->is_done;
+  if (work->is_done) return ended(work, {});
   const std::uint64_t now = signers_.now();
   work->signer = {std::move(wanted->signer), now};
   const zone::StoreView version = committer_.current();
+  const bool is_unsigned = version.zone_at(work->zone).denial() == zone::Denial::kUnsigned;
+  const auto begun = [this, work](const Status& done) { done ? sign(work) : ended(work, done); };
+  if (is_unsigned && signers_.begin_anew(work->zone, begun)) return;
   // Updates of a zone that validators know as signed have to be signed, so they wait for the keys.
-  const bool is_signed = version.zone_at(work->zone).denial() != zone::Denial::kUnsigned;
-  if (is_signed && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
+  if (!is_unsigned && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
   work->pin = slots_.pin_own(version.version());
   work->served = version.zone_at(work->zone);
   work->serial = work->served.serial();
@@ -112,7 +128,7 @@ void WholeSigning::submit(const WorkPtr& work) {
     const zone::ZoneView now = version.zone_at(work->zone);
     const auto wanted = wanted_of(work->zone);
     // Another signer: the policy has changed meanwhile, and may want another chain.
-    const bool is_signers = wanted && wanted->signer == work->signer.signer;
+    const bool is_signers = wanted && signs_alike(wanted->signer, work->signer.signer);
     work->has_moved = !is_signers || !now || !now.loaded() || !(now.serial() == work->serial) ||
                       !(now.source() == work->source);
     return work->has_moved ? Status(fail(Errc::kExists, "zone moved")) : Status();
@@ -148,6 +164,8 @@ void WholeSigning::ended(const WorkPtr& work, const Status& status) {
                 "ms", ms.count());
     on_signed_(work->zone);
   }
+  // Somebody may have changed his mind while the version was being published.
+  if (status && !work->is_done) check(work->zone);
   start_waiting();
 }
 

@@ -34,7 +34,7 @@ class WholeSigning {
   /// All references outlive the object; `pool` is joined before its destruction.
   WholeSigning(asio::io_context& io, asio::thread_pool& pool, shm::Store& store,
                shm::SlotTable& slots, const Committer& committer, ChangeRoad& road,
-               const ZoneSigners& signers, UpdateHolds holds, Signed on_signed)
+               ZoneSigners& signers, UpdateHolds holds, Signed on_signed)
       : io_(io),
         pool_(pool),
         store_(store),
@@ -76,7 +76,7 @@ class WholeSigning {
   shm::SlotTable& slots_;
   const Committer& committer_;
   ChangeRoad& road_;
-  const ZoneSigners& signers_;
+  ZoneSigners& signers_;
   UpdateHolds holds_;
   Signed on_signed_;
   std::deque<dns::Name> waiting_;

@@ -111,7 +111,11 @@ class KeyOpening {
     if (!folder) return pass(folder);
     auto facts = read_signing_facts(files_, *folder);
     if (!facts) return pass(facts);
-    if (facts->unsigned_since != 0) return OpenedKeys{std::nullopt, *facts};
+    if (facts->is_unsigned()) {
+      // A crash may have come between the writing of the facts and that of the list.
+      is_changed_ = listed_->erase(dns::folded_key(wanted.zone)) != 0 || is_changed_;
+      return OpenedKeys{std::nullopt, *facts};
+    }
     auto keys = read_keys(files_, *folder, wanted.zone);
     if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
     if (!keys || keys->empty()) {
@@ -217,12 +221,20 @@ Result<SigningFacts> edit_signing_facts(Files& files, const std::string& journal
   if (!facts) return facts;
   edit(*facts);
   if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
-  if (facts->unsigned_since == 0) return facts;
+  if (!facts->is_unsigned()) return facts;
   auto listed = read_signed_zones(files, journal);
   if (!listed) return pass(listed);
   if (listed->erase(dns::folded_key(zone)) == 0) return facts;
   if (auto written = write_signed_zones(files, journal, *listed); !written) return pass(written);
   return facts;
+}
+
+Status clear_signing_facts(Files& files, const std::string& journal, dns::NameView zone) {
+  const auto folder = key_folder(journal, zone);
+  if (!folder) return pass(folder);
+  const auto facts = read_signing_facts(files, *folder);
+  if (!facts) return pass(facts);
+  return *facts == SigningFacts() ? Status() : write_signing_facts(files, *folder, {});
 }
 
 }  // namespace pando::manager

@@ -57,5 +57,7 @@ Result<dns::SigningKey> import_zone_key(Files& files, const std::string& journal
 /// of signed zones; its keys stay.
 Result<SigningFacts> edit_signing_facts(Files& files, const std::string& journal, dns::NameView zone,
                                         const std::function<void(SigningFacts& facts)>& edit);
+/// Forgets the facts of a zone, if there are any.
+Status clear_signing_facts(Files& files, const std::string& journal, dns::NameView zone);
 
 }  // namespace pando::manager

@@ -89,15 +89,14 @@ Result<zone::Changeset> changes_in(RecordKind kind, ByteView payload) {
   return std::move(edit->live);
 }
 
-/// Type and place decide, never a key: a record then means the same under other keys.
+}  // namespace
+
 RecordChanges without_derived(RecordChanges changes, dns::NameView apex) {
   std::erase_if(changes, [&](const auto& entry) {
     return dns::is_dropped_by_signing(entry.first.type(), entry.first.owner() == apex);
   });
   return changes;
 }
-
-}  // namespace
 
 Result<zone::Changeset> served_changes(const JournalRecord& record) {
   if (record.kind != RecordKind::kSigned) return changes_in(record.kind, record.payload);

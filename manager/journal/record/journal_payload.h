@@ -103,6 +103,9 @@ Result<zone::ZoneFileInfo> decode_source(ByteView bytes);
 [[nodiscard]] bool is_secondary(const zone::ZoneView& zone);
 /// Whether this server makes the zone's signatures: `zones[].dnssec`.
 [[nodiscard]] bool is_signed_here(const zone::ZoneView& zone);
+/// The changes without what a signer makes. Type and place decide, never a key: a record then means
+/// the same under other keys.
+[[nodiscard]] RecordChanges without_derived(RecordChanges changes, dns::NameView apex);
 /// Whether a zone without records in a damaged journal may have had some.
 [[nodiscard]] bool may_have_updates(const zone::ZoneView& zone);
 

@@ -368,3 +368,112 @@ def test_a_kill_when_facts_are_written_makes_no_wait_shorter(signing, options):
     servers.wait_until("CDS is published", lambda: apex_sets(server)["CDS"])
     served = sets_of(zone_of(server))
     assert (f"{ZONE}.", "CDS", "TYPE0") in served or any(key[1] == "CDS" for key in served)
+
+
+def test_a_new_key_file_signs_nothing_in_a_zone_that_is_signed(signing, options):
+    """Resolvers that know the zone's DNSKEY records would take its signatures for bogus."""
+    server = signing([options]).start(ZONE)
+    wait_for(server, "ds-wanted")
+    served = zone_of(server)
+    run("dnssec-keygen", "-q", "-a", "ECDSAP256SHA256", ZONE, folder=key_folder(server))
+    server.kill()
+    server.start(ZONE)
+    servers.wait_until("the problem is told", lambda: "is not in the zone's DNSKEY records" in status(server)["problem"])
+    assert zone_of(server).get_rdataset(APEX, "DNSKEY") == served.get_rdataset(APEX, "DNSKEY")
+    send(server, ("add", "new", 1, "A", "192.0.2.9"), rcode=dns.rcode.SERVFAIL)
+    for path in key_folder(server).glob("K*"):
+        path.unlink()
+    server.kill()
+    server.start(ZONE)
+    wait_for(server, "ds-wanted")
+    send(server, ("add", "new", 1, "A", "192.0.2.9"))
+
+
+def derived_in(server):
+    return {rdataset.rdtype for _, rdataset in zone_of(server).iterate_rdatasets()} & {
+        dns.rdatatype.from_text(kind) for kind in ("RRSIG", "NSEC", "DNSKEY", "CDS", "CDNSKEY")}
+
+
+def test_a_rollback_of_an_unsigned_zone_brings_no_signatures_back(signing, options):
+    server = signing([options]).start(ZONE)
+    servers.wait_until("CDS is published", lambda: apex_sets(server)["CDS"])
+    send(server, ("add", "old", 1, "A", "192.0.2.9"))
+    server.control("zone", "snapshot", ZONE, "signed")
+    send(server, ("delete", "old"))
+    dnssec(server, "unsign")
+    dnssec(server, "ds-gone")
+    wait_for(server, "unsigned")
+    server.control("zone", "rollback", ZONE, "signed")
+    assert server.ask(f"old.{ZONE}").answer and not derived_in(server)
+
+
+@pytest.mark.parametrize("how", ["reload", "host"])
+def test_records_of_a_signer_in_the_file_of_an_unsigned_zone_are_left_out(signing, options, folder, how):
+    server = signing([options]).start(ZONE)
+    wait_for(server, "ds-wanted")
+    dnssec(server, "unsign")
+    dnssec(server, "ds-gone")
+    wait_for(server, "unsigned")
+    text = (folder / "zone").read_text().replace(" 7 3600", " 100 3600")
+    (folder / "zone").write_text(text + "www 1 NSEC @ A RRSIG NSEC\n@ 1 CDS 0 0 0 00\n@ 1 DNSKEY 257 3 13 "
+                                 "mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==\n")
+    if how == "reload":
+        server.control("reload")
+    else:
+        server.kill()
+        server.lose_memory()
+        server.start(ZONE)
+    servers.wait_until("the file is served", lambda: server.serial(ZONE) >= 100)
+    assert not derived_in(server) and status(server)["stage"] == "unsigned"
+
+
+def test_a_zone_that_comes_back_begins_its_waits_anew(signing, options, folder):
+    """Here or elsewhere it may have been served unsigned meanwhile."""
+    other = {"name": "other.test", "file": str(folder / "child")}
+    policy = "{name: quick, validity: 1h, propagation: 5s, parent-ds-ttl: 1s}"
+    server = signing([options, other], policy).start(ZONE)
+    servers.wait_until("CDS is published", lambda: apex_sets(server)["CDS"])
+    for zones in ([other], [options, other]):
+        server.zones = zones
+        configure(server, policy)
+        server.control("reload")
+    servers.wait_until("the zone is served", lambda: server.ask(ZONE, "DNSKEY").answer)
+    assert status(server)["stage"] in ("signing", "spreading") and not apex_sets(server)["CDS"]
+    wait_for(server, "ds-wanted")
+
+
+def test_a_kill_between_facts_and_list_lets_the_policy_go(signing, options):
+    server = signing([options])
+    server.crash_at = "facts-written:5"  # signed, cds, unsign, ds-gone, unsigned
+    server.start(ZONE)
+    servers.wait_until("facts are written", lambda: "cds" in (key_folder(server) / "facts").read_text())
+    dnssec(server, "unsign")
+    dnssec(server, "ds-gone")
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    assert "unsigned" in (key_folder(server) / "facts").read_text().replace("unsigned again", "")
+    server.crash_at = None
+    server.start(ZONE)
+    wait_for(server, "unsigned")
+    server.zones = [{**options, "dnssec": "off"}]
+    configure(server)
+    reload(server)
+
+
+def test_cancels_at_any_moment_end_in_a_signed_zone(signing, options):
+    server = signing([options], "{name: quick, validity: 1h, propagation: 0s, parent-ds-ttl: 0s, cds: false}").start(ZONE)
+    wait_for(server, "ds-wanted")
+    pick = random.Random(5)
+    for _ in range(12):
+        dnssec(server, "unsign")
+        dnssec(server, "ds-gone")
+        time.sleep(pick.random() * 0.6)
+        dnssec(server, "unsign", "--cancel")
+        wait_for(server, "ds-wanted")
+        servers.wait_until("it is signed", lambda: server.ask(ZONE, "DNSKEY").answer)
+    send(server, ("add", "new", 1, "A", "192.0.2.9"))
+    assert "RRSIG" in str(server.ask(f"new.{ZONE}", want_dnssec=True).answer)
+    server.kill()
+    server.lose_memory()
+    server.start(ZONE)
+    servers.wait_until("it is signed", lambda: server.ask(ZONE, "DNSKEY").answer)
+    assert "RRSIG" in str(server.ask(f"new.{ZONE}", want_dnssec=True).answer)

@@ -57,11 +57,9 @@ TEST_F(SigningClockTest, FollowsAJumpThatATimeServiceOrTheOperatorConfirms) {
     host_ += kDay;
     clock.check();
     EXPECT_NE(clock.now(), host_);
-    if (by_operator)
-      clock.confirm();
-    else
-      is_synchronised_ = true;
-    clock.check();
+    is_synchronised_ = !by_operator;
+    EXPECT_TRUE(by_operator ? clock.confirm() : clock.check()) << "waits begin anew";
+    EXPECT_FALSE(clock.check());
     is_synchronised_ = false;
     EXPECT_EQ(clock.now(), host_);
     EXPECT_THAT(clock.problem(), IsEmpty());
@@ -69,25 +67,24 @@ TEST_F(SigningClockTest, FollowsAJumpThatATimeServiceOrTheOperatorConfirms) {
 }
 
 TEST_F(SigningClockTest, DoubtsAStartThatDoesNotFitTheZonesSignatures) {
-  const std::uint64_t validity = 14 * kDay;
   SigningClock clock = make();
-  EXPECT_THAT(clock.doubt(0, validity), IsEmpty()) << "nothing was signed yet";
-  EXPECT_THAT(clock.doubt(kStart - kDay, validity), IsEmpty());
-  EXPECT_THAT(clock.doubt(kStart + 300, validity), IsEmpty());
-  EXPECT_THAT(clock.doubt(kStart + kDay, validity), HasSubstr("before the zone's newest signature"));
-  EXPECT_THAT(clock.doubt(kStart - 15 * kDay, validity), HasSubstr("no signature of the zone was"));
+  EXPECT_THAT(clock.doubt(0, 0), IsEmpty()) << "nothing was signed yet";
+  EXPECT_THAT(clock.doubt(kStart - kDay, kStart + kDay), IsEmpty());
+  EXPECT_THAT(clock.doubt(kStart + 300, kStart + kDay), IsEmpty());
+  EXPECT_THAT(clock.doubt(kStart + kDay, kStart + 9 * kDay), HasSubstr("before the zone's newest signature"));
+  EXPECT_THAT(clock.doubt(kStart - 15 * kDay, kStart - kDay), HasSubstr("no signature of the zone was"));
   clock.confirm();
-  EXPECT_THAT(clock.doubt(kStart + kDay, validity), IsEmpty());
+  EXPECT_THAT(clock.doubt(kStart + kDay, kStart + 9 * kDay), IsEmpty());
 }
 
 TEST_F(SigningClockTest, BelievesAClockThatIsOrBecomesSynchronised) {
   SigningClock clock = make();
-  EXPECT_THAT(clock.doubt(kStart + kDay, kDay), Not(IsEmpty()));
+  EXPECT_THAT(clock.doubt(kStart + kDay, kStart + 9 * kDay), Not(IsEmpty()));
   is_synchronised_ = true;
   host_ += 2 * kDay;
   clock.check();
-  EXPECT_THAT(clock.doubt(kStart + kDay, kDay), IsEmpty());
-  EXPECT_THAT(make().doubt(host_ - 30 * kDay, kDay), IsEmpty());
+  EXPECT_THAT(clock.doubt(kStart + kDay, kStart + 9 * kDay), IsEmpty());
+  EXPECT_THAT(make().doubt(host_ - 30 * kDay, host_ - 29 * kDay), IsEmpty());
 }
 
 /// A zone whose keys are away for longer than its signatures last is no reason to doubt the clock.
@@ -95,7 +92,7 @@ TEST_F(SigningClockTest, SignaturesThatEndWhileItRunsAreNoDoubt) {
   SigningClock clock = make();
   pass_time(20 * kDay);
   clock.check();
-  EXPECT_THAT(clock.doubt(kStart, 14 * kDay), IsEmpty());
+  EXPECT_THAT(clock.doubt(kStart, kStart + 14 * kDay), IsEmpty());
 }
 
 }  // namespace signing_clock_test

@@ -187,7 +187,10 @@ TEST_F(ZoneKeysTest, AZoneThatWasUnsignedNeedsNoKeysUntilItIsSignedAgain) {
   const auto edit = [this](std::uint64_t unsigned_since) {
     return edit_signing_facts(
         native_files(), folder_.path(), key_zone("example."),
-        [&](SigningFacts& facts) { facts.unsigned_since = unsigned_since; });
+        [&](SigningFacts& facts) {
+          facts.unsign_since = 6;
+          facts.unsigned_since = unsigned_since;
+        });
   };
   ASSERT_TRUE(edit(7));
   EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), IsEmpty());
