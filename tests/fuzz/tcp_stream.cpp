@@ -17,7 +17,6 @@
 namespace {
 
 using namespace pando;
-using asio::ip::tcp;
 
 constexpr std::uint8_t kFromProxy = 1;   // the client is a load balancer
 constexpr std::uint8_t kReadsLate = 2;   // reads nothing before its last octet is sent
@@ -63,13 +62,14 @@ class Host final : public worker::TcpHost {
   worker::Core& core() noexcept override { return core_; }
   std::span<std::uint8_t> space() noexcept override { return space_; }
   std::span<std::uint8_t> receive_space() noexcept override { return receive_space_; }
+  void progressed(worker::TcpConnection&) noexcept override {}
   void ended(worker::TcpConnection&) noexcept override { connection_.reset(); }
 
   [[nodiscard]] asio::io_context& io() noexcept { return io_; }
   [[nodiscard]] bool has_connection() const noexcept { return connection_ != nullptr; }
   void open(Fd socket, const worker::Client& client) {
     connection_ = std::make_shared<worker::TcpConnection>(
-        *this, tcp::socket(io_, tcp::v4(), socket.release()), client);
+        *this, worker::TcpConnection::Socket(io_, socket.release()), client);
     connection_->start();
   }
   void turn() {

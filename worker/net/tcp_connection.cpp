@@ -11,30 +11,24 @@
 
 namespace pando::worker {
 
-using asio::ip::tcp;
 using ipc::Counter;
 using End = ipc::TransferEnd;
 
-TcpConnection::TcpConnection(TcpHost& host, tcp::socket socket, const Client& client)
+TcpConnection::TcpConnection(TcpHost& host, Socket socket, const Client& client)
     : host_(host),
       socket_(std::move(socket)),
-      timer_(socket_.get_executor()),
       client_(client),
       expects_proxy_header_(host.core().is_proxy(client.remote.address)) {}
 
 TcpConnection::~TcpConnection() = default;
 
-void TcpConnection::start() {
-  watch_progress();
-  wait_readable();
-}
+void TcpConnection::start() { wait_readable(); }
 
 void TcpConnection::close(End end) noexcept {
   if (!socket_.is_open()) return;
   if (transfer_) end_transfer(end);
   asio::error_code ignored;
   socket_.close(ignored);
-  timer_.cancel();
   host_.ended(*this);
 }
 
@@ -49,22 +43,18 @@ bool TcpConnection::has_unread() noexcept {
   return ::recv(socket_.native_handle(), &octet, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed. Progress means a whole request received
-/// or octets of a response taken. A request that trickles in is no progress.
-void TcpConnection::watch_progress() {
-  const auto limit = std::chrono::milliseconds(host_.core().tcp_idle_ms());
-  timer_.expires_at(last_activity_ + limit);
-  timer_.async_wait([weak = weak_from_this(), limit](const asio::error_code& error) {
-    const auto self = weak.lock();
-    if (error || !self || !self->socket_.is_open()) return;
-    const bool waits_for_us = self->forwards_ > 0 || self->signing_;
-    if (!waits_for_us && std::chrono::steady_clock::now() - self->last_activity_ >= limit) {
-      self->host_.core().counting().add(Counter::kTcpTimeouts);
-      return self->close(End::kClientStalled);
-    }
-    if (waits_for_us) self->touch();
-    self->watch_progress();
-  });
+/// Progress means a whole request received or octets of a response taken. A request that trickles
+/// in is no progress.
+void TcpConnection::touch() noexcept {
+  last_activity_ = std::chrono::steady_clock::now();
+  host_.progressed(*this);
+}
+
+/// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed.
+void TcpConnection::end_stalled() noexcept {
+  if (forwards_ > 0 || signing_) return touch();
+  host_.core().counting().add(Counter::kTcpTimeouts);
+  close(End::kClientStalled);
 }
 
 // In
@@ -77,11 +67,10 @@ bool TcpConnection::may_take_request() const noexcept {
 void TcpConnection::wait_readable() {
   if (waiting_readable_ || input_ended_ || !may_take_request()) return;
   waiting_readable_ = true;
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->waiting_readable_ = false;
-                       if (!error && self->socket_.is_open()) self->receive();
-                     });
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const asio::error_code& error) {
+    self->waiting_readable_ = false;
+    if (!error && self->socket_.is_open()) self->receive();
+  });
 }
 
 void TcpConnection::receive() {
@@ -338,13 +327,14 @@ void TcpConnection::flush() {
   if (sent.progress) touch();
   if (sent.state == TcpOutput::State::kFailed) return close();
   if (sent.state == TcpOutput::State::kBlocked) return wait_writable();
+  if (!transfer_) output_.release();
   if (transfer_ && !signing_) pump_later();
 }
 
 void TcpConnection::wait_writable() {
   if (waiting_writable_) return;
   waiting_writable_ = true;
-  socket_.async_wait(tcp::socket::wait_write,
+  socket_.async_wait(Socket::wait_write,
                      [self = shared_from_this()](const asio::error_code& error) {
                        self->waiting_writable_ = false;
                        if (!error && self->socket_.is_open()) self->pump();

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <asio/ip/tcp.hpp>
-#include <asio/steady_timer.hpp>
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <chrono>
+#include <list>
 #include <memory>
 #include <optional>
 
@@ -12,6 +13,15 @@
 
 namespace pando::worker {
 
+class TcpConnection;
+
+/// A connection in its host's list.
+struct OpenConnection {
+  std::shared_ptr<TcpConnection> connection;
+  IpAddress holder;  ///< counts for the limit of connections from one address
+};
+using OpenConnections = std::list<OpenConnection>;
+
 /// Interface of a connection to its service.
 class TcpHost {
  public:
@@ -20,28 +30,44 @@ class TcpHost {
   /// 65,535 octets to build a message in; used within one call only.
   virtual std::span<std::uint8_t> space() noexcept = 0;
   virtual std::span<std::uint8_t> receive_space() noexcept = 0;
-  virtual void ended(class TcpConnection& connection) noexcept = 0;
+  /// `connection` has a new last_activity().
+  virtual void progressed(TcpConnection& connection) noexcept = 0;
+  virtual void ended(TcpConnection& connection) noexcept = 0;
 };
 
 /// One client over TCP (RFC 7766, RFC 9210). Pipelined queries are answered as they come; later
 /// answers may overtake those that need the manager (RFC 7766 §7).
 /// Every buffer has a bound: input from a client that does not read its answers is not read.
-/// Without progress the connection is closed after a time.
+/// Without progress the host ends the connection after a time.
+/// An idle connection holds no buffer and no timer, because there may be very many of them.
 /// The first malformed request ends the input: the requests before it are answered, the rest is
 /// discarded.
 class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
  public:
-  TcpConnection(TcpHost& host, asio::ip::tcp::socket socket, const Client& client);
+  /// A stream socket of any family. Its executor is no any_io_executor: each waiting handler would
+  /// hold a copy.
+  using Socket = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
+
+  TcpConnection(TcpHost& host, Socket socket, const Client& client);
   ~TcpConnection();
 
   void start();
   /// `end`: the reason for the log if a transfer is under way.
   void close(ipc::TransferEnd end = ipc::TransferEnd::kClientLeft) noexcept;
+  /// Closes the connection after a time without progress, unless the client waits for us.
+  void end_stalled() noexcept;
   /// True when no request or response of the client is under way.
   [[nodiscard]] bool idle() noexcept;
+  /// Bytes of memory for requests and responses.
+  [[nodiscard]] std::size_t buffer_bytes() const noexcept {
+    return input_.capacity() + output_.capacity();
+  }
   [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const noexcept {
     return last_activity_;
   }
+  /// The place in the host's list, for the host alone.
+  [[nodiscard]] OpenConnections::iterator place() const noexcept { return place_; }
+  void set_place(OpenConnections::iterator place) noexcept { place_ = place; }
 
  private:
   // Bounds per client.
@@ -69,14 +95,12 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void flush();
   void wait_writable();
   [[nodiscard]] bool has_unread() noexcept;
-  void watch_progress();
   void pump_later();
   [[nodiscard]] bool may_take_request() const noexcept;
-  void touch() noexcept { last_activity_ = std::chrono::steady_clock::now(); }
+  void touch() noexcept;
 
   TcpHost& host_;
-  asio::ip::tcp::socket socket_;
-  asio::steady_timer timer_;
+  Socket socket_;
   Client client_;
   Bytes input_;  ///< received but not handled: at most one message and one receive
   TcpOutput output_;
@@ -92,6 +116,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool shut_down_ = false;       ///< the write side is shut: the client sees the end of answers
   bool expects_proxy_header_;    ///< nothing was read yet, and the peer may be a load balancer
   std::chrono::steady_clock::time_point last_activity_ = std::chrono::steady_clock::now();
+  OpenConnections::iterator place_;
 };
 
 }  // namespace pando::worker

@@ -1,36 +1,24 @@
 #include "worker/net/tcp_output.h"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 namespace pando::worker {
 
 void TcpOutput::push(ByteView message) {
-  Bytes framed;
-  framed.reserve(2 + message.size());
-  append_be16(framed, static_cast<std::uint16_t>(message.size()));
-  append(framed, message);
-  octets_ += framed.size();
-  messages_.push_back(std::move(framed));
+  const std::size_t needed = queue_.size() + 2 + message.size();
+  if (needed > queue_.capacity()) queue_.reserve(std::max(needed, 2 * queue_.capacity()));
+  append_be16(queue_, static_cast<std::uint16_t>(message.size()));
+  append(queue_, message);
 }
 
 TcpOutput::Sent TcpOutput::send(int socket) {
   Sent result;
-  while (!messages_.empty()) {
-    std::array<iovec, kTogether> parts;
-    const std::size_t count = std::min(messages_.size(), parts.size());
-    for (std::size_t i = 0; i < count; ++i) parts[i] = {messages_[i].data(), messages_[i].size()};
-    parts[0].iov_base = messages_.front().data() + front_sent_;
-    parts[0].iov_len -= front_sent_;
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = count;
-    const int more = messages_.size() > count ? MSG_MORE : 0;
-    const ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL | more);
+  while (!queue_.empty()) {
+    const ssize_t sent =
+        ::send(socket, queue_.data() + sent_, queue_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
       result.state = errno == EAGAIN ? State::kBlocked : State::kFailed;
@@ -42,14 +30,18 @@ TcpOutput::Sent TcpOutput::send(int socket) {
   return result;
 }
 
-/// Forgets `octets` at the front, which the socket has taken.
+void TcpOutput::release() noexcept {
+  if (queue_.empty()) Bytes().swap(queue_);
+}
+
+/// Forgets `octets` at the front, which the socket has taken. The rest moves only once it is the
+/// smaller part, because a client that reads little at a time would otherwise cost a long move each
+/// time.
 void TcpOutput::drop(std::size_t octets) {
-  front_sent_ += octets;
-  while (!messages_.empty() && front_sent_ >= messages_.front().size()) {
-    front_sent_ -= messages_.front().size();
-    octets_ -= messages_.front().size();
-    messages_.pop_front();
-  }
+  sent_ += octets;
+  if (sent_ < queue_.size() - sent_) return;
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(sent_));
+  sent_ = 0;
 }
 
 }  // namespace pando::worker

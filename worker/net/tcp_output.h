@@ -2,14 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 
 #include "base/bytes.h"
 
 namespace pando::worker {
 
 /// Responses of one connection that the socket has not taken yet, each after its length (RFC 1035
-/// §4.2.2).
+/// §4.2.2). All are in one block of memory, because most connections are idle: an empty queue has
+/// none after release().
 class TcpOutput {
  public:
   enum class State : std::uint8_t {
@@ -25,20 +25,20 @@ class TcpOutput {
   void push(ByteView message);
   /// Sends as much as `socket` takes without waiting, many messages in one call.
   Sent send(int socket);
+  /// Gives the memory back if the queue is empty. A queue in use keeps its memory: growing again
+  /// for each message would copy the octets of a transfer twice.
+  void release() noexcept;
 
-  [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
-  /// Octets of the messages that are not sent as a whole.
-  [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
+  [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
+  /// Octets in memory. Sent ones count until the queue drops them, so that this bounds the memory.
+  [[nodiscard]] std::size_t octets() const noexcept { return queue_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return queue_.capacity(); }
 
  private:
-  /// Messages of one call, at most: more than a transfer gathers.
-  static constexpr std::size_t kTogether = 16;
-
   void drop(std::size_t octets);
 
-  std::deque<Bytes> messages_;  ///< with their lengths
-  std::size_t octets_ = 0;
-  std::size_t front_sent_ = 0;  ///< octets sent of the front message
+  Bytes queue_;           ///< messages with their lengths
+  std::size_t sent_ = 0;  ///< octets at the front that the socket has; less than all
 };
 
 }  // namespace pando::worker

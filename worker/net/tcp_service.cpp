@@ -41,7 +41,8 @@ TcpService::TcpService(asio::io_context& io, Core& core, std::function<void(std:
       core_(core),
       drained_(std::move(drained)),
       space_(std::make_unique<Space>()),
-      receive_space_(std::make_unique<Space>()) {}
+      receive_space_(std::make_unique<Space>()),
+      progress_timer_(io) {}
 
 TcpService::~TcpService() { close_all(); }
 
@@ -150,25 +151,53 @@ void TcpService::take(const Listener& listener, Fd fd) {
   length = sizeof address;
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
   client.local = Endpoint::from_sockaddr(reinterpret_cast<sockaddr*>(&address));
-  tcp::socket socket(io_);
+  TcpConnection::Socket socket(io_);
   asio::error_code error;
-  socket.assign(listener.protocol(), fd.get(), error);
+  socket.assign(fd.get(), error);
   if (error) return;
   [[maybe_unused]] const int owned_by_asio_now = fd.release();
   auto connection = std::make_shared<TcpConnection>(*this, std::move(socket), client);
-  connections_.emplace(connection.get(), Open{connection, holder});
+  connection->set_place(
+      connections_.insert(connections_.end(), OpenConnection{connection, holder}));
   ++held_[holder];
   core_.counting().set(Counter::kTcpOpen, connections_.size());
+  if (watched_idle_ms_ != core_.tcp_idle_ms()) watch_progress();
   connection->start();
 }
 
-void TcpService::ended(TcpConnection& connection) noexcept {
-  const auto open = connections_.find(&connection);
-  if (open != connections_.end()) {
-    const auto held = held_.find(open->second.holder);
-    if (held != held_.end() && --held->second == 0) held_.erase(held);
-    connections_.erase(open);
+void TcpService::progressed(TcpConnection& connection) noexcept {
+  connections_.splice(connections_.end(), connections_, connection.place());
+  // A lower limit counts at once, not after the time of the higher one.
+  if (watched_idle_ms_ != core_.tcp_idle_ms()) watch_progress();
+}
+
+/// Waits until the longest-silent connection may have stalled. Connections that make progress leave
+/// the front, so the timer can only be too early.
+void TcpService::watch_progress() {
+  watched_idle_ms_ = connections_.empty() ? 0 : core_.tcp_idle_ms();
+  if (connections_.empty()) return;
+  progress_timer_.expires_at(connections_.front().connection->last_activity() +
+                             std::chrono::milliseconds(watched_idle_ms_));
+  progress_timer_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    end_stalled(std::chrono::steady_clock::now());
+    watch_progress();
+  });
+}
+
+void TcpService::end_stalled(std::chrono::steady_clock::time_point now) {
+  const auto limit = std::chrono::milliseconds(core_.tcp_idle_ms());
+  for (int budget = kStalledBudget; budget > 0 && !connections_.empty(); --budget) {
+    const auto connection = connections_.front().connection;
+    if (now - connection->last_activity() < limit) return;
+    connection->end_stalled();  // it leaves the front in either case
   }
+}
+
+void TcpService::ended(TcpConnection& connection) noexcept {
+  const auto held = held_.find(connection.place()->holder);
+  if (held != held_.end() && --held->second == 0) held_.erase(held);
+  connections_.erase(connection.place());
   core_.counting().set(Counter::kTcpOpen, connections_.size());
 }
 
@@ -183,18 +212,19 @@ void TcpService::stop_accepting() {
 std::size_t TcpService::close_idle(std::chrono::milliseconds quiet) {
   const auto before = std::chrono::steady_clock::now() - quiet;
   std::vector<std::shared_ptr<TcpConnection>> idle;
-  for (const auto& [key, open] : connections_)
-    if (open.connection->last_activity() < before && open.connection->idle())
-      idle.push_back(open.connection);
+  for (const auto& open : connections_) {
+    if (open.connection->last_activity() >= before) break;
+    if (open.connection->idle()) idle.push_back(open.connection);
+  }
   for (const auto& connection : idle) connection->close();
   return connections_.size();
 }
 
 void TcpService::close_all() {
-  const auto connections = std::exchange(connections_, {});
-  held_.clear();
-  for (const auto& [key, open] : connections)
-    open.connection->close(ipc::TransferEnd::kWorkerStopped);
+  while (!connections_.empty()) {
+    const auto connection = connections_.front().connection;
+    connection->close(ipc::TransferEnd::kWorkerStopped);
+  }
 }
 
 void TcpService::read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks) {

@@ -29,11 +29,15 @@ class TcpService : public TcpHost {
   void stop_accepting();
   /// Closes connections that have been idle for `quiet`; returns the number of remaining ones.
   std::size_t close_idle(std::chrono::milliseconds quiet);
+  /// Ends connections without progress for `limits.tcp-idle` at the time `now`, the longest-silent
+  /// first. One call ends a limited number. The service calls this by a timer.
+  void end_stalled(std::chrono::steady_clock::time_point now);
   void close_all();
 
   Core& core() noexcept override { return core_; }
   std::span<std::uint8_t> space() noexcept override { return *space_; }
   std::span<std::uint8_t> receive_space() noexcept override { return *receive_space_; }
+  void progressed(TcpConnection& connection) noexcept override;
   void ended(TcpConnection& connection) noexcept override;
 
  private:
@@ -44,12 +48,14 @@ class TcpService : public TcpHost {
     }
   };
   static constexpr int kAcceptBudget = 64;
+  static constexpr int kStalledBudget = 64;
 
   void wait(const std::shared_ptr<Listener>& listener);
   void wait_later(const std::shared_ptr<Listener>& listener);
   bool accept(const std::shared_ptr<Listener>& listener);
   void take(const Listener& listener, Fd socket);
   [[nodiscard]] bool has_place(const IpAddress& holder) const;
+  void watch_progress();
   void read_orphaned(const std::shared_ptr<Listener>& listener, int empty_looks);
 
   using Space = std::array<std::uint8_t, dns::kMaxMessageOctets>;
@@ -59,11 +65,11 @@ class TcpService : public TcpHost {
   std::unique_ptr<Space> space_;
   std::unique_ptr<Space> receive_space_;
   std::vector<std::shared_ptr<Listener>> listeners_;
-  struct Open {
-    std::shared_ptr<TcpConnection> connection;
-    IpAddress holder;
-  };
-  std::unordered_map<TcpConnection*, Open> connections_;
+  /// By last progress, the longest-silent first: one timer is enough for all.
+  OpenConnections connections_;
+  asio::steady_timer progress_timer_;
+  /// The limit that the timer waits for; 0: it does not wait.
+  std::uint32_t watched_idle_ms_ = 0;
   std::unordered_map<IpAddress, std::size_t, HolderHash> held_;  ///< connections of each holder
 };
 

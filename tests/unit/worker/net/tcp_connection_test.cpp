@@ -1,13 +1,16 @@
 #include "worker/net/tcp_connection.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
+#include <asio/ip/tcp.hpp>
 #include <asio/read.hpp>
 #include <asio/write.hpp>
 #include <filesystem>
 #include <functional>
 
+#include "ipc/packet_socket.h"
 #include "shm/slots.h"
 #include "tests/unit/worker/query_builder.h"
 #include "tests/unit/worker/zone_store.h"
@@ -27,8 +30,7 @@ class Connection : public ::testing::Test, public TcpHost {
     core_.look_at_settings();  // as the service does before it accepts
     tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
     client_.connect(acceptor.local_endpoint());
-    tcp::socket socket = acceptor.accept();
-    socket.non_blocking(true);
+    TcpConnection::Socket socket(io_, acceptor.accept().release());
     Client client;
     client.remote = *Endpoint::from_text("127.0.0.1@1000");
     client.local = *Endpoint::from_text("127.0.0.1@53");
@@ -46,6 +48,10 @@ class Connection : public ::testing::Test, public TcpHost {
   Core& core() noexcept override { return core_; }
   std::span<std::uint8_t> space() noexcept override { return space_; }
   std::span<std::uint8_t> receive_space() noexcept override { return receive_space_; }
+  void progressed(TcpConnection& connection) noexcept override {
+    EXPECT_EQ(&connection, connection_.get());
+    ++progress_;
+  }
   void ended(TcpConnection& connection) noexcept override {
     EXPECT_EQ(&connection, connection_.get());
     has_ended_ = true;
@@ -96,20 +102,28 @@ class Connection : public ::testing::Test, public TcpHost {
 
   ZoneStore zones_{{{"example.com.",
                      "@ 300 SOA ns1 admin 1 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
-                     "www 300 A 192.0.2.10\n"}},
+                     "www 300 A 192.0.2.10\n",
+                     {{allow_all()}, {}, {allow_all()}, {}, false, false}}},
                    {}};
   std::string directory_ = zones_.path() + ".slots";
   shm::SlotTable slots_ = make_slots();
   asio::io_context io_{1};
-  ManagerLink link_{io_, {}, {}};
+  std::string managers_socket_ = zones_.path() + ".sock";
+  ManagerLink link_{io_, {0, 2, managers_socket_}, link_handlers()};
   Core core_{link_};
   Bytes space_ = Bytes(65'535);
   Bytes receive_space_ = Bytes(65'535);
   tcp::socket client_{io_};
   std::shared_ptr<TcpConnection> connection_;
+  int progress_ = 0;
   bool has_ended_ = false;
 
  private:
+  static ManagerLink::Handlers link_handlers() {
+    ManagerLink::Handlers handlers;
+    handlers.sockets = [] { return std::vector<std::pair<ipc::SocketDescription, int>>(); };
+    return handlers;
+  }
   shm::SlotTable make_slots() {
     auto table = shm::SlotTable::open(directory_, zones_.path(), zone::layout_fingerprint());
     EXPECT_TRUE(table && table->add(0));
@@ -163,6 +177,56 @@ TEST_F(Connection, NothingAfterAMalformedRequestIsAnswered) {
   send(all);
   EXPECT_EQ(receive_id(), 1U);
   EXPECT_TRUE(is_shut());
+}
+
+/// Most connections are idle most of the time.
+TEST_F(Connection, HoldsNoBufferWhileItIsIdle) {
+  Bytes all;
+  for (std::uint16_t id = 1; id <= 100; ++id) append(all, framed(query(id)));
+  const std::uint8_t last = all.back();
+  all.pop_back();
+  send(all);
+  for (std::uint16_t id = 1; id <= 99; ++id) EXPECT_EQ(receive_id(), id);
+  EXPECT_GT(connection_->buffer_bytes(), 0U) << "for a part of a query";
+  send({last});
+  EXPECT_EQ(receive_id(), 100U);
+  EXPECT_TRUE(connection_->idle());
+  EXPECT_EQ(connection_->buffer_bytes(), 0U);
+}
+
+TEST_F(Connection, APartOfAQueryIsNoProgress) {
+  Bytes octets = framed(query(7));
+  const std::uint8_t last = octets.back();
+  octets.pop_back();
+  send(octets);
+  EXPECT_TRUE(run_until([this] { return !connection_->idle(); }));
+  EXPECT_EQ(progress_, 0);
+  send({last});
+  EXPECT_EQ(receive_id(), 7U);
+  EXPECT_EQ(progress_, 2) << "the query, and its response";
+}
+
+TEST_F(Connection, EndsAndIsCountedWhenItStalls) {
+  connection_->end_stalled();
+  EXPECT_TRUE(has_ended_);
+  EXPECT_EQ(core_.counting().value(ipc::Counter::kTcpTimeouts), 1U);
+  EXPECT_TRUE(is_shut());
+}
+
+/// The manager may take longer than `limits.tcp-idle`, for which the client is not to blame.
+TEST_F(Connection, DoesNotStallWhileTheManagerHasItsUpdate) {
+  const Fd listening = ipc::listen_packets(managers_socket_, std::nullopt).value();
+  link_.start();
+  const Fd manager = ipc::accept_packets(listening.get()).value();
+  ::unlink(managers_socket_.c_str());
+  ASSERT_TRUE(run_until([this] { return link_.connected(); }));
+  send(framed(Query{.opcode = 5, .qname = "example.com.", .qtype = dns::RRType::kSOA}.octets()));
+  ASSERT_TRUE(run_until([this] { return link_.pending() == 1; }));
+  const int before = progress_;
+  connection_->end_stalled();
+  EXPECT_FALSE(has_ended_);
+  EXPECT_EQ(progress_, before + 1) << "it waits for the whole time again";
+  EXPECT_EQ(core_.counting().value(ipc::Counter::kTcpTimeouts), 0U);
 }
 
 TEST_F(Connection, EndsWhenTheClientLeaves) {

@@ -85,6 +85,41 @@ TEST_F(TcpOutputTest, MoreMessagesThanOneCallTakesGoOutInOrder) {
   EXPECT_EQ(output_.octets(), 0U);
 }
 
+TEST_F(TcpOutputTest, MemoryIsGivenBackOnceAllIsSent) {
+  output_.push(Bytes(1000, 1));
+  output_.release();
+  EXPECT_EQ(output_.octets(), 1002U) << "not sent yet";
+  ASSERT_EQ(output_.send(ours_.get()).state, TcpOutput::State::kEmpty);
+  EXPECT_GT(output_.capacity(), 0U) << "for the next message";
+  output_.release();
+  EXPECT_EQ(output_.capacity(), 0U);
+  EXPECT_EQ(receive().size(), 1002U);
+}
+
+/// The queue's size bounds what a connection takes on, so sent octets must not pile up in it.
+TEST_F(TcpOutputTest, ASlowReaderCostsNoMoreThanTheBound) {
+  std::size_t pushed = 0;
+  std::size_t read = 0;
+  std::array<std::uint8_t, 20'000> space{};
+  for (int turn = 0; turn < 1000; ++turn) {
+    if (output_.octets() < 100'000) {
+      output_.push(Bytes(10'000, 1));
+      pushed += 10'002;
+    }
+    const std::size_t before = output_.octets();
+    output_.send(ours_.get());
+    EXPECT_LE(output_.octets(), before);
+    EXPECT_LE(output_.capacity(), 256U << 10);
+    const ssize_t got = ::recv(theirs_.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (got > 0) read += static_cast<std::size_t>(got);
+  }
+  while (!output_.empty()) {
+    ASSERT_NE(output_.send(ours_.get()).state, TcpOutput::State::kFailed);
+    read += receive().size();
+  }
+  EXPECT_EQ(read + receive().size(), pushed);
+}
+
 TEST_F(TcpOutputTest, AClientThatIsGoneIsAFailure) {
   theirs_ = Fd();
   output_.push(Bytes{1});

@@ -28,7 +28,8 @@ using namespace pando::testing;
 /// A worker's TCP service in slot 0, and a client of it.
 class TcpClients : public ::testing::Test {
  protected:
-  TcpClients() {
+  explicit TcpClients(const zone::ServerSettings& settings = few_places())
+      : zones_(one_zone(), settings) {
     auto files = slots_.lend(0);
     EXPECT_TRUE(core_.attach(std::move(*files), zone::layout_fingerprint(), 0, Fd()));
     tcp::acceptor listening(io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
@@ -43,6 +44,9 @@ class TcpClients : public ::testing::Test {
   }
   ~TcpClients() override { std::filesystem::remove_all(directory_); }
 
+  [[nodiscard]] std::uint64_t timeouts() {
+    return core_.counting().value(ipc::Counter::kTcpTimeouts);
+  }
   [[nodiscard]] std::uint64_t connections() {
     return slots_.page(0)->counters[ipc::counter_index(ipc::Counter::kTcpOpen)].load(
         std::memory_order_relaxed);
@@ -85,10 +89,18 @@ class TcpClients : public ::testing::Test {
     return message;
   }
 
-  ZoneStore zones_{{{"example.com.",
-                     "@ 300 SOA ns1 admin 1 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
-                     "www 300 A 192.0.2.10\n"}},
-                   few_places()};
+  static zone::ServerSettings few_places() {
+    zone::ServerSettings settings;
+    settings.tcp_clients = 64;
+    return settings;
+  }
+  static zone::ServerSettings with_limit(std::uint32_t idle_ms) {
+    zone::ServerSettings settings = few_places();
+    settings.tcp_idle_ms = idle_ms;
+    return settings;
+  }
+
+  ZoneStore zones_;
   std::string directory_ = zones_.path() + ".slots";
   shm::SlotTable slots_ = make_slots();
   asio::io_context io_{1};
@@ -99,10 +111,10 @@ class TcpClients : public ::testing::Test {
   tcp::endpoint listening_;
 
  private:
-  static zone::ServerSettings few_places() {
-    zone::ServerSettings settings;
-    settings.tcp_clients = 64;
-    return settings;
+  static std::vector<TestZone> one_zone() {
+    return {{"example.com.",
+             "@ 300 SOA ns1 admin 1 3600 600 86400 300\n@ 300 NS ns1\nns1 300 A 192.0.2.1\n"
+             "www 300 A 192.0.2.10\n"}};
   }
   shm::SlotTable make_slots() {
     auto table = shm::SlotTable::open(directory_, zones_.path(), zone::layout_fingerprint());
@@ -161,6 +173,83 @@ TEST_F(TcpClients, OfOneAddressHoldAShareOfThePlaces) {
   EXPECT_TRUE(run_until([this] { return connections() == 16; }));
   const tcp::socket again = connect_from("127.0.0.1");
   EXPECT_TRUE(run_until([this] { return connections() == 17; })) << "a place was given back";
+}
+
+/// `limit` is what the settings say; the clock is the test's.
+TEST_F(TcpClients, EndTheLongestSilentFirst) {
+  const auto limit = milliseconds(few_places().tcp_idle_ms);
+  tcp::socket silent = connect_from("127.0.0.2");
+  EXPECT_TRUE(run_until([this] { return connections() == 2; }));
+  const auto between = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() == between) std::this_thread::yield();
+  send(Query{}.octets());
+  receive();  // the older connection has made progress since
+  service_.end_stalled(between + limit);
+  EXPECT_EQ(connections(), 1U);
+  EXPECT_EQ(timeouts(), 1U);
+  asio::error_code error;
+  char octet = 0;
+  silent.read_some(asio::buffer(&octet, 1), error);
+  EXPECT_EQ(error, asio::error::eof);
+  send(Query{}.octets());
+  EXPECT_EQ(read_response(receive()).answer_text().size(), 1U);
+}
+
+class ManyClients : public TcpClients {
+ protected:
+  ManyClients() : TcpClients(many_places()) {}
+  static zone::ServerSettings many_places() {
+    zone::ServerSettings settings;
+    settings.tcp_clients = 1000;
+    return settings;
+  }
+};
+
+/// Other clients are served in between.
+TEST_F(ManyClients, ThatStallTogetherEndInSeveralTurns) {
+  std::vector<tcp::socket> others;
+  for (int i = 0; i < 99; ++i) others.push_back(connect_from("127.0.0.1"));
+  EXPECT_TRUE(run_until([this] { return connections() == 100; }));
+  const auto later = std::chrono::steady_clock::now() + std::chrono::hours(2);
+  service_.end_stalled(later);
+  EXPECT_EQ(connections(), 36U);
+  service_.end_stalled(later);
+  EXPECT_EQ(connections(), 0U);
+  EXPECT_EQ(timeouts(), 100U);
+}
+
+/// A service whose clients must make progress within a tenth of a second.
+class ImpatientClients : public TcpClients {
+ protected:
+  ImpatientClients() : TcpClients(with_limit(100)) {}
+};
+
+TEST_F(ImpatientClients, EndByTheTimer) {
+  EXPECT_TRUE(run_until([this] { return connections() == 0; }));
+  EXPECT_EQ(timeouts(), 1U);
+  const tcp::socket next = connect_from("127.0.0.1");
+  EXPECT_TRUE(run_until([this] { return connections() == 1; }));
+  EXPECT_TRUE(run_until([this] { return connections() == 0; })) << "the timer waits again";
+  EXPECT_EQ(timeouts(), 2U);
+}
+
+class PatientClients : public TcpClients {
+ protected:
+  PatientClients() : TcpClients(with_limit(3'600'000)) {}
+};
+
+/// The timer may wait for the end of the old limit, an hour later.
+TEST_F(PatientClients, EndSoonAfterTheLimitWasLowered) {
+  auto transaction = zones_.store().begin();
+  const auto before = zones_.store().current();
+  zone::Draft draft(transaction, before.root, before.number + 1);
+  ASSERT_TRUE(draft.put_server_settings(with_limit(100)));
+  const auto root = draft.root();
+  ASSERT_TRUE(zones_.store().publish(std::move(transaction), root, 0));
+  send(Query{}.octets());
+  receive();
+  EXPECT_TRUE(run_until([this] { return connections() == 0; }));
+  EXPECT_EQ(timeouts(), 1U);
 }
 
 }  // namespace tcp_service_test
