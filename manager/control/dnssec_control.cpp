@@ -140,9 +140,9 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   if (signing.zones().facts_of(zone) != nullptr) result.next = next_text(state.stage, zone);
   const auto signer = signing.zones().signer_of(zone);
   if (signer && *signer) result.keys = rows_of((*signer)->keys().all());
-  result.ds = signing.zones().ds_records(zone);
   result.cds = request_text(state.parent_request);
   if (const zone::ZoneView served = parts_.services.committer->current().zone_at(zone)) {
+    result.ds = ds_records(signing.zones(), served);
     result.serial = served.loaded() ? served.serial().value : 0;
     const auto* side = shm::known_side(parts_.data.store->window(), served.side_index());
     if (side != nullptr) result.signatures_end = shm::signatures_end(*side);

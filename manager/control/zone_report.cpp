@@ -155,7 +155,7 @@ void ZoneReport::add_settings(const zone::ZoneView& zone, ipc::ZoneRow& row) con
   row.file = settings.zones.path(*index);
   const config::ZoneOptions& options = *settings.zones[*index].options;
   row.dnssec = options.dnssec;
-  row.ds = parts_.zones.signing->zones().ds_records(zone.apex());
+  row.ds = ds_records(parts_.zones.signing->zones(), zone);
   if (!options.is_secondary()) return;
   for (const std::string& name : options.primaries)
     if (const config::Remote* remote = settings.find_remote(name))

@@ -81,18 +81,15 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   known.signing = signing;
   known.waits = waits;
   known.may_make_key = policy->make_keys;
-  if (is_new && has_configured_) begin_facts_anew(zone.name);
+  // A zone that a reload adds was not signed here a moment ago, so what was seen of it long ago is
+  // no reason to wait for less.
+  if (is_new && has_configured_)
+    asio::post(folder_tasks_, [this, name = known.name, journal = journal_] {
+      if (const auto done = clear_signing_facts(files_, journal, name); !done)
+        log::error("signing_facts_not_written", "zone", dns::to_text(name), "reason",
+                   done.error().text);
+    });
   if (is_other && known.opened && *known.opened) update_signer(known);
-}
-
-/// A zone that a reload adds was not signed here a moment ago, so what was seen of it long ago is no
-/// reason to wait for less.
-void SignedZones::begin_facts_anew(dns::NameView zone) {
-  asio::post(folder_tasks_, [this, name = dns::Name(zone), journal = journal_] {
-    if (const auto done = clear_signing_facts(files_, journal, name); !done)
-      log::error("signing_facts_not_written", "zone", dns::to_text(name), "reason",
-                 done.error().text);
-  });
 }
 
 /// Changes that wait go on: the zone is not signed here any more.
@@ -113,7 +110,13 @@ WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
 
 void SignedZones::check(std::chrono::steady_clock::time_point now) {
   if (clock_.check()) begin_waits_anew();
-  begin_due_stages();
+  while (!due_.empty() && due_.begin()->first <= clock_.now()) {
+    const auto found = zones_.find(due_.begin()->second);
+    due_.erase(due_.begin());
+    if (found == zones_.end()) continue;
+    found->second.until = 0;
+    if (found->second.opened && *found->second.opened) update_signer(found->second);
+  }
   retry(now);
 }
 
@@ -130,16 +133,6 @@ void SignedZones::retry(std::chrono::steady_clock::time_point now) {
     retried_ = at->first;
   }
   read(std::move(wanted));
-}
-
-void SignedZones::begin_due_stages() {
-  while (!due_.empty() && due_.begin()->first <= now()) {
-    const auto found = zones_.find(due_.begin()->second);
-    due_.erase(due_.begin());
-    if (found == zones_.end()) continue;
-    found->second.until = 0;
-    if (found->second.opened && *found->second.opened) update_signer(found->second);
-  }
 }
 
 void SignedZones::read_unread() {
@@ -387,12 +380,13 @@ void SignedZones::confirm_clock() {
     if (zone.opened && *zone.opened && !zone.is_time_right) update_signer(zone);
 }
 
-std::vector<std::string> SignedZones::ds_records(dns::NameView zone) const {
+std::vector<std::string> ds_records(const ZoneSigners& signers, const zone::ZoneView& served) {
   constexpr std::uint8_t kSha256 = 2;
   std::vector<std::string> records;
-  const auto signer = signer_of(zone);
-  if (!signer || !*signer || !(*signer)->has_signed(committer_.current().zone_at(zone)))
-    return records;
+  if (!served) return records;
+  const dns::NameView zone = served.apex();
+  const auto signer = signers.signer_of(zone);
+  if (!signer || !*signer || !(*signer)->has_signed(served)) return records;
   const zone::SigningKeys& keys = (*signer)->keys();
   for (const dns::SigningKey& key : keys.all())
     if (keys.signs(key, dns::RRType::kDNSKEY))

@@ -92,9 +92,6 @@ class SignedZones final : public ZoneSigners {
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
-  /// RDATA of the DS records (SHA-256) of the keys that sign the zone's DNSKEY set, as text; empty:
-  /// the keys are not known, or the zone is not signed by them (yet).
-  [[nodiscard]] std::vector<std::string> ds_records(dns::NameView zone) const;
   struct Counts {
     std::size_t zones = 0;         ///< with a policy
     std::size_t unusable = 0;      ///< whose keys or facts cannot be used
@@ -129,11 +126,9 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] Zone* find(dns::NameView zone);
   [[nodiscard]] const Zone* find(dns::NameView zone) const;
   void take(const config::Settings& settings, const config::ZoneRef& zone);
-  void begin_facts_anew(dns::NameView zone);
   void begin_waits_anew();
   void forget(const std::string& key);
   void retry(std::chrono::steady_clock::time_point now);
-  void begin_due_stages();
   void read_unread();
   void read(std::vector<WantedKeys> wanted);
   [[nodiscard]] WantedKeys wanted_keys(const Zone& zone) const;
@@ -163,5 +158,10 @@ class SignedZones final : public ZoneSigners {
   std::chrono::steady_clock::time_point next_retry_{};
   std::string retried_;  // key of the last zone whose keys were tried again
 };
+
+/// RDATA of the DS records (SHA-256) of the keys that sign a zone's DNSKEY set, as text; empty: the
+/// keys are not known, or the version is not signed by them (yet).
+[[nodiscard]] std::vector<std::string> ds_records(const ZoneSigners& signers,
+                                                  const zone::ZoneView& served);
 
 }  // namespace pando::manager

@@ -39,7 +39,7 @@ void SigningWatch::note_stage(const dns::Name& zone, const SignatureLook& look) 
   const SigningState state = zones_.state_of(zone);
   if (state.stage != SigningStage::kDsWanted || facts->cds_since != 0 || !has_key_sets) return;
   log::info("ds_wanted", "zone", dns::to_text(zone), "ds",
-            fmt::format("{}", fmt::join(zones_.ds_records(zone), "; ")));
+            fmt::format("{}", fmt::join(ds_records(zones_, committer_.current().zone_at(zone)), "; ")));
   zones_.edit_facts(zone, [now](SigningFacts& known) { known.cds_since = now; }, nullptr);
 }
 
