@@ -93,7 +93,8 @@ def test_the_manager_gets_no_capability_beyond_port_53_and_the_launchers():
 
 
 @pytest.mark.parametrize("name, most", [
-    ("pando-manager.service", 2.1), ("pando-worker@.service", 0.7), ("pando-http.service", 1.9)])
+    # 0.3 of it is for a look at the state of the clock (adjtimex), which a signer of zones needs.
+    ("pando-manager.service", 2.4), ("pando-worker@.service", 0.7), ("pando-http.service", 1.9)])
 def test_the_exposure_by_systemd_analyze_does_not_grow(installed, name, most):
     told = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
                            str(installed / name)], capture_output=True, text=True, timeout=120)

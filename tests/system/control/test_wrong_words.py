@@ -24,13 +24,15 @@ WORDS = {
     "zone abort": "Z ...", "zone add": "Z ...", "zone begin": "Z ...", "zone check": "Z FILE", "zone commit": "Z ...",
     "zone configure": "Z notify []", "zone diff": "Z 1 2", "zone export": "Z", "zone freeze": "Z", "zone history": "Z",
     "zone list": "", "zone notify": "Z", "zone purge": "Z", "zone read": "Z www A", "zone refresh": "Z",
+    "dnssec check": "Z", "dnssec clock-ok": "", "dnssec ds": "Z", "dnssec ds-gone": "Z", "dnssec ds-seen": "Z",
+    "dnssec import": "Z FILE ...", "dnssec list": "", "dnssec status": "Z", "dnssec unsign": "Z",
     "zone reload": "Z ...", "zone remove": "Z ...", "zone retransfer": "Z", "zone rollback": "Z 1",
     "zone sign": "FILE --key FILE", "zone set": "Z www A 192.0.2.1 ...", "zone snapshot": "Z label", "zone snapshots": "", "zone status": "",
     "zone thaw": "Z", "zone unset": "Z www ..."}
 # May be given a zone, and need none.
 WITH_ZONE = {"config show": "Z", "journal print": "Z", "store stats": "Z", "zone snapshots": "Z", "zone status": "Z",
              "compare": "--with 127.0.0.1@1 Z"}
-OFFLINE = {"dnssec key make", "zone check"}  # tell of the file that is not there, and ask no manager
+OFFLINE = {"dnssec import", "dnssec key make", "zone check"}  # tell of the file that is not there first
 NOT_REFUSED = {  # a zone that is not there is an answer, too
     "explain": "No zone of this server is at or above the name", "journal print": "no records"}
 

@@ -265,7 +265,7 @@ def test_the_requests_of_powerdns_admin(beside):
                    {"api_rectify": True}):
         assert client("PUT", f"{ZONES}/panel.test", change)[0] == 204, change
     status, refused = client("POST", f"{ZONES}/panel.test/cryptokeys", {"keytype": "ksk", "active": True})
-    assert status == 405 and "none of these" in refused["error"]
+    assert status == 422 and "PUT the zone with 'dnssec': true" in refused["error"]
     # Records with a comment, or disabled ones, have no place.
     for more in ({"comments": [{"content": "hi", "account": ""}]}, {"records": [{"content": "192.0.2.9", "disabled": True}]}):
         assert client("PATCH", f"{ZONES}/panel.test", {"rrsets": [changed | more]})[0] == 422
