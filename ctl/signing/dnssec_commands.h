@@ -21,7 +21,7 @@ class DnssecCommands {
   int status(const std::string& zone);
   /// Prints the DS records alone, as lines of a zone file. kFailed without any.
   int ds(const std::string& zone);
-  /// What signing by a policy would do; kFailed if something keeps the zone from being signed.
+  /// Prints the effects that signing by a policy would have. kFailed if the zone cannot be signed.
   int check(const std::string& zone, const std::string& policy);
   /// Gives key files to the manager: ours, or of BIND, Knot or PowerDNS. This process reads them.
   int import_keys(const std::string& zone, const KeyArguments& files);

@@ -22,7 +22,7 @@ struct NewZone {
   bool is_signed = false;  ///< by the policy `default`
 };
 
-/// What a PUT to a zone asks for; absent: it stays as it is.
+/// The members of a PUT to a zone. A member that is absent stays as it is.
 struct ZoneChange {
   std::optional<std::vector<std::string>> primaries{};  ///< names of remotes
   std::optional<bool> is_signed{};

@@ -162,7 +162,7 @@ Result<zone::Changeset> rollback_changes(const zone::ZoneView& zone,
     if (auto folded = fold(data, version.serial, way); !folded) return pass(folded);
     soa = way.soa();
     RecordChanges by_record = record_changes_of(std::move(changes));
-    // What a signer made is no part of the source, whether the zone has a signer now or not.
+    // Records of a signer are no part of the source, whether the zone has a signer now or not.
     RecordChanges folded = std::move(way).by_record();
     if (is_signed_here(zone)) folded = without_derived(std::move(folded), apex);
     append_changes(by_record, std::move(folded));

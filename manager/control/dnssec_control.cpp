@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What begins the next stage, for people.
+/// The event that begins the next stage, for people.
 std::string next_text(SigningStage stage, const dns::Name& zone) {
   const std::string name = dns::to_text(zone);
   switch (stage) {

@@ -23,14 +23,14 @@ class ChangedSets {
               std::uint64_t renewed_before) noexcept
       : signer_(signer), sets_(sets), now_(now), renewed_before_(renewed_before) {}
 
-  /// Makes the RRSIG records of a set that the node has, unless those that are there fit.
+  /// Makes the RRSIG records of a set of the node, unless its present ones are still right.
   /// kUnsupported: OpenSSL does not sign.
   Status sign(Node& node, dns::RRType type);
   /// The set takes the place of the node's set of this type, and is signed.
   Status replace(Node& node, dns::RRType type, RRset set);
   /// Removes a set, and its signatures.
   static void remove(Node& node, dns::RRType type);
-  /// Removes the signatures of all types but those that `stays` accepts.
+  /// Removes the signatures of each type that `stays` does not accept.
   static void keep_signatures(Node& node, const std::function<bool(dns::RRType)>& stays);
 
  private:

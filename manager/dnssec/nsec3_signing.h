@@ -11,8 +11,8 @@
 
 namespace pando::manager {
 
-/// Makes the NSEC3 records of a changed zone (RFC 5155 §7.1). The chain then is the one that
-/// signing the whole zone would make: with opt-out, too, a record goes with the DS of a delegation.
+/// Makes the NSEC3 records of a changed zone (RFC 5155 §7.1). The chain equals that of a zone that
+/// is signed as a whole: with opt-out, too, a record goes with the DS of a delegation.
 class Nsec3Signing {
  public:
   /// References outlive the object. `ttl` is that of all new records. The zone was signed with

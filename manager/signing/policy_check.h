@@ -11,7 +11,7 @@
 
 namespace pando::manager {
 
-/// What signing by a policy would do to a zone.
+/// The effects that signing by a policy would have on a zone.
 struct PolicyCheck {
   std::vector<dns::SigningKey> keys;  ///< in the zone's folder
   bool makes_key = false;             ///< there are none, and a key would be made

@@ -10,7 +10,7 @@
 
 namespace pando::manager {
 
-/// What a walk over a signed zone has found. Times are seconds since 1970.
+/// The result of a walk over a signed zone. Times are seconds since 1970.
 struct SignatureLook {
   /// Names with something to sign anew, in the order of the walk: a signature that ends early, or
   /// begins in the future; an NSEC record with another TTL than the SOA demands (RFC 9077); at the

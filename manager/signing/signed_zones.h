@@ -67,8 +67,8 @@ class SignedZones final : public ZoneSigners {
     for (const auto& [key, zone] : zones_)
       if (zone.signer && *zone.signer && **zone.signer) visit(zone.name, ***zone.signer);
   }
-  /// Calls `visit(const dns::Name& zone)` for each zone with a policy that comes behind `after` (none:
-  /// for all), until it returns false.
+  /// Calls `visit(const dns::Name& zone)` for each zone with a policy that comes behind `after`
+  /// (none: for all), until it returns false.
   template <class Visit>
   void for_each_after(const std::optional<dns::Name>& after, Visit&& visit) const {
     auto at = after ? zones_.upper_bound(dns::folded_key(*after)) : zones_.begin();
@@ -76,7 +76,7 @@ class SignedZones final : public ZoneSigners {
   }
   [[nodiscard]] bool empty() const noexcept { return zones_.empty(); }
 
-  /// What was seen of the zone; none: its folder was not read, or has an error.
+  /// The zone's facts. Null: its folder of keys was not read, or has an error.
   [[nodiscard]] const SigningFacts* facts_of(dns::NameView zone) const;
   [[nodiscard]] SigningState state_of(dns::NameView zone) const;
   using EditFacts = std::function<void(SigningFacts& facts)>;
