@@ -24,6 +24,10 @@ inline constexpr std::pair<std::string_view, SerialPolicy> kSerialPolicies[] = {
 inline constexpr std::pair<std::string_view, std::uint8_t> kSigningAlgorithms[] = {
     {"RSASHA256", 8},        {"RSASHA512", 10}, {"ECDSAP256SHA256", 13},
     {"ECDSAP384SHA384", 14}, {"ED25519", 15},   {"ED448", 16}};
+inline constexpr std::pair<std::string_view, PolicyKeys> kPolicyKeys[] = {
+    {"csk", PolicyKeys::kCsk}, {"ksk-zsk", PolicyKeys::kKskZsk}};
+inline constexpr std::pair<std::string_view, KeyRolls> kKeyRolls[] = {
+    {"manual", KeyRolls::kManual}, {"auto", KeyRolls::kAuto}};
 inline constexpr std::pair<std::string_view, Nsec3Use> kNsec3Uses[] = {
     {"off", Nsec3Use::kOff}, {"on", Nsec3Use::kOn}, {"opt-out", Nsec3Use::kOptOut}};
 inline constexpr std::pair<std::string_view, SignaturePolicy> kSignaturePolicies[] = {
@@ -170,6 +174,8 @@ inline constexpr Field<Remote> kRemoteFields[] = {
 inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
     field<&DnssecPolicy::name, read_text>("name", Apply::kLive, kRequired),
     word_field<&DnssecPolicy::algorithm, kSigningAlgorithms>("algorithm"),
+    word_field<&DnssecPolicy::keys, kPolicyKeys>("keys"),
+    word_field<&DnssecPolicy::rolls, kKeyRolls>("rolls"),
     field<&DnssecPolicy::validity, read_duration_in<kMsPerMinute, 365 * 24 * kMsPerHour>>(
         "validity"),
     field<&DnssecPolicy::refresh, read_duration_in<0, 365 * 24 * kMsPerHour>>("refresh"),

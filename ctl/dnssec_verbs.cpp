@@ -77,6 +77,24 @@ void add_signed_zone_verbs(CommandLine& line, CLI::App* dnssec) {
                                                    given.zone);
                              }))
       ->add_flag("--cancel", given.remove, "keep the zone signed, or sign it again");
+  with_zone(line.add_session(dnssec, "roll",
+                             [&given](auto& s) {
+                               return DnssecCommands(s).roll(given.zone, given.label);
+                             }))
+      ->add_option("--keys", given.label, "keys that new ones follow")
+      ->check(CLI::IsMember({"all", "ksk", "zsk"}));
+  with_zone(line.add_session(dnssec, "continue", [&given](auto& s) {
+    return s.zone_order(ipc::verb::kDnssecContinue, given.zone);
+  }));
+  with_zone(line.add_session(dnssec, "hold", [&given](auto& s) {
+    return s.zone_order(ipc::verb::kDnssecHold, given.zone);
+  }));
+  with_zone(line.add_session(dnssec, "restore-key", "take a key that was put away back",
+                             [&given](auto& s) {
+                               return DnssecCommands(s).restore_key(given.zone, given.label);
+                             }))
+      ->add_option("tag", given.label, "the key's tag")
+      ->required();
   line.add_session(dnssec, "clock-ok", [](auto& s) { return DnssecCommands(s).clock_ok(); });
 }
 

@@ -31,10 +31,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, seri
                                                 dnssec, ds, change_from, change_step, change_since,
                                                 removed_at, kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SigningKeyRow, role, algorithm, tag, bits)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SigningKeyRow, role, algorithm, tag, bits,
+                                                part, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecStatusResult, zone, policy, stage, next,
                                                 until, serial, keys, ds, cds, signatures_end,
-                                                problem, clock)
+                                                roll, roll_wait, roll_until, roll_next, problem,
+                                                clock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecRow, zone, stage, until, problem)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DnssecListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecCheckResult, zone, policy, serial, keys,

@@ -135,6 +135,10 @@ struct SigningKeyRow {
   std::uint8_t algorithm = 0;
   std::uint16_t tag = 0;
   std::uint32_t bits = 0;
+  /// While keys follow others: "old", "new" or "stays", and the uses: "published", "signs keys",
+  /// "signs data", "ds".
+  std::string part{};
+  std::vector<std::string> uses{};
   bool operator==(const SigningKeyRow&) const = default;
 };
 
@@ -151,6 +155,13 @@ struct DnssecStatusResult {
   std::vector<std::string> ds{};  ///< RDATA, for the parent
   std::string cds{};              ///< "keys", "removal"; empty: the zone has no CDS records
   std::uint64_t signatures_end = 0;
+  /// The step by which keys follow others: "sign", "publish", "swap", "withdraw", "remove"; empty:
+  /// none do.
+  std::string roll{};
+  /// What the next step waits for: "zone", "signatures", "parent", "caches", "operator".
+  std::string roll_wait{};
+  std::uint64_t roll_until = 0;  ///< the end of the wait for caches
+  std::string roll_next{};       ///< what begins the next step, for people
   std::string problem{};
   std::string clock{};  ///< that the host's clock is not followed
   bool operator==(const DnssecStatusResult&) const = default;

@@ -46,6 +46,10 @@ inline constexpr std::string_view kDnssecDsSeen = "dnssec-ds-seen";
 inline constexpr std::string_view kDnssecDsGone = "dnssec-ds-gone";
 inline constexpr std::string_view kDnssecUnsign = "dnssec-unsign";
 inline constexpr std::string_view kDnssecStaySigned = "dnssec-stay-signed";
+inline constexpr std::string_view kDnssecRoll = "dnssec-roll";
+inline constexpr std::string_view kDnssecContinue = "dnssec-continue";
+inline constexpr std::string_view kDnssecHold = "dnssec-hold";
+inline constexpr std::string_view kDnssecRestoreKey = "dnssec-restore-key";
 inline constexpr std::string_view kDnssecClockOk = "dnssec-clock-ok";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
@@ -116,6 +120,12 @@ inline constexpr ControlVerb kControlVerbs[] = {
     {verb::kDnssecDsGone, "name", "the parent has no DS records of the zone any more"},
     {verb::kDnssecUnsign, "name", "begin to take a zone's signatures away"},
     {verb::kDnssecStaySigned, "name", "end the unsigning of a zone, which stays signed"},
+    {verb::kDnssecRoll, "name [label]",
+     "make new keys, which follow the zone's; the label is 'all', 'ksk' or 'zsk'"},
+    {verb::kDnssecContinue, "name", "agree to the next step of a zone's key roll"},
+    {verb::kDnssecHold, "name", "begin no further step of a zone's key roll"},
+    {verb::kDnssecRestoreKey, "name label",
+     "take a key that was put away back; the label is its tag"},
     {verb::kDnssecClockOk, "", "the host's clock is right, although it jumped"},
     {verb::kStoreCopy, "to [descriptor]",
      "write an image on which a server with an empty journal can start"},

@@ -232,10 +232,17 @@ Result<std::string> created_zone_path(const std::string& journal, dns::NameView 
 /// Whether zones are signed with NSEC3 records, and whether delegations without DS have one.
 enum class Nsec3Use : std::uint8_t { kOff, kOn, kOptOut };
 
+/// Whether one key signs everything, or one the keys and another one the data.
+enum class PolicyKeys : std::uint8_t { kCsk, kKskZsk };
+/// Whether the steps of a key roll need the operator's word.
+enum class KeyRolls : std::uint8_t { kManual, kAuto };
+
 /// dnssec-policies: how zones are signed here.
 struct DnssecPolicy {
   std::string name;
   std::uint8_t algorithm = 13;                ///< of a key that is made (RFC 8624: P-256)
+  PolicyKeys keys = PolicyKeys::kCsk;         ///< that are made
+  KeyRolls rolls = KeyRolls::kManual;
   Duration validity = std::chrono::days(14);  ///< of new signatures
   Nsec3Use nsec3 = Nsec3Use::kOff;            ///< RFC 9276 §3.1: no iterations, no salt
   /// The least that is left of each signature that is served; 0: five fourteenths of `validity`.

@@ -1,5 +1,6 @@
 #include "ctl/signing/dnssec_commands.h"
 
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 
 #include <nlohmann/json.hpp>
@@ -24,8 +25,10 @@ ipc::ControlRequest request_of(std::string_view verb) {
 }
 
 std::string key_text(const ipc::SigningKeyRow& key) {
-  return fmt::format("{} {}, {}, {} bits", key.role, key.tag,
-                     dns::mnemonic_of(dns::kDnssecAlgorithms, key.algorithm), key.bits);
+  std::string text = fmt::format("{} {}, {}, {} bits", key.role, key.tag,
+                                 dns::mnemonic_of(dns::kDnssecAlgorithms, key.algorithm), key.bits);
+  if (!key.part.empty()) text += fmt::format(", {}: {}", key.part, fmt::join(key.uses, ", "));
+  return text;
 }
 
 /// A file without a name, with the text of a key file of ours: private keys are in no message.
@@ -78,6 +81,9 @@ int DnssecCommands::status(const std::string& zone) {
   facts.add("stage", result->stage);
   facts.add("until", result->until == 0 ? "" : time_text(result->until));
   facts.add("next", result->next);
+  facts.add("roll", result->roll.empty() ? "" : fmt::format("step '{}'", result->roll));
+  facts.add("roll until", result->roll_until == 0 ? "" : time_text(result->roll_until));
+  facts.add("roll next", result->roll_next);
   facts.add("serial", number(result->serial));
   for (const ipc::SigningKeyRow& key : result->keys) facts.add("key", key_text(key));
   for (const std::string& ds : result->ds) facts.add("ds", ds);
@@ -158,6 +164,22 @@ int DnssecCommands::import_keys(const std::string& zone, const KeyArguments& fil
   }
   if (output.json) output.out << json_text({{"keys", rows}}) << '\n';
   return kDone;
+}
+
+int DnssecCommands::order(std::string_view verb, const std::string& zone,
+                          const std::string& label) {
+  auto request = request_for_zone(verb, zone);
+  if (!request) return session_.fail(request.error());
+  request->label = label;
+  return session_.order(*request);
+}
+
+int DnssecCommands::roll(const std::string& zone, const std::string& keys) {
+  return order(ipc::verb::kDnssecRoll, zone, keys);
+}
+
+int DnssecCommands::restore_key(const std::string& zone, const std::string& tag) {
+  return order(ipc::verb::kDnssecRestoreKey, zone, tag);
 }
 
 int DnssecCommands::clock_ok() { return session_.order(request_of(ipc::verb::kDnssecClockOk)); }

@@ -25,9 +25,13 @@ class DnssecCommands {
   int check(const std::string& zone, const std::string& policy);
   /// Gives key files to the manager: ours, or of BIND, Knot or PowerDNS. This process reads them.
   int import_keys(const std::string& zone, const KeyArguments& files);
+  /// New keys follow those of the zone: "all" (also if empty), "ksk" or "zsk".
+  int roll(const std::string& zone, const std::string& keys);
+  int restore_key(const std::string& zone, const std::string& tag);
   int clock_ok();
 
  private:
+  int order(std::string_view verb, const std::string& zone, const std::string& label);
   Session& session_;
 };
 

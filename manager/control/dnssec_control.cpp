@@ -1,5 +1,7 @@
 #include "manager/control/dnssec_control.h"
 
+#include <algorithm>
+#include <charconv>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -43,23 +45,65 @@ std::string next_text(SigningStage stage, const dns::Name& zone) {
   return "";
 }
 
+/// The event that begins the next step of a key roll, for people.
+std::string next_text(RollWait wait, const dns::Name& zone) {
+  const std::string name = dns::to_text(zone);
+  switch (wait) {
+    case RollWait::kZone:
+      return "all of the zone shows the step";
+    case RollWait::kSignatures:
+      return "the old keys' signatures are renewed by the new ones";
+    case RollWait::kParent:
+      return fmt::format("the parent publishes these DS records and no others: 'pandoctl dnssec "
+                         "ds-seen {}' says so",
+                         name);
+    case RollWait::kCaches:
+      return "caches forget what they have of the step before";
+    case RollWait::kOperator:
+      return fmt::format("'pandoctl dnssec continue {}'", name);
+    case RollWait::kNothing:
+      break;
+  }
+  return "";
+}
+
+/// Keys of one kind alone sign everything (zone/dnssec/set_signer.h).
 std::vector<ipc::SigningKeyRow> rows_of(const std::vector<dns::SigningKey>& keys) {
-  // Keys of one kind alone sign everything (zone/dnssec/set_signer.h).
-  const auto is_split = [&keys](std::uint8_t algorithm) {
-    const auto has = [&](bool is_sep) {
-      return std::ranges::any_of(keys, [&](const dns::SigningKey& key) {
-        return key.algorithm() == algorithm && key.is_sep() == is_sep;
-      });
-    };
-    return has(true) && has(false);
-  };
+  const std::vector<zone::KeyUse> uses = uses_of(folder_keys(keys), {});
   std::vector<ipc::SigningKeyRow> rows;
-  for (const dns::SigningKey& key : keys) {
-    const char* const part = key.is_sep() ? "KSK" : "ZSK";
-    rows.push_back({is_split(key.algorithm()) ? part : "CSK", key.algorithm(), key.tag(),
-                    key.bits()});
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const char* const part = uses[i].signs_keys ? "KSK" : "ZSK";
+    const bool is_csk = uses[i].signs_keys && uses[i].signs_data;
+    rows.push_back(
+        {is_csk ? "CSK" : part, keys[i].algorithm(), keys[i].tag(), keys[i].bits(), {}, {}});
   }
   return rows;
+}
+
+std::vector<std::string> texts_of(const zone::KeyUse& use) {
+  std::vector<std::string> texts;
+  const auto add = [&texts](bool is_so, const char* text) {
+    if (is_so) texts.emplace_back(text);
+  };
+  add(use.is_published, "published");
+  add(use.signs_keys, "signs keys");
+  add(use.signs_data, "signs data");
+  add(use.has_ds, "ds");
+  return texts;
+}
+
+/// Adds the keys' parts in a roll, and their uses at its step.
+void add_uses(std::vector<ipc::SigningKeyRow>& rows, const zone::SigningKeys& keys,
+              const KeyRoll& roll) {
+  const auto has = [](const std::vector<KeyId>& ids, const ipc::SigningKeyRow& row) {
+    return std::ranges::find(ids, KeyId{row.algorithm, row.tag}) != ids.end();
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ipc::SigningKeyRow& row = rows[i];
+    row.part = has(roll.new_keys, row) ? "new" : has(roll.old_keys, row) ? "old" : "stays";
+    row.uses = texts_of(keys.use_of(keys.all()[i]));
+    row.role = keys.all()[i].is_sep() ? "KSK or CSK" : "ZSK";
+  }
 }
 
 std::string request_text(zone::ParentRequest request) {
@@ -89,6 +133,10 @@ void DnssecControl::add_to(CommandTable& table) {
   add(verb::kDnssecDsGone, &DnssecControl::note_ds);
   add(verb::kDnssecUnsign, &DnssecControl::unsign);
   add(verb::kDnssecStaySigned, &DnssecControl::stay_signed);
+  add(verb::kDnssecRoll, &DnssecControl::roll);
+  add(verb::kDnssecContinue, &DnssecControl::continue_roll);
+  add(verb::kDnssecHold, &DnssecControl::hold_roll);
+  add(verb::kDnssecRestoreKey, &DnssecControl::restore_key);
   table.add(verb::kDnssecClockOk, [this](const Request&, const Reply& reply) {
     parts_.zones.signing->confirm_clock();
     reply(json::object());
@@ -140,6 +188,7 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   if (signing.zones().facts_of(zone) != nullptr) result.next = next_text(state.stage, zone);
   const auto signer = signing.zones().signer_of(zone);
   if (signer && *signer) result.keys = rows_of((*signer)->keys().all());
+  show_roll(zone, result);
   result.cds = request_text(state.parent_request);
   if (const zone::ZoneView served = parts_.services.committer->current().zone_at(zone)) {
     result.ds = ds_records(signing.zones(), served);
@@ -150,6 +199,19 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   result.problem = signing.problem(zone);
   result.clock = signing.zones().clock_problem();
   reply(json(result));
+}
+
+void DnssecControl::show_roll(const dns::Name& zone, ipc::DnssecStatusResult& result) const {
+  const SignedZones& zones = parts_.zones.signing->zones();
+  const SigningFacts* const facts = zones.facts_of(zone);
+  if (facts == nullptr || facts->roll.step == RollStep::kNone) return;
+  const RollState state = zones.roll_state_of(zone);
+  result.roll = to_text(facts->roll.step);
+  result.roll_wait = to_text(state.wait);
+  result.roll_until = state.until;
+  result.roll_next = next_text(state.wait, zone);
+  const auto signer = zones.signer_of(zone);
+  if (signer && *signer) add_uses(result.keys, (*signer)->keys(), facts->roll);
 }
 
 /// The policy that the request names, or the zone's, or the usual one.
@@ -219,6 +281,9 @@ void DnssecControl::note_ds(const dns::Name& zone, const Request& request, const
   const auto edit = [now = zones.now(), is_seen](SigningFacts& known) {
     std::uint64_t& since = is_seen ? known.ds_seen : known.ds_gone;
     if (since == 0) since = now;
+    KeyRoll& roll = known.roll;
+    const bool is_awaited = roll.step == RollStep::kSwap && roll.since != 0;
+    if (is_seen && is_awaited && roll.ds_seen == 0) roll.ds_seen = now;
   };
   zones.edit_facts(zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
 }
@@ -242,11 +307,48 @@ void DnssecControl::stay_signed(const dns::Name& zone, const Request&, const Rep
   SignedZones& zones = parts_.zones.signing->zones();
   // The version without signatures may be served already, although nobody has noted that yet.
   const auto edit = [is_late = zones.unsigning(zone).has_value()](SigningFacts& known) {
-    if (known.unsigned_since != 0 || is_late) known = {};
+    if (known.unsigned_since != 0 || is_late) known = facts_of_new_start(known);
     if (known.ds_gone != 0) known.ds_seen = 0;
     known.unsign_since = known.ds_gone = 0;
   };
   zones.edit_facts(zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+void DnssecControl::roll(const dns::Name& zone, const Request& request, const Reply& reply) {
+  const auto facts = facts_of(zone);
+  if (!facts) return reply(pass(facts));
+  const std::string& keys = request.label;
+  if (!keys.empty() && keys != "all" && keys != "ksk" && keys != "zsk")
+    return reply(fail(Errc::kInvalid, "'{}': no keys that can be followed: 'all', 'ksk', 'zsk'",
+                      keys));
+  const RolledKeys rolled = keys == "ksk"   ? RolledKeys::kKsk
+                            : keys == "zsk" ? RolledKeys::kZsk
+                                            : RolledKeys::kAll;
+  parts_.zones.signing->rolls().start(
+      zone, rolled, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+void DnssecControl::continue_roll(const dns::Name& zone, const Request&, const Reply& reply) {
+  parts_.zones.signing->rolls().agree(
+      zone, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+void DnssecControl::hold_roll(const dns::Name& zone, const Request&, const Reply& reply) {
+  parts_.zones.signing->rolls().hold(
+      zone, [reply](const Status& done) { reply(empty_result(done)); });
+}
+
+void DnssecControl::restore_key(const dns::Name& zone, const Request& request,
+                                const Reply& reply) {
+  const auto facts = facts_of(zone);
+  if (!facts) return reply(pass(facts));
+  std::uint16_t tag = 0;
+  const char* const end = request.label.data() + request.label.size();
+  const auto parsed = std::from_chars(request.label.data(), end, tag);
+  if (parsed.ec != std::errc() || parsed.ptr != end)
+    return reply(fail(Errc::kInvalid, "'{}' is no tag of a key", request.label));
+  parts_.zones.signing->rolls().restore(
+      zone, tag, [reply](const Status& done) { reply(empty_result(done)); });
 }
 
 }  // namespace pando::manager

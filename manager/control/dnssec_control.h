@@ -28,9 +28,14 @@ class DnssecControl {
   void import_key(const dns::Name& zone, const Request& request, const Reply& reply);
   void note_ds(const dns::Name& zone, const Request& request, const Reply& reply);
   void unsign(const dns::Name& zone, const Request& request, const Reply& reply);
+  void roll(const dns::Name& zone, const Request& request, const Reply& reply);
+  void continue_roll(const dns::Name& zone, const Request& request, const Reply& reply);
+  void hold_roll(const dns::Name& zone, const Request& request, const Reply& reply);
+  void restore_key(const dns::Name& zone, const Request& request, const Reply& reply);
   void stay_signed(const dns::Name& zone, const Request& request, const Reply& reply);
   [[nodiscard]] std::string policy_of(const dns::Name& zone) const;
   [[nodiscard]] Result<const SigningFacts*> facts_of(const dns::Name& zone) const;
+  void show_roll(const dns::Name& zone, ipc::DnssecStatusResult& result) const;
   [[nodiscard]] std::string stage_of(const dns::Name& zone) const;
 
   asio::io_context& io_;

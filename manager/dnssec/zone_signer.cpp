@@ -16,8 +16,10 @@ zone::SignatureTimes ZoneSigner::spread_times(std::uint64_t now) const noexcept 
 
 bool ZoneSigner::is_slow() const noexcept {
   constexpr std::uint8_t kP256 = 13, kEd25519 = 15;
-  return std::ranges::any_of(keys_.all(), [](const dns::SigningKey& key) {
-    return key.algorithm() != kP256 && key.algorithm() != kEd25519;
+  return std::ranges::any_of(keys_.all(), [this](const dns::SigningKey& key) {
+    const zone::KeyUse& use = keys_.use_of(key);
+    return (use.signs_keys || use.signs_data) && key.algorithm() != kP256 &&
+           key.algorithm() != kEd25519;
   });
 }
 
@@ -42,7 +44,7 @@ bool ZoneSigner::has_signed(const zone::ZoneView& zone) const {
   if (!zone || !zone.loaded() || !zone::is_denied_by(zone, options_.denial)) return false;
   if (zone.apex_record().find(dns::RRType::kDNSKEY).signature_count() == 0) return false;
   const std::vector<Bytes> published = dnskeys_of(zone);
-  return published.size() == keys_.all().size() &&
+  return (keys_.is_rolling() || published.size() == keys_.all().size()) &&
          std::ranges::all_of(published, [this](const Bytes& one) { return is_ours(one); });
 }
 
@@ -73,14 +75,16 @@ bool ZoneSigner::has_key_sets(const zone::ZoneView& zone) const {
 
 bool ZoneSigner::has_new_keys(const zone::ZoneView& zone) const {
   const std::vector<Bytes> published = dnskeys_of(zone);
-  return !published.empty() && std::ranges::any_of(keys_.all(), [&](const dns::SigningKey& key) {
+  if (published.empty() || keys_.is_rolling()) return false;
+  return std::ranges::any_of(keys_.all(), [&](const dns::SigningKey& key) {
     return std::ranges::find(published, key.dnskey()) == published.end();
   });
 }
 
 bool ZoneSigner::has_keys_of(const ZoneSigner& other) const {
-  return std::ranges::equal(keys_.all(), other.keys_.all(), {}, &dns::SigningKey::dnskey,
-                            &dns::SigningKey::dnskey);
+  return std::ranges::equal(keys_.all(), other.keys_.all(), [&](const auto& a, const auto& b) {
+    return a.dnskey() == b.dnskey() && keys_.use_of(a) == other.keys_.use_of(b);
+  });
 }
 
 ZoneSigner::LastSignature ZoneSigner::last_signature(const zone::ZoneView& zone,

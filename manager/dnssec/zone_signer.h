@@ -53,7 +53,8 @@ class ZoneSigner {
   [[nodiscard]] bool is_slow() const noexcept;
 
   /// Whether the version has this signer's DNSKEY records, and the chain of NSEC or NSEC3 records
-  /// that its options want. Else the zone is still to be signed as a whole.
+  /// that its options want. Else the zone is still to be signed as a whole. While keys follow
+  /// others, it may have some of both.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
 
   /// The sets at the apex that name the keys: zone::apex_key_sets().
@@ -65,9 +66,11 @@ class ZoneSigner {
 
   /// Whether the version has signatures or keys that are not all this signer's.
   [[nodiscard]] bool is_signed_by_others(const zone::ZoneView& zone) const;
-  /// Whether the version has DNSKEY records, and those of some key here are not among them. A
-  /// signature of such a key would be bogus for whoever has the DNSKEY records in his cache.
+  /// Whether the version has DNSKEY records, and those of some key here are not among them, although
+  /// no keys follow others. A signature of such a key would be bogus for whoever has the DNSKEY
+  /// records in his cache.
   [[nodiscard]] bool has_new_keys(const zone::ZoneView& zone) const;
+  /// Whether both have the same keys, with the same uses.
   [[nodiscard]] bool has_keys_of(const ZoneSigner& other) const;
 
   /// Times in seconds since 1970; 0: there is no signature.

@@ -39,7 +39,6 @@ struct SignatureRenewal::Work {
   std::uint64_t now = 0;
   shm::SlotTable::OwnPin pin{};
   zone::ZoneView served{};  // pinned
-  dns::Serial serial{};
   SignatureLook found{};
 };
 
@@ -83,7 +82,6 @@ void SignatureRenewal::start_next() {
     if (!signer || !*signer || !(*signer)->has_signed(work->served)) continue;
     work->signer = std::move(*signer);
     work->now = zones_.now();
-    work->serial = work->served.serial();
     denial_ttls_.insert_or_assign(dns::folded_key(work->zone), denial_ttl_of(work->served));
     work->pin = slots_.pin_own(version.version());
     at_work_ = true;
@@ -99,7 +97,7 @@ void SignatureRenewal::look(const WorkPtr& work) {
     work->pin = {};
     asio::post(io_, [this, work] {
       if (road_.stopping()) return;
-      looked_(work->zone, work->serial, work->found);
+      looked_(work->zone, work->signer, work->found);
       work->found.due.empty() ? ended(work, false) : submit(work);
     });
   });

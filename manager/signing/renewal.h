@@ -29,9 +29,8 @@ class SignatureRenewal {
   /// Pause between two looks at all zones.
   static constexpr std::chrono::minutes kMaxPause{60};
 
-  /// Called after each look at a zone, on the commit thread; `serial` is that of the
-  /// version that was looked at.
-  using Looked = std::function<void(const dns::Name& name, dns::Serial serial,
+  /// Called after each look at a zone that `signer` has signed, on the commit thread.
+  using Looked = std::function<void(const dns::Name& name, const ZoneSignerPtr& signer,
                                     const SignatureLook& look)>;
 
   /// All references outlive the object; `pool` is joined before its destruction.

@@ -1,6 +1,7 @@
 #include "manager/signing/signature_look.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dns/dnssec/derived_types.h"
 #include "dns/dnssec/rrsig.h"
@@ -11,23 +12,92 @@ namespace {
 
 using dns::RRType;
 
+/// Whether the signatures of one set are those that the keys are to make. Each algorithm that signs
+/// needs one (RFC 4035 §2.2); of data, it may be by a key that signs no more.
+class SetCheck {
+ public:
+  explicit SetCheck(const zone::SigningKeys& keys) {
+    for (const dns::SigningKey& key : keys.all()) {
+      const zone::KeyUse& use = keys.use_of(key);
+      keys_.push_back({key.algorithm(), key.tag(), use});
+      if (use.signs_data) insert(algorithms_, key.algorithm());
+    }
+  }
+
+  void begin(bool is_key_set) {
+    is_key_set_ = is_key_set;
+    met_.assign(is_key_set ? keys_.size() : algorithms_.size(), false);
+    is_right_ = true;
+  }
+  void take(std::uint8_t algorithm, std::uint16_t tag) {
+    const auto key = std::ranges::find_if(keys_, [&](const Key& one) {
+      return one.algorithm == algorithm && one.tag == tag;
+    });
+    if (key == keys_.end() || !may_sign(key->use)) {
+      is_right_ = false;
+      return;
+    }
+    if (is_key_set_)
+      met_[static_cast<std::size_t>(key - keys_.begin())] = true;
+    else if (const auto at = std::ranges::find(algorithms_, algorithm); at != algorithms_.end())
+      met_[static_cast<std::size_t>(at - algorithms_.begin())] = true;
+    has_old_ = has_old_ || (!is_key_set_ && !key->use.signs_data);
+  }
+  [[nodiscard]] bool is_right() const {
+    if (!is_right_) return false;
+    if (!is_key_set_) return std::ranges::find(met_, false) == met_.end();
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+      if (keys_[i].use.signs_keys && !met_[i]) return false;
+    return true;
+  }
+  [[nodiscard]] bool has_old() const noexcept { return has_old_; }
+
+ private:
+  struct Key {
+    std::uint8_t algorithm;
+    std::uint16_t tag;
+    zone::KeyUse use;
+  };
+  static void insert(std::vector<std::uint8_t>& all, std::uint8_t one) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  [[nodiscard]] bool may_sign(const zone::KeyUse& use) const noexcept {
+    return is_key_set_ ? use.signs_keys : use.signs_data || use.keeps_signatures;
+  }
+
+  std::vector<Key> keys_;
+  std::vector<std::uint8_t> algorithms_;  // that sign data
+  std::vector<bool> met_;                 // of the set: by key, or by algorithm
+  bool is_key_set_ = false;
+  bool is_right_ = true;
+  bool has_old_ = false;
+};
+
 class Walk {
  public:
   Walk(const zone::ZoneView& zone, const ZoneSigner& signer, const SignatureLookOptions& options)
-      : zone_(zone), options_(options), denial_ttl_(denial_ttl_of(zone)) {
-    if (!signer.has_key_sets(zone)) look_.due.emplace_back(zone.apex());
+      : zone_(zone),
+        options_(options),
+        denial_ttl_(denial_ttl_of(zone)),
+        check_(signer.keys()) {
+    if (signer.has_key_sets(zone)) return;
+    look_.due.emplace_back(zone.apex());
+    look_.shows_keys = false;
   }
 
   SignatureLook run() {
     auto cursor = zone_.begin();
-    while (const zone::RecordView record = cursor.next()) take(record);
+    bool is_apex = true;  // the first record
+    while (const zone::RecordView record = cursor.next()) take(record, std::exchange(is_apex, false));
+    look_.has_old_signatures = check_.has_old();
     return std::move(look_);
   }
 
  private:
-  void take(const zone::RecordView& record) {
+  void take(const zone::RecordView& record, bool is_apex) {
     bool is_due = false;
-    record.for_each_rrset([&](const zone::RRsetView& set) { is_due = take_set(set) || is_due; });
+    record.for_each_rrset(
+        [&](const zone::RRsetView& set) { is_due = take_set(set, is_apex) || is_due; });
     if (!is_due || look_.due.size() >= options_.max_due) return;
     dns::Name owner = zone_.owner_of(record);
     const bool is_there = !look_.due.empty() && look_.due.front() == owner;  // the apex
@@ -35,28 +105,34 @@ class Walk {
   }
 
   /// Whether the set is to be signed anew.
-  bool take_set(const zone::RRsetView& set) {
+  bool take_set(const zone::RRsetView& set, bool is_apex) {
     const bool is_denial = set.type() == RRType::kNSEC || set.type() == RRType::kNSEC3;
     if (set.count() != 0 && !dns::is_derived(set.type(), false))
       look_.max_ttl = std::max<std::uint64_t>(look_.max_ttl, set.ttl().seconds);
     bool is_due = is_denial && set.count() != 0 && !(set.ttl() == denial_ttl_);
     std::uint64_t last_end = 0;
+    check_.begin(is_apex && zone::is_key_set(set.type()));
     set.for_each_signature([&](ByteView rest) {
-      constexpr std::size_t kExpirationAt = 6, kInceptionAt = 10;  // behind the covered type
-      if (rest.size() < kInceptionAt + 4) return;
+      // behind the covered type
+      constexpr std::size_t kExpirationAt = 6, kInceptionAt = 10, kTagAt = 14;
+      if (rest.size() < kTagAt + 2) return;
       const auto end = dns::whole_time(load_be32(rest.data() + kExpirationAt), options_.now);
       const auto start = dns::whole_time(load_be32(rest.data() + kInceptionAt), options_.now);
       is_due = is_due || end < options_.due_before || start > options_.now;
+      check_.take(rest[0], load_be16(rest.data() + kTagAt));
       last_end = std::max(last_end, end);
     });
-    if (last_end != 0)
-      look_.first_end = look_.first_end == 0 ? last_end : std::min(look_.first_end, last_end);
-    return is_due;
+    if (last_end == 0) return is_due;
+    look_.first_end = look_.first_end == 0 ? last_end : std::min(look_.first_end, last_end);
+    if (check_.is_right()) return is_due;
+    look_.shows_keys = false;
+    return true;
   }
 
   const zone::ZoneView& zone_;
   const SignatureLookOptions& options_;
   dns::Ttl denial_ttl_;
+  SetCheck check_;
   SignatureLook look_;
 };
 

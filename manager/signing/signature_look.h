@@ -12,12 +12,18 @@ namespace pando::manager {
 
 /// The result of a walk over a signed zone. Times are seconds since 1970.
 struct SignatureLook {
-  /// Names with something to sign anew, in the order of the walk: a signature that ends early, or
-  /// begins in the future; an NSEC record with another TTL than the SOA demands (RFC 9077); at the
-  /// apex, records that name the keys and are not the signer's.
+  /// Names with something to sign anew, in the order of the walk: a signature that ends early,
+  /// begins in the future, is missing, or is of a key that signs the set no more; an NSEC record with
+  /// another TTL than the SOA demands (RFC 9077); at the apex, records that name the keys and are not
+  /// the signer's.
   std::vector<dns::Name> due;
   std::uint64_t first_end = 0;  ///< when the first RRset has no valid signature; 0: there are none
   std::uint64_t max_ttl = 0;    ///< seconds: the longest one of the source
+  /// Each set has the signatures that the keys' uses demand, and the apex the sets that name the
+  /// keys.
+  bool shows_keys = true;
+  /// Some set has a signature that may stay until it is to be renewed (KeyUse::keeps_signatures).
+  bool has_old_signatures = false;
 };
 
 struct SignatureLookOptions {

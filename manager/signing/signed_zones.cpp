@@ -1,7 +1,6 @@
 #include "manager/signing/signed_zones.h"
 
 #include <algorithm>
-#include <asio/post.hpp>
 #include <set>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "dns/rdata/rdata.h"
 #include "ipc/log.h"
 #include "manager/journal/record/journal_payload.h"
+#include "manager/signing/roll_keys.h"
 
 namespace pando::manager {
 
@@ -34,11 +34,30 @@ zone::SigningDenial denial_of(config::Nsec3Use use, dns::NameView zone) {
   return {true, use == config::Nsec3Use::kOptOut};
 }
 
+void log_unwritten(const dns::Name& zone, const Status& done) {
+  if (!done)
+    log::error("signing_facts_not_written", "zone", dns::to_text(zone), "reason",
+               done.error().text);
+}
+
+/// 0: never.
+std::uint64_t earlier(std::uint64_t a, std::uint64_t b) noexcept {
+  if (a == 0 || b == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+/// The zone's keys, with the uses that they have at the present step.
+zone::SigningKeys used_keys(const OpenedKeys& opened) {
+  const zone::SigningKeys& keys = *opened.keys;
+  if (opened.facts.roll.step == RollStep::kNone) return keys;
+  return keys.rolling(uses_of(folder_keys(keys.all()), opened.facts.roll));
+}
+
 }  // namespace
 
 void SignedZones::configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only) {
   const config::Settings& settings = runtime->settings;
-  journal_ = settings.store.journal;
+  folders_.set_journal(settings.store.journal);
   is_configured_ = true;
   std::set<std::string> gone;
   if (only != nullptr) {
@@ -72,23 +91,23 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   signing.denial = denial_of(policy->nsec3, zone.name);
   signing.refresh = seconds_of(policy->refresh_time());
   const SigningWaits waits{seconds_of(policy->propagation), seconds_of(policy->parent_ds_ttl),
-                           policy->cds};
+                           policy->cds, policy->rolls == config::KeyRolls::kAuto};
   const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone.name));
   Zone& known = at->second;
   const bool is_other = !is_new && !(known.signing == signing && known.waits == waits);
   known.name = dns::Name(zone.name);
-  known.algorithm = policy->algorithm;
+  known.layout = {policy->algorithm, policy->keys == config::PolicyKeys::kKskZsk};
   known.signing = signing;
   known.waits = waits;
   known.may_make_key = policy->make_keys;
   // A zone that a reload adds was not signed here a moment ago, so what was seen of it long ago is
   // no reason to wait for less.
   if (is_new && has_configured_)
-    asio::post(folder_tasks_, [this, name = known.name, journal = journal_] {
-      if (const auto done = clear_signing_facts(files_, journal, name); !done)
-        log::error("signing_facts_not_written", "zone", dns::to_text(name), "reason",
-                   done.error().text);
-    });
+    folders_.run(
+        [name = known.name](Files& files, const std::string& journal) {
+          return clear_signing_facts(files, journal, name);
+        },
+        [name = known.name](const Status& done) { log_unwritten(name, done); });
   if (is_other && known.opened && *known.opened) update_signer(known);
 }
 
@@ -105,7 +124,7 @@ void SignedZones::forget(const std::string& key) {
 WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
   const zone::ZoneView served = committer_.current().zone_at(zone.name);
   const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-  return {zone.name, zone.algorithm, is_signed, zone.may_make_key};
+  return {zone.name, zone.layout, is_signed, zone.may_make_key};
 }
 
 void SignedZones::check(std::chrono::steady_clock::time_point now) {
@@ -146,15 +165,16 @@ void SignedZones::read_unread() {
 }
 
 void SignedZones::read(std::vector<WantedKeys> wanted) {
-  if (is_reading_ || stopped_ || wanted.empty()) return;
+  if (is_reading_ || folders_.stopped() || wanted.empty()) return;
   is_reading_ = true;
-  asio::post(folder_tasks_, [this, wanted = std::move(wanted), journal = journal_] {
-    auto opened = open_zone_keys(files_, journal, wanted);
-    asio::post(io_, [this, wanted, opened = std::move(opened)]() mutable {
-      is_reading_ = false;
-      if (!stopped_) keys_read(wanted, std::move(opened));
-    });
-  });
+  folders_.run(
+      [wanted](Files& files, const std::string& journal) {
+        return open_zone_keys(files, journal, wanted);
+      },
+      [this, wanted](std::vector<Result<OpenedKeys>>&& opened) {
+        is_reading_ = false;
+        keys_read(wanted, std::move(opened));
+      });
 }
 
 void SignedZones::keys_read(const std::vector<WantedKeys>& wanted,
@@ -192,13 +212,14 @@ void SignedZones::update_signer(Zone& zone) {
     const SigningState state = state_of(zone);
     set_stage(zone, state);
     // A stage does not begin by a clock that nobody trusts.
-    set_due(zone, clock_doubt(zone).empty() ? state.until : now() + kRetry.count());
+    const std::uint64_t until = earlier(state.until, roll_state_of(zone).until);
+    set_due(zone, clock_doubt(zone).empty() ? until : now() + kRetry.count());
     ZoneSigner::Options signing = zone.signing;
     signing.parent_request = state.parent_request;
     if (!opened.keys || !state.wants_signatures())
       zone.signer = ZoneSignerPtr();
     else
-      zone.signer = std::make_shared<const ZoneSigner>(zone.name, *opened.keys, signing);
+      zone.signer = std::make_shared<const ZoneSigner>(zone.name, used_keys(opened), signing);
   }
   const dns::Name name = zone.name;
   const Result<ZoneSignerPtr> known = signer_of(name);
@@ -280,8 +301,9 @@ std::optional<config::SerialPolicy> SignedZones::unsigning(dns::NameView zone) c
 
 bool SignedZones::begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) {
   const SigningFacts* const facts = facts_of(zone);
-  if (facts == nullptr || *facts == SigningFacts()) return false;
-  edit_facts(zone, [](SigningFacts& known) { known = {}; }, std::move(then));
+  if (facts == nullptr || *facts == facts_of_new_start(*facts)) return false;
+  edit_facts(zone, [](SigningFacts& known) { known = facts_of_new_start(known); },
+             std::move(then));
   return true;
 }
 
@@ -301,25 +323,59 @@ SigningState SignedZones::state_of(const Zone& zone) const {
   return signing_state((*zone.opened)->facts, zone.waits, clock_doubt(zone).empty() ? now() : 0);
 }
 
+RollState SignedZones::roll_state_of(const Zone& zone) const {
+  if (!zone.opened || !*zone.opened || !(*zone.opened)->keys) return {};
+  const OpenedKeys& opened = **zone.opened;
+  if (opened.facts.roll.step == RollStep::kNone) return {};
+  const RollShape shape = shape_of(folder_keys(opened.keys->all()), opened.facts.roll);
+  return manager::roll_state_of(opened.facts, shape, zone.waits,
+                                clock_doubt(zone).empty() ? now() : 0);
+}
+
+RollState SignedZones::roll_state_of(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  return found == nullptr ? RollState() : roll_state_of(*found);
+}
+
+SignedZones::Wanted SignedZones::wanted(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  return found == nullptr ? Wanted() : Wanted{found->layout, found->waits};
+}
+
 SigningState SignedZones::state_of(dns::NameView zone) const {
   const Zone* const found = find(zone);
   return found == nullptr ? SigningState() : state_of(*found);
 }
 
 void SignedZones::edit_facts(const dns::Name& zone, EditFacts edit, Done done) {
-  asio::post(folder_tasks_, [this, zone, edit = std::move(edit), journal = journal_,
-                             done = std::move(done)] {
-    auto facts = edit_signing_facts(files_, journal, zone, edit);
-    asio::post(io_, [this, zone, facts, done] {
-      if (stopped_) return;
-      if (facts)
-        set_facts(zone, *facts);
-      else
-        log::error("signing_facts_not_written", "zone", dns::to_text(zone), "reason",
-                   facts.error().text);
-      if (done) done(status_of(facts));
-    });
-  });
+  folders_.run(
+      [zone, edit = std::move(edit)](Files& files, const std::string& journal) {
+        return edit_signing_facts(files, journal, zone, edit);
+      },
+      [this, zone, done = std::move(done)](const Result<SigningFacts>& facts) {
+        if (facts) set_facts(zone, *facts);
+        log_unwritten(zone, status_of(facts));
+        if (done) done(status_of(facts));
+      });
+}
+
+void SignedZones::change_folder(const dns::Name& zone, FolderWork work, Done done) {
+  const Zone* const found = find(zone);
+  if (found == nullptr) return done(fail(Errc::kNotFound, "the zone is not signed here"));
+  struct Changed {
+    Status status;
+    std::vector<Result<OpenedKeys>> opened;
+  };
+  folders_.run(
+      [wanted = wanted_keys(*found), work = std::move(work)](Files& files,
+                                                            const std::string& journal) {
+        Status status = work(files, journal);
+        return Changed{std::move(status), open_zone_keys(files, journal, {wanted})};
+      },
+      [this, zone, done = std::move(done)](Changed&& changed) {
+        if (Zone* const known = find(zone)) set_opened(*known, std::move(changed.opened.front()));
+        done(changed.status);
+      });
 }
 
 void SignedZones::set_facts(const dns::Name& zone, const SigningFacts& facts) {
@@ -342,28 +398,33 @@ void SignedZones::read_again(const dns::Name& zone) {
 
 void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> file,
                              std::function<void(const Result<dns::SigningKey>& key)> done) {
-  asio::post(folder_tasks_, [this, zone, file = std::move(file), journal = journal_,
-                             done = std::move(done)] {
-    auto key = import_zone_key(files_, journal, zone, *file);
-    asio::post(io_, [this, zone, key = std::move(key), done] {
-      if (stopped_) return;
-      Zone* const found = find(zone);
-      const bool is_awaited = found != nullptr && found->opened && !*found->opened;
-      // A command gives the keys one after the other, and the zone is not to be signed by some.
-      if (key && is_awaited)
-        next_retry_ = std::chrono::steady_clock::now() + kRetry;
-      else if (key)
-        read_again(zone);
-      done(key);
-    });
-  });
+  folders_.run(
+      [zone, file = std::move(file)](Files& files, const std::string& journal) {
+        return import_zone_key(files, journal, zone, *file);
+      },
+      [this, zone, done = std::move(done)](const Result<dns::SigningKey>& key) {
+        Zone* const found = find(zone);
+        const bool is_awaited = found != nullptr && found->opened && !*found->opened;
+        // A command gives the keys one after the other, and the zone is not to be signed by some.
+        if (key && is_awaited)
+          next_retry_ = std::chrono::steady_clock::now() + kRetry;
+        else if (key)
+          read_again(zone);
+        done(key);
+      });
 }
 
 /// The clock jumped, so nobody knows how much of a wait is over.
 void SignedZones::begin_waits_anew() {
   for (const auto& [key, zone] : zones_) {
-    if (zone.stage != SigningStage::kSpreading && zone.stage != SigningStage::kDsExpiring) continue;
+    const bool is_rolling = roll_state_of(zone).wait == RollWait::kCaches;
+    if (zone.stage != SigningStage::kSpreading && zone.stage != SigningStage::kDsExpiring &&
+        !is_rolling)
+      continue;
     const auto edit = [now = now()](SigningFacts& facts) {
+      KeyRoll& roll = facts.roll;
+      for (std::uint64_t* const time : {&roll.since, &roll.signatures_gone, &roll.ds_seen})
+        if (*time != 0) *time = now;
       if (facts.ds_gone != 0)
         facts.ds_gone = now;
       else if (facts.cds_since == 0 && facts.signed_since != 0)
@@ -389,7 +450,7 @@ std::vector<std::string> ds_records(const ZoneSigners& signers, const zone::Zone
   if (!signer || !*signer || !(*signer)->has_signed(served)) return records;
   const zone::SigningKeys& keys = (*signer)->keys();
   for (const dns::SigningKey& key : keys.all())
-    if (keys.signs(key, dns::RRType::kDNSKEY))
+    if (keys.use_of(key).has_ds)
       records.push_back(
           dns::rdata_to_text(dns::RRType::kDS, *dns::make_ds(zone, key.dnskey(), kSha256)));
   return records;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/strand.hpp>
 #include <asio/thread_pool.hpp>
 #include <chrono>
 #include <functional>
@@ -18,6 +17,7 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/io/store_file.h"
+#include "manager/signing/folder_tasks.h"
 #include "manager/signing/signing_clock.h"
 #include "manager/signing/signing_stage.h"
 #include "manager/signing/zone_keys.h"
@@ -39,11 +39,7 @@ class SignedZones final : public ZoneSigners {
   /// References outlive the object; `pool` is joined before its destruction.
   SignedZones(asio::io_context& io, asio::thread_pool& pool, Files& files,
               const Committer& committer, SigningClock::Sources clocks)
-      : io_(io),
-        folder_tasks_(asio::make_strand(pool)),
-        files_(files),
-        committer_(committer),
-        clock_(std::move(clocks)) {}
+      : folders_(io, pool, files), committer_(committer), clock_(std::move(clocks)) {}
 
   /// `ready` is called when the keys of a zone have become usable, or sign otherwise than before.
   void on_ready(Ready ready) { ready_ = std::move(ready); }
@@ -52,7 +48,7 @@ class SignedZones final : public ZoneSigners {
   /// Tries unusable keys again, each kRetry, and begins stages whose time has come; to be called
   /// each second or so.
   void check(std::chrono::steady_clock::time_point now);
-  void stop() noexcept { stopped_ = true; }
+  void stop() noexcept { folders_.stop(); }
 
   [[nodiscard]] Result<ZoneSignerPtr> signer_of(dns::NameView zone) const override;
   [[nodiscard]] std::optional<config::SerialPolicy> unsigning(dns::NameView zone) const override;
@@ -79,10 +75,22 @@ class SignedZones final : public ZoneSigners {
   /// The zone's facts. Null: its folder of keys was not read, or has an error.
   [[nodiscard]] const SigningFacts* facts_of(dns::NameView zone) const;
   [[nodiscard]] SigningState state_of(dns::NameView zone) const;
+  /// The state of the zone's key roll.
+  [[nodiscard]] RollState roll_state_of(dns::NameView zone) const;
+  /// What the zone's policy wants of keys and waits.
+  struct Wanted {
+    KeyLayout layout;
+    SigningWaits waits;
+  };
+  [[nodiscard]] Wanted wanted(dns::NameView zone) const;
   using EditFacts = std::function<void(SigningFacts& facts)>;
   /// Changes the facts of a zone in its file, in a pool thread. When they are durable, the zone's
   /// stage follows from them, and `done` is called. Precondition: facts_of(zone).
   void edit_facts(const dns::Name& zone, EditFacts edit, Done done);
+  /// Has a pool thread do `work` on the zone's folder. The keys and facts that it has then count from
+  /// then on; changes of the zone go on meanwhile.
+  using FolderWork = std::function<Status(Files& files, const std::string& journal)>;
+  void change_folder(const dns::Name& zone, FolderWork work, Done done);
   /// Has a pool thread read the zone's folder again. Changes of the zone fail until then.
   void read_again(const dns::Name& zone);
   /// Takes a key from a file of ours into the folder of a zone that is not signed yet.
@@ -108,7 +116,7 @@ class SignedZones final : public ZoneSigners {
  private:
   struct Zone {
     dns::Name name;
-    std::uint8_t algorithm = 0;
+    KeyLayout layout;
     ZoneSigner::Options signing;
     SigningWaits waits;
     bool may_make_key = true;
@@ -137,29 +145,26 @@ class SignedZones final : public ZoneSigners {
   void update_signer(Zone& zone);
   void set_facts(const dns::Name& zone, const SigningFacts& facts);
   [[nodiscard]] SigningState state_of(const Zone& zone) const;
+  [[nodiscard]] RollState roll_state_of(const Zone& zone) const;
   void set_stage(Zone& zone, const SigningState& state);
   void set_due(Zone& zone, std::uint64_t until);
   /// Why nothing may be signed now by the host's clock; empty: it may.
   [[nodiscard]] std::string clock_doubt(const Zone& zone) const;
 
-  asio::io_context& io_;
-  asio::strand<asio::thread_pool::executor_type> folder_tasks_;  // one writer of folders and list
-  Files& files_;
+  FolderTasks folders_;
   const Committer& committer_;
   SigningClock clock_;
   Ready ready_;
-  std::string journal_;
   Zones zones_;
   std::set<std::pair<std::uint64_t, std::string>> due_;  // when a stage begins, and the zone's key
   bool is_configured_ = false;   // zones come
   bool has_configured_ = false;  // later ones are added by a reload
   bool is_reading_ = false;
-  bool stopped_ = false;
   std::chrono::steady_clock::time_point next_retry_{};
   std::string retried_;  // key of the last zone whose keys were tried again
 };
 
-/// RDATA of the DS records (SHA-256) of the keys that sign a zone's DNSKEY set, as text; empty: the
+/// RDATA of the DS records (SHA-256) of the keys that the parent is to have such records of, as text; empty: the
 /// keys are not known, or the version is not signed by them (yet).
 [[nodiscard]] std::vector<std::string> ds_records(const ZoneSigners& signers,
                                                   const zone::ZoneView& served);

@@ -8,11 +8,14 @@ SigningService::SigningService(Parts parts, SigningClock::Sources clocks, Hooks 
     : hooks_(std::move(hooks)),
       zones_(parts.io, parts.background, parts.files, parts.committer, std::move(clocks)),
       watch_(parts.store, parts.committer, zones_),
+      rolls_(parts.committer, zones_),
       whole_(parts.io, parts.builders, parts.store, parts.slots, parts.committer, parts.road, zones_,
              hooks_.holds, [this](const dns::Name& zone) { whole_is_done(zone); }),
       renewal_(parts.io, parts.background, parts.slots, parts.committer, parts.road, zones_,
-               [this](const dns::Name& zone, dns::Serial serial, const SignatureLook& look) {
-                 watch_.looked(zone, serial, look);
+               [this](const dns::Name& zone, const ZoneSignerPtr& signer,
+                      const SignatureLook& look) {
+                 watch_.looked(zone, signer, look);
+                 rolls_.looked(zone, signer, look);
                }) {
   parts.road.sign_by(zones_);
   parts.road.hold_updates_by(hooks_.holds);
@@ -39,6 +42,7 @@ void SigningService::published(const dns::Name& zone, bool is_whole) {
 void SigningService::ready(const dns::Name& zone) {
   whole_.check(zone);
   renewal_.check_zone(zone);
+  rolls_.check(zone);
   hooks_.signed_anew(zone);
 }
 

@@ -11,6 +11,7 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/io/store_file.h"
+#include "manager/signing/key_rolls.h"
 #include "manager/signing/renewal.h"
 #include "manager/signing/signed_zones.h"
 #include "manager/signing/signing_watch.h"
@@ -21,7 +22,7 @@
 namespace pando::manager {
 
 /// All that signs zones here: their keys and stages (SignedZones), the signing of whole zones, the
-/// renewal of signatures, and what is learned from looks at them. The road signs changes with the
+/// renewal of signatures, what is learned from looks at them, and key rolls. The road signs changes with the
 /// signers of zones(). Lives on the commit thread.
 class SigningService {
  public:
@@ -64,6 +65,7 @@ class SigningService {
   [[nodiscard]] std::uint64_t zones_late() const noexcept { return watch_.zones_late(); }
   /// Names whose signatures were renewed since the start.
   [[nodiscard]] std::uint64_t renewed() const noexcept { return renewal_.renewed(); }
+  [[nodiscard]] KeyRolls& rolls() noexcept { return rolls_; }
   [[nodiscard]] SignedZones& zones() noexcept { return zones_; }
   [[nodiscard]] const SignedZones& zones() const noexcept { return zones_; }
 
@@ -74,6 +76,7 @@ class SigningService {
   Hooks hooks_;
   SignedZones zones_;
   SigningWatch watch_;
+  KeyRolls rolls_;
   WholeSigning whole_;
   SignatureRenewal renewal_;
 };

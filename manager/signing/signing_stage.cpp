@@ -53,4 +53,12 @@ SigningState signing_state(const SigningFacts& facts, const SigningWaits& waits,
   return {SigningStage::kDsWanted, 0, request(ParentRequest::kKeys)};
 }
 
+RollState roll_state_of(const SigningFacts& facts, const RollShape& shape,
+                        const SigningWaits& waits, std::uint64_t now) noexcept {
+  if (facts.roll.step != RollStep::kNone && facts.unsign_since != 0) return {RollWait::kOperator};
+  const RollWaits times{facts.max_ttl, waits.propagation, waits.parent_ds_ttl,
+                        waits.rolls_by_itself};
+  return roll_state(facts.roll, shape, times, now);
+}
+
 }  // namespace pando::manager

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "manager/signing/roll_step.h"
 #include "manager/signing/signing_facts.h"
 #include "zone/dnssec/apex_key_sets.h"
 
@@ -26,6 +27,7 @@ struct SigningWaits {
   std::uint64_t propagation = 3600;      ///< until all secondaries have a new version
   std::uint64_t parent_ds_ttl = 86400;   ///< of the DS records at the parent
   bool publishes_cds = true;
+  bool rolls_by_itself = false;  ///< no step of a key roll needs the operator's word
   bool operator==(const SigningWaits&) const = default;
 };
 
@@ -44,5 +46,9 @@ struct SigningState {
 ///   stay for a DS record's TTL after these are gone.
 [[nodiscard]] SigningState signing_state(const SigningFacts& facts, const SigningWaits& waits,
                                          std::uint64_t now) noexcept;
+
+/// The state of the zone's key roll. None goes on while the zone is being unsigned.
+[[nodiscard]] RollState roll_state_of(const SigningFacts& facts, const RollShape& shape,
+                                      const SigningWaits& waits, std::uint64_t now) noexcept;
 
 }  // namespace pando::manager

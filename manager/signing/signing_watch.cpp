@@ -12,35 +12,52 @@
 
 namespace pando::manager {
 
-void SigningWatch::looked(const dns::Name& zone, dns::Serial serial, const SignatureLook& look) {
+namespace {
+
+/// Seconds: RFC 8767 §4: resolvers keep nothing for longer.
+constexpr std::uint64_t kMaxCached = 7 * 86400;
+
+}  // namespace
+
+void SigningWatch::looked(const dns::Name& zone, const ZoneSignerPtr& signer,
+                          const SignatureLook& look) {
   const zone::ZoneView served = committer_.current().zone_at(zone);
   if (!served || !served.loaded()) return;
   shm::set_signatures_end(store_, served.side_index(), look.first_end);
   check_end(zone, look);
-  if (served.serial() == serial) note_stage(zone, look);
+  const auto present = zones_.signer_of(zone);
+  if (present && *present == signer) note_stage(zone, look);
 }
 
 /// The times are those of now, not of the publication: a wait gets longer by that, never shorter.
 void SigningWatch::note_stage(const dns::Name& zone, const SignatureLook& look) {
   const SigningFacts* const facts = zones_.facts_of(zone);
   if (facts == nullptr) return;
-  // RFC 8767 §4: resolvers keep nothing for longer.
-  constexpr std::uint64_t kMaxCached = 7 * 86400;
-  const std::uint64_t now = zones_.now();
+  const std::uint64_t now = zones_.now(), ttl = std::min(look.max_ttl, kMaxCached);
   if (facts->signed_since == 0)
     return zones_.edit_facts(
         zone,
-        [now, ttl = std::min(look.max_ttl, kMaxCached)](SigningFacts& known) {
+        [now, ttl](SigningFacts& known) {
           known.signed_since = now;
           known.max_ttl = ttl;
         },
         nullptr);
+  note_ttl(zone, ttl, *facts);
   const bool has_key_sets = look.due.empty() || !(look.due.front() == zone);
   const SigningState state = zones_.state_of(zone);
   if (state.stage != SigningStage::kDsWanted || facts->cds_since != 0 || !has_key_sets) return;
   log::info("ds_wanted", "zone", dns::to_text(zone), "ds",
             fmt::format("{}", fmt::join(ds_records(zones_, committer_.current().zone_at(zone)), "; ")));
   zones_.edit_facts(zone, [now](SigningFacts& known) { known.cds_since = now; }, nullptr);
+}
+
+void SigningWatch::note_ttl(const dns::Name& zone, std::uint64_t ttl, const SigningFacts& facts) {
+  const std::uint64_t now = zones_.now(), propagation = zones_.wanted(zone).waits.propagation;
+  SigningFacts noted = facts;
+  note_longest_ttl(noted, ttl, propagation, now);
+  if (noted == facts) return;
+  const auto edit = [=](SigningFacts& known) { note_longest_ttl(known, ttl, propagation, now); };
+  zones_.edit_facts(zone, edit, nullptr);
 }
 
 /// Signatures are renewed a fifth of `refresh` before the time that everybody is to see. Half of it

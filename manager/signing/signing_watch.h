@@ -21,8 +21,9 @@ class SigningWatch {
   SigningWatch(shm::Store& store, const Committer& committer, SignedZones& zones)
       : store_(store), committer_(committer), zones_(zones) {}
 
-  /// A look at the version `serial` of a zone, which its signer has signed, is over.
-  void looked(const dns::Name& zone, dns::Serial serial, const SignatureLook& look);
+  /// A look at a zone that `signer` has signed is over. Later versions are like the one that was
+  /// looked at, as long as the zone has this signer.
+  void looked(const dns::Name& zone, const ZoneSignerPtr& signer, const SignatureLook& look);
   /// The zone's signatures were taken away.
   void was_unsigned(const dns::Name& zone);
   /// Notes that again where it could not be written, each kRetry; to be called regularly.
@@ -40,6 +41,7 @@ class SigningWatch {
     bool is_urgent = false;
   };
   void note_stage(const dns::Name& zone, const SignatureLook& look);
+  void note_ttl(const dns::Name& zone, std::uint64_t ttl, const SigningFacts& facts);
   void check_end(const dns::Name& zone, const SignatureLook& look);
 
   shm::Store& store_;

@@ -42,51 +42,23 @@ Result<dns::SigningKey> read_key(const std::string& path, dns::NameView zone) {
 /// All keys of the folder; one that cannot be used is an error, as the others may not be enough.
 Result<std::vector<dns::SigningKey>> read_keys(Files& files, const std::string& folder,
                                                dns::NameView zone) {
-  auto names = key_names(files, folder);
-  if (!names) return pass(names);
+  auto read = read_key_files(files, folder, zone);
+  if (!read) return pass(read);
   std::vector<dns::SigningKey> keys;
-  for (const std::string& name : *names) {
-    auto key = read_key(folder + "/" + name, zone);
-    if (!key) return pass(key);
-    keys.push_back(std::move(*key));
-  }
+  for (KeyFile& file : *read) keys.push_back(std::move(file.key));
   return keys;
 }
 
-/// The file's name appears when the key is whole and on disk.
-Status write_key(Files& files, const std::string& folder, dns::NameView zone,
-                 const dns::SigningKey& key) {
+/// Makes the zone's first keys.
+Result<std::vector<dns::SigningKey>> make_first_keys(Files& files, const std::string& folder,
+                                                     const WantedKeys& wanted) {
   const WipeFreed wipe_freed;
-  auto text = dns::key_file_text(key, zone);
-  if (!text) return pass(text);
-  if (auto made = files.make_directory(folder); !made) return made;
-  const std::string path =
-      fmt::format("{}/{:03}-{:05}{}", folder, key.algorithm(), key.tag(), kKeySuffix);
-  const std::string partial = path + ".partial";
-  {
-    auto file = files.open(partial, OpenMode::kSecret);
-    if (!file) return pass(file);
-    auto written = (*file)->write_at(0, bytes_of_text(*text));
-    if (written) written = (*file)->sync();
-    if (!written) return written;
-  }
-  crash_point("key-written");
-  if (auto named = files.rename(partial, path); !named) return named;
-  auto synced = files.sync_directory(folder);
-  if (synced) crash_point("key-made");
-  return synced;
-}
-
-/// Makes the zone's first key.
-Result<dns::SigningKey> make_key(Files& files, const std::string& folder,
-                                 const WantedKeys& wanted) {
-  const WipeFreed wipe_freed;
-  auto key = dns::SigningKey::generate(wanted.algorithm, dns::kUsualKeyFlags);
-  if (!key) return key;
-  if (auto written = write_key(files, folder, wanted.zone, *key); !written) return pass(written);
-  log::info("key_made", "zone", dns::to_text(wanted.zone), "algorithm", key->algorithm(), "tag",
-            key->tag());
-  return key;
+  auto keys = make_keys(wanted.layout, {});
+  if (!keys) return keys;
+  for (const dns::SigningKey& key : *keys)
+    if (auto written = write_zone_key(files, folder, wanted.zone, key); !written)
+      return pass(written);
+  return keys;
 }
 
 /// The text of a key that another process has opened; by position, as the descriptor is shared.
@@ -96,6 +68,31 @@ Result<std::string> read_key_text(const Fd& file) {
   if (bytes < 0) return fail_errno("pread");
   text.resize(static_cast<std::size_t>(bytes));
   return text;
+}
+
+/// The keys of a roll have to be there: the old ones until nothing needs them, and new ones unless
+/// the roll has just begun. Then a crash came before their files, and the roll is forgotten.
+Status check_roll_keys(Files& files, const std::string& folder,
+                       const std::vector<dns::SigningKey>& keys, SigningFacts& facts) {
+  if (facts.roll.step == RollStep::kNone) return {};
+  const auto missing = [&keys](const std::vector<KeyId>& wanted) {
+    return std::ranges::find_if(wanted, [&keys](const KeyId& id) {
+      return std::ranges::find(keys, id, &id_of) == keys.end();
+    });
+  };
+  const KeyRoll& roll = facts.roll;
+  const auto new_key = missing(roll.new_keys);
+  const bool has_begun = roll.since != 0 || roll.step > RollStep::kPublish;
+  if (new_key != roll.new_keys.end() && !has_begun) {
+    facts.roll = {};
+    return write_signing_facts(files, folder, facts);
+  }
+  const auto old_key = missing(roll.old_keys);
+  const bool needs_old = roll.step != RollStep::kRemove && old_key != roll.old_keys.end();
+  if (new_key == roll.new_keys.end() && !needs_old) return {};
+  const KeyId& id = needs_old ? *old_key : *new_key;
+  return fail(Errc::kNotFound, "{}: the key {} of algorithm {} is not there; put it back", folder,
+              id.tag, id.algorithm);
 }
 
 /// One call of open_zone_keys().
@@ -120,11 +117,11 @@ class KeyOpening {
     if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
     if (!keys || keys->empty()) {
       if (auto may = check_may_make(wanted, *folder); !may) return pass(may);
-      auto made = make_key(files_, *folder, wanted);
-      if (!made) return pass(made);
-      keys = std::vector<dns::SigningKey>();
-      keys->push_back(std::move(*made));
+      keys = make_first_keys(files_, *folder, wanted);
+      if (!keys) return pass(keys);
     }
+    if (auto checked = check_roll_keys(files_, *folder, *keys, *facts); !checked)
+      return pass(checked);
     auto signing = zone::SigningKeys::make(std::move(*keys));
     if (!signing) return pass(signing);
     is_changed_ = listed_->insert(dns::folded_key(wanted.zone)).second || is_changed_;
@@ -156,6 +153,65 @@ class KeyOpening {
 };
 
 }  // namespace
+
+Result<std::vector<KeyFile>> read_key_files(Files& files, const std::string& folder,
+                                            dns::NameView zone) {
+  auto names = key_names(files, folder);
+  if (!names) return pass(names);
+  std::vector<KeyFile> read;
+  for (const std::string& name : *names) {
+    auto key = read_key(folder + "/" + name, zone);
+    if (!key) return pass(key);
+    read.push_back({name, std::move(*key)});
+  }
+  return read;
+}
+
+Result<std::vector<dns::SigningKey>> make_keys(const KeyLayout& layout,
+                                               const std::vector<std::uint16_t>& taken) {
+  constexpr std::uint16_t kZskFlags = dns::kZoneKeyFlag;
+  std::vector<std::uint16_t> tags = taken;
+  std::vector<std::uint16_t> flags{dns::kUsualKeyFlags};
+  if (layout.is_split) flags.push_back(kZskFlags);
+  std::vector<dns::SigningKey> keys;
+  while (keys.size() < flags.size()) {
+    auto key = dns::SigningKey::generate(layout.algorithm, flags[keys.size()]);
+    if (!key) return pass(key);
+    const auto is_taken = [&tags](std::uint16_t tag) {
+      return std::ranges::find(tags, tag) != tags.end();
+    };
+    if (is_taken(key->tag()) || is_taken(key->revoked_tag())) continue;
+    tags.insert(tags.end(), {key->tag(), key->revoked_tag()});
+    keys.push_back(std::move(*key));
+  }
+  return keys;
+}
+
+Status write_zone_key(Files& files, const std::string& folder, dns::NameView zone,
+                      const dns::SigningKey& key) {
+  const WipeFreed wipe_freed;
+  auto text = dns::key_file_text(key, zone);
+  if (!text) return pass(text);
+  if (auto made = files.make_directory(folder); !made) return made;
+  const std::string path =
+      fmt::format("{}/{:03}-{:05}{}", folder, key.algorithm(), key.tag(), kKeySuffix);
+  const std::string partial = path + ".partial";
+  {
+    auto file = files.open(partial, OpenMode::kSecret);
+    if (!file) return pass(file);
+    auto written = (*file)->write_at(0, bytes_of_text(*text));
+    if (written) written = (*file)->sync();
+    if (!written) return written;
+  }
+  crash_point("key-written");
+  if (auto named = files.rename(partial, path); !named) return named;
+  auto synced = files.sync_directory(folder);
+  if (!synced) return synced;
+  crash_point("key-made");
+  log::info("key_made", "zone", dns::to_text(zone), "algorithm", key.algorithm(), "tag",
+            key.tag());
+  return {};
+}
 
 Result<std::string> key_folder(const std::string& journal, dns::NameView zone) {
   auto name = config::zone_file_name(zone);
@@ -207,7 +263,7 @@ Result<dns::SigningKey> import_zone_key(Files& files, const std::string& journal
   if (std::ranges::any_of(*present, has_tag_of))
     return fail(Errc::kExists, "{}: a key of algorithm {} with the tag {} is there", *folder,
                 key.algorithm(), key.tag());
-  if (auto written = write_key(files, *folder, zone, key); !written) return pass(written);
+  if (auto written = write_zone_key(files, *folder, zone, key); !written) return pass(written);
   log::info("key_imported", "zone", dns::to_text(zone), "algorithm", key.algorithm(), "tag",
             key.tag());
   return std::move(parsed->key);
@@ -234,7 +290,8 @@ Status clear_signing_facts(Files& files, const std::string& journal, dns::NameVi
   if (!folder) return pass(folder);
   const auto facts = read_signing_facts(files, *folder);
   if (!facts) return pass(facts);
-  return *facts == SigningFacts() ? Status() : write_signing_facts(files, *folder, {});
+  const SigningFacts fresh = facts_of_new_start(*facts);
+  return *facts == fresh ? Status() : write_signing_facts(files, *folder, fresh);
 }
 
 }  // namespace pando::manager

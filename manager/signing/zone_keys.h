@@ -17,13 +17,20 @@
 /// file for each key, in the form of key_file_text() (dns/dnssec/key_file.h). For pool threads.
 namespace pando::manager {
 
+/// The keys that a policy wants a zone to have.
+struct KeyLayout {
+  std::uint8_t algorithm = 13;
+  bool is_split = false;  ///< a KSK and a ZSK, and not one CSK
+  bool operator==(const KeyLayout&) const = default;
+};
+
 /// A zone whose keys are wanted.
 struct WantedKeys {
   dns::Name zone;
-  std::uint8_t algorithm = 13;  ///< of a new key
+  KeyLayout layout;  ///< of new keys
   /// The zone is served with signatures. Then nobody but its keys' owner can make more.
   bool is_signed = false;
-  bool may_make = true;  ///< a key, if it never had one (config::DnssecPolicy::make_keys)
+  bool may_make = true;  ///< keys, if it never had any (config::DnssecPolicy::make_keys)
 };
 
 /// What a zone's folder has.
@@ -40,7 +47,26 @@ Result<std::string> key_folder(const std::string& journal, dns::NameView zone);
 Result<std::vector<dns::SigningKey>> read_zone_keys(Files& files, const std::string& journal,
                                                     dns::NameView zone);
 
-/// Reads the keys of zones, in the same order, and makes one for each zone that never had any: file
+/// A file in the folder of a zone's keys.
+struct KeyFile {
+  std::string name;
+  dns::SigningKey key;
+};
+[[nodiscard]] inline KeyId id_of(const dns::SigningKey& key) {
+  return {key.algorithm(), key.tag()};
+}
+/// The key files of a folder, by name. kNotFound: no folder. Others: see dns::read_key_file().
+Result<std::vector<KeyFile>> read_key_files(Files& files, const std::string& folder,
+                                            dns::NameView zone);
+/// New keys of a layout, in memory. None has the tag of another one, with or without REVOKE, nor one
+/// of `taken`. kUnsupported: the algorithm.
+Result<std::vector<dns::SigningKey>> make_keys(const KeyLayout& layout,
+                                               const std::vector<std::uint16_t>& taken);
+/// Writes the file of a new key. It has its name when it is whole, and folder and file are durable.
+Status write_zone_key(Files& files, const std::string& folder, dns::NameView zone,
+                      const dns::SigningKey& key);
+
+/// Reads the keys of zones, in the same order, and makes some for each zone that never had any: files
 /// and folder are durable before the result is returned, and so is the list of signed zones
 /// (signed_zone_list.h). An error names the file and the cause; no other key is made then.
 /// kNotFound: the zone had keys, and they are not there. Others: see dns::read_key_file().

@@ -15,8 +15,9 @@ std::vector<MadeSet> apex_key_sets(dns::NameView apex, const SigningKeys& keys, 
   MadeSet dnskeys{RRType::kDNSKEY, ttl, {}}, cds{RRType::kCDS, ttl, {}},
       cdnskeys{RRType::kCDNSKEY, ttl, {}};
   for (const dns::SigningKey& key : keys.all()) {
-    dnskeys.rdatas.push_back(key.dnskey());
-    if (request != ParentRequest::kKeys || !keys.signs(key, RRType::kDNSKEY)) continue;
+    const KeyUse& use = keys.use_of(key);
+    if (use.is_published) dnskeys.rdatas.push_back(key.dnskey());
+    if (request != ParentRequest::kKeys || !use.has_ds) continue;
     cds.rdatas.push_back(*dns::make_ds(apex, key.dnskey(), kSha256));
     cdnskeys.rdatas.push_back(key.dnskey());
   }

@@ -17,7 +17,7 @@ enum class ParentRequest : std::uint8_t {
 };
 
 /// The sets at a zone's apex that name its keys: DNSKEY, and CDS and CDNSKEY by `request`. CDS
-/// records have SHA-256 digests of the keys that sign the DNSKEY set. The sets have the TTL `ttl`,
+/// records have SHA-256 digests of the keys that are to have DS records. The sets have the TTL `ttl`,
 /// and RDATA in canonical order.
 [[nodiscard]] std::vector<MadeSet> apex_key_sets(dns::NameView apex, const SigningKeys& keys,
                                                  dns::Ttl ttl, ParentRequest request);

@@ -24,6 +24,22 @@ std::uint64_t SignatureTimes::end_of(dns::NameView owner, RRType type) const noe
   return expiration - (mixed >> 32U) % spread;
 }
 
+std::vector<KeyUse> usual_uses(std::span<const KeyKind> keys) {
+  const auto has_key = [keys](std::uint8_t algorithm, bool is_sep) {
+    return std::ranges::any_of(keys, [&](const KeyKind& key) {
+      return key.algorithm == algorithm && key.is_sep == is_sep;
+    });
+  };
+  std::vector<KeyUse> uses;
+  uses.reserve(keys.size());
+  for (const KeyKind& key : keys) {
+    const bool signs_keys = key.is_sep || !has_key(key.algorithm, true);
+    const bool signs_data = !key.is_sep || !has_key(key.algorithm, false);
+    uses.push_back({true, signs_keys, signs_data, signs_keys});
+  }
+  return uses;
+}
+
 Result<SigningKeys> SigningKeys::make(std::vector<dns::SigningKey> keys) {
   if (keys.empty()) return fail(Errc::kInvalid, "no key");
   for (std::size_t i = 0; i < keys.size(); ++i)
@@ -32,28 +48,29 @@ Result<SigningKeys> SigningKeys::make(std::vector<dns::SigningKey> keys) {
       if (std::ranges::equal(ByteView(keys[i].dnskey()).subspan(2),
                              ByteView(keys[j].dnskey()).subspan(2)))
         return fail(Errc::kInvalid, "key {} is given twice", keys[i].tag());
-  return SigningKeys(std::move(keys));
+  std::vector<KeyKind> kinds;
+  for (const dns::SigningKey& key : keys) kinds.push_back({key.algorithm(), key.is_sep()});
+  std::vector<KeyUse> uses = usual_uses(kinds);
+  return SigningKeys(std::move(keys), std::move(uses), false);
 }
 
-bool SigningKeys::has_key(std::uint8_t algorithm, bool is_sep) const noexcept {
-  return std::any_of(keys_.begin(), keys_.end(), [&](const dns::SigningKey& key) {
-    return key.algorithm() == algorithm && key.is_sep() == is_sep;
-  });
-}
-
-bool SigningKeys::signs(const dns::SigningKey& key, RRType type) const noexcept {
-  const bool wants_sep = is_key_set(type);
-  return key.is_sep() == wants_sep || !has_key(key.algorithm(), wants_sep);
+const KeyUse& SigningKeys::use_of(const dns::SigningKey& key) const noexcept {
+  static constexpr KeyUse kNone;
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    if (keys_[i].dnskey() == key.dnskey()) return uses_[i];
+  return kNone;
 }
 
 Result<SetSigner> SetSigner::make(dns::NameView apex, const SigningKeys& keys,
                                   const SignatureTimes& times) {
   SetSigner signer(apex, times);
   for (const dns::SigningKey& key : keys.all()) {
+    const KeyUse& use = keys.use_of(key);
+    if (!use.signs_keys && !use.signs_data) continue;
     auto maker = dns::SignatureMaker::make(key);
     if (!maker) return pass(maker);
     signer.signers_.push_back({std::move(*maker), key.algorithm(), key.tag(),
-                               keys.signs(key, RRType::kDNSKEY), keys.signs(key, RRType::kSOA)});
+                               use.signs_keys, use.signs_data});
   }
   return signer;
 }

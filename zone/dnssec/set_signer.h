@@ -36,20 +36,54 @@ inline constexpr std::uint64_t kInceptionLead = 3600;
 /// The sets that key-signing keys sign (RFC 7344 §4.1 for CDS and CDNSKEY).
 [[nodiscard]] bool is_key_set(dns::RRType type) noexcept;
 
-/// The keys that sign a zone. Each algorithm signs every set (RFC 4035 §2.2): its keys with the SEP
-/// flag sign DNSKEY, CDS and CDNSKEY, the others all else. Keys of one kind alone sign everything.
+/// The sets that a key of a zone stands in and signs.
+struct KeyUse {
+  bool is_published = false;  ///< in DNSKEY
+  bool signs_keys = false;    ///< DNSKEY, CDS and CDNSKEY
+  bool signs_data = false;    ///< all else
+  bool has_ds = false;        ///< the parent is to have a DS record of it (CDS and CDNSKEY)
+  /// Signatures of data that it made stay until they are to be renewed.
+  bool keeps_signatures = false;
+  bool operator==(const KeyUse&) const = default;
+};
+
+struct KeyKind {
+  std::uint8_t algorithm = 0;
+  bool is_sep = false;
+};
+
+/// The uses of a zone's keys, in the same order, when no others follow them. Each algorithm signs
+/// every set (RFC 4035 §2.2): its keys with the SEP flag sign DNSKEY, CDS and CDNSKEY, the others
+/// all else. Keys of one kind alone sign everything.
+[[nodiscard]] std::vector<KeyUse> usual_uses(std::span<const KeyKind> keys);
+
+/// The keys of a zone that is signed.
 class SigningKeys {
  public:
-  /// kInvalid: no key, or one key twice.
+  /// With usual_uses(). kInvalid: no key, or one key twice.
   static Result<SigningKeys> make(std::vector<dns::SigningKey> keys);
+  /// The same keys with `uses`, in the same order, while others follow them: some keys may be
+  /// unpublished, or sign nothing.
+  [[nodiscard]] SigningKeys rolling(std::vector<KeyUse> uses) const {
+    return SigningKeys(keys_, std::move(uses), true);
+  }
 
   [[nodiscard]] const std::vector<dns::SigningKey>& all() const noexcept { return keys_; }
-  [[nodiscard]] bool signs(const dns::SigningKey& key, dns::RRType type) const noexcept;
+  /// Of a key of all().
+  [[nodiscard]] const KeyUse& use_of(const dns::SigningKey& key) const noexcept;
+  [[nodiscard]] bool signs(const dns::SigningKey& key, dns::RRType type) const noexcept {
+    const KeyUse& use = use_of(key);
+    return is_key_set(type) ? use.signs_keys : use.signs_data;
+  }
+  /// Keys follow others: what the zone has of both may be in between.
+  [[nodiscard]] bool is_rolling() const noexcept { return is_rolling_; }
 
  private:
-  explicit SigningKeys(std::vector<dns::SigningKey> keys) : keys_(std::move(keys)) {}
-  [[nodiscard]] bool has_key(std::uint8_t algorithm, bool is_sep) const noexcept;
+  SigningKeys(std::vector<dns::SigningKey> keys, std::vector<KeyUse> uses, bool is_rolling)
+      : keys_(std::move(keys)), uses_(std::move(uses)), is_rolling_(is_rolling) {}
   std::vector<dns::SigningKey> keys_;
+  std::vector<KeyUse> uses_;
+  bool is_rolling_;
 };
 
 /// Makes the RRSIG records of sets. Of one thread.

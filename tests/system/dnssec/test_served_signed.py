@@ -63,8 +63,8 @@ def server(pando, options):
     return pando([options], workers=1).start(ZONE)
 
 
-def send(server, *steps, rcode=dns.rcode.NOERROR):
-    update = dns.update.UpdateMessage(ZONE)
+def send(server, *steps, rcode=dns.rcode.NOERROR, zone=ZONE):
+    update = dns.update.UpdateMessage(zone)
     update.use_edns(0)
     for verb, *words in steps:
         getattr(update, verb)(*words)
@@ -73,8 +73,8 @@ def send(server, *steps, rcode=dns.rcode.NOERROR):
     return answer
 
 
-def zone_of(server):
-    return dns.zone.from_xfr(dns.query.xfr("127.0.0.1", ZONE, port=server.port, relativize=False, lifetime=60),
+def zone_of(server, zone=ZONE):
+    return dns.zone.from_xfr(dns.query.xfr("127.0.0.1", zone, port=server.port, relativize=False, lifetime=60),
                              relativize=False)
 
 
@@ -101,8 +101,8 @@ def pandoctl(*words, code=0):
     return done.stdout
 
 
-def key_folder(server):
-    return server.folder / "journal" / "dnssec" / ZONE
+def key_folder(server, zone=ZONE):
+    return server.folder / "journal" / "dnssec" / zone
 
 
 def key_file(server):

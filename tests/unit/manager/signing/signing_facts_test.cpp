@@ -16,8 +16,11 @@ using ::testing::HasSubstr;
 TEST(SigningFactsTest, AreReadAsTheyWereWritten) {
   const shm::test::Folder folder;
   EXPECT_EQ(read_signing_facts(native_files(), folder.path()).value(), SigningFacts());
-  const SigningFacts all{1, 2, 3, 4, 5, 6, UINT64_MAX};
-  for (const SigningFacts& facts : {all, SigningFacts{.signed_since = 9}, SigningFacts()}) {
+  const KeyRoll roll{RollStep::kSwap, {{13, 7}, {8, 65535}}, {{15, 0}}, 1, 2, 3, true, true};
+  const SigningFacts all{1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, roll};
+  SigningFacts begun;
+  begun.roll = {RollStep::kSign, {}, {{13, 8}}};
+  for (const SigningFacts& facts : {all, begun, SigningFacts{.signed_since = 9}, SigningFacts()}) {
     ASSERT_TRUE(write_signing_facts(native_files(), folder.path(), facts));
     EXPECT_EQ(read_signing_facts(native_files(), folder.path()).value(), facts);
   }
@@ -25,11 +28,35 @@ TEST(SigningFactsTest, AreReadAsTheyWereWritten) {
 
 TEST(SigningFactsTest, WrongLinesAreErrorsWithTheirNumber) {
   for (const char* line : {"signed", "signed x", "signed 1 2", "signed -1", "sined 1", "signed  1",
-                           "signed 99999999999999999999"})
+                           "signed 99999999999999999999", "roll-step", "roll-step none",
+                           "roll-new-key 13", "roll-new-key 256/1", "roll-new-key 13/65536",
+                           "roll-held no"})
     EXPECT_THAT(parse_signing_facts(std::string("# head\n\n") + line + "\n", "/f").error().text,
                 HasSubstr("/f:3: "))
         << line;
   EXPECT_EQ(parse_signing_facts("x-later words\nmax-ttl 7", "/f").value().max_ttl, 7U);
+}
+
+TEST(SigningFactsTest, ALowerTtlCountsWhenCachesHaveForgottenTheHigherOne) {
+  SigningFacts facts;
+  note_longest_ttl(facts, 100, 5, 1'000);
+  note_longest_ttl(facts, 20, 5, 2'000);
+  note_longest_ttl(facts, 30, 5, 2'050);
+  note_longest_ttl(facts, 10, 5, 2'104);
+  EXPECT_EQ(facts.max_ttl, 100U);
+  note_longest_ttl(facts, 10, 5, 2'105);
+  EXPECT_EQ(facts.max_ttl, 30U) << "a record of 30 s came after that of 20 s";
+  note_longest_ttl(facts, 40, 5, 2'106);
+  EXPECT_EQ(facts.max_ttl, 40U);
+}
+
+TEST(SigningFactsTest, AZoneThatIsSignedAnewNeedsNoOldKeys) {
+  SigningFacts facts{.signed_since = 5, .ds_seen = 6, .unsigned_since = 7};
+  EXPECT_EQ(facts_of_new_start(facts), SigningFacts());
+  facts.roll = {RollStep::kPublish, {{13, 7}}, {{13, 8}}, 9};
+  SigningFacts expected;
+  expected.roll = {RollStep::kRemove, {{13, 7}}, {{13, 8}}};
+  EXPECT_EQ(facts_of_new_start(facts), expected);
 }
 
 TEST(SigningFactsTest, AFileThatCannotBeReadIsNoEmptyOne) {

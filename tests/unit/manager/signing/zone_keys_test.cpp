@@ -29,7 +29,7 @@ class ZoneKeysTest : public ::testing::Test {
  protected:
   Result<OpenedKeys> open(std::string_view zone, bool is_signed = false) {
     auto opened =
-        open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), 13, is_signed}});
+        open_zone_keys(native_files(), folder_.path(), {{key_zone(zone), {13}, is_signed}});
     EXPECT_THAT(opened, SizeIs(1));
     return std::move(opened.front());
   }
@@ -63,7 +63,7 @@ TEST_F(ZoneKeysTest, AZoneThatHadNoneGetsAKeyThatStays) {
 TEST_F(ZoneKeysTest, EachZoneHasItsOwn) {
   const auto opened =
       open_zone_keys(native_files(), folder_.path(),
-                     {{key_zone("a.test."), 13}, {key_zone("b.test."), 15}});
+                     {{key_zone("a.test."), {13}}, {key_zone("b.test."), {15}}});
   ASSERT_THAT(opened, SizeIs(2));
   ASSERT_TRUE(opened[0] && opened[1]);
   EXPECT_EQ(opened[0]->keys->all().front().algorithm(), 13);
@@ -75,7 +75,7 @@ TEST_F(ZoneKeysTest, EachZoneHasItsOwn) {
 TEST_F(ZoneKeysTest, APolicyThatMakesNoKeysWaitsForThem) {
   const auto open_one = [this](bool may_make) {
     return std::move(open_zone_keys(native_files(), folder_.path(),
-                                    {{key_zone("example."), 13, false, may_make}})
+                                    {{key_zone("example."), {13}, false, may_make}})
                          .front());
   };
   const auto waiting = open_one(false);
