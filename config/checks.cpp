@@ -83,6 +83,18 @@ void check_new_remote(const Value& value, const std::vector<Remote>& remotes) {
   if (remote.address.empty()) value.fail("'address' names no address");
 }
 
+/// Anybody between a resolver and here could forge its answers otherwise.
+void check_ds_check(const Value& value, const DnssecPolicy& policy) {
+  if (policy.ds_check.empty()) return;
+  const auto& remotes = value.context().settings.remotes;
+  const auto remote = std::ranges::find(remotes, policy.ds_check, &Remote::name);
+  if (remote == remotes.end())
+    return value.fail(fmt::format("'ds-check': no remote is named '{}'", policy.ds_check));
+  if (remote->key || !is_loopback(remote->address.front().address))
+    value.fail(fmt::format("'ds-check': the remote '{}' needs a loopback address first, and no key",
+                           policy.ds_check));
+}
+
 void check_new_dnssec_policy(const Value& value, const std::vector<DnssecPolicy>& policies) {
   if (last_is_repeated(policies, [](const DnssecPolicy& one) { return std::string_view(one.name); }))
     value.fail(fmt::format("a policy '{}' is there already", policies.back().name));
@@ -93,6 +105,7 @@ void check_new_dnssec_policy(const Value& value, const std::vector<DnssecPolicy>
   // A fifth of the time is for the renewal itself.
   if (policy.refresh * 6 >= policy.validity * 5)
     value.fail("'refresh' is to be less than five sixths of 'validity'");
+  check_ds_check(value, policy);
 }
 
 void check_new_group(const Value& value, const std::vector<CatalogGroup>& groups) {

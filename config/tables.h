@@ -182,6 +182,7 @@ inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
     field<&DnssecPolicy::propagation, read_duration_in<0, 30 * 24 * kMsPerHour>>("propagation"),
     field<&DnssecPolicy::parent_ds_ttl, read_duration_in<0, 30 * 24 * kMsPerHour>>("parent-ds-ttl"),
     field<&DnssecPolicy::cds, read_bool>("cds"),
+    field<&DnssecPolicy::ds_check, read_text>("ds-check"),
     field<&DnssecPolicy::make_keys, read_bool>("make-keys"),
     word_field<&DnssecPolicy::nsec3, kNsec3Uses>("nsec3"),
 };

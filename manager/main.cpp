@@ -12,7 +12,7 @@
 #include "ipc/privileges.h"
 #include "manager/launch/launcher.h"
 #include "manager/server/server.h"
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/support/heap_upkeep.h"

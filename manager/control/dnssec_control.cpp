@@ -205,7 +205,7 @@ void DnssecControl::show_roll(const dns::Name& zone, ipc::DnssecStatusResult& re
   const SignedZones& zones = parts_.zones.signing->zones();
   const SigningFacts* const facts = zones.facts_of(zone);
   if (facts == nullptr || facts->roll.step == RollStep::kNone) return;
-  const RollState state = zones.roll_state_of(zone);
+  const RollState state = zones.state_of(zone).roll;
   result.roll = to_text(facts->roll.step);
   result.roll_wait = to_text(state.wait);
   result.roll_until = state.until;
@@ -279,11 +279,7 @@ void DnssecControl::note_ds(const dns::Name& zone, const Request& request, const
   SignedZones& zones = parts_.zones.signing->zones();
   // A second word does not begin the wait anew.
   const auto edit = [now = zones.now(), is_seen](SigningFacts& known) {
-    std::uint64_t& since = is_seen ? known.ds_seen : known.ds_gone;
-    if (since == 0) since = now;
-    KeyRoll& roll = known.roll;
-    const bool is_awaited = roll.step == RollStep::kSwap && roll.since != 0;
-    if (is_seen && is_awaited && roll.ds_seen == 0) roll.ds_seen = now;
+    manager::note_ds(known, is_seen, now);
   };
   zones.edit_facts(zone, edit, [reply](const Status& done) { reply(empty_result(done)); });
 }

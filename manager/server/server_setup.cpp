@@ -112,8 +112,8 @@ void Server::make_zone_services() {
     log::error("frozen_zones_not_read", "reason", loaded.error().text, "effect",
                "no zone is frozen");
   zones_.signing = std::make_unique<SigningService>(
-      SigningService::Parts{io_, background_.pool(), network_->builders(), native_files(),
-                            *data_->store, *data_->slots, *services_.committer, *services_.road},
+      SigningService::Parts{io_, background_.pool(), *network_, native_files(), *data_->store,
+                            *data_->slots, *services_.committer, *services_.road},
       SigningClock::sources_of_host(unix_seconds),
       SigningService::Hooks{{[this](const dns::Name& zone) { zones_.updates->hold(zone); },
                              [this](const dns::Name& zone) { zones_.updates->release(zone); }},

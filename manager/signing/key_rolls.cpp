@@ -130,7 +130,7 @@ void KeyRolls::end(const dns::Name& zone) {
 void KeyRolls::check(const dns::Name& zone) {
   const SigningFacts* const facts = zones_.facts_of(zone);
   if (facts == nullptr || facts->roll.step == RollStep::kNone) return;
-  const RollState state = zones_.roll_state_of(zone);
+  const RollState state = zones_.state_of(zone).roll;
   if (state.is_done) return end(zone);
   if (state.next == RollStep::kNone) return;
   edit(
@@ -156,7 +156,7 @@ void KeyRolls::note(const dns::Name& zone, const KeyRoll& roll, const SignatureL
     return edit(
         zone, roll.step, [now = zones_.now()](KeyRoll& known) { known.since = now; },
         [this, zone, is_swap] {
-          if (!is_swap || zones_.roll_state_of(zone).wait != RollWait::kParent) return;
+          if (!is_swap || zones_.state_of(zone).roll.wait != RollWait::kParent) return;
           log::info("ds_wanted", "zone", dns::to_text(zone), "ds", new_ds(zone));
         });
   if (roll.since != 0 && is_swap && roll.signatures_gone == 0 && !look.has_old_signatures)

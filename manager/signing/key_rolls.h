@@ -6,7 +6,7 @@
 #include <string>
 
 #include "manager/commit/committer.h"
-#include "manager/signing/roll_keys.h"
+#include "manager/signing/keys/roll_keys.h"
 #include "manager/signing/signature_look.h"
 #include "manager/signing/signed_zones.h"
 

@@ -7,7 +7,7 @@
 
 #include "dns/dnssec/derived_types.h"
 #include "dns/dnssec/dnskey.h"
-#include "manager/signing/zone_keys.h"
+#include "manager/signing/keys/zone_keys.h"
 
 namespace pando::manager {
 

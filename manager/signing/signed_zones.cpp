@@ -9,7 +9,6 @@
 #include "dns/rdata/rdata.h"
 #include "ipc/log.h"
 #include "manager/journal/record/journal_payload.h"
-#include "manager/signing/roll_keys.h"
 
 namespace pando::manager {
 
@@ -44,13 +43,6 @@ void log_unwritten(const dns::Name& zone, const Status& done) {
 std::uint64_t earlier(std::uint64_t a, std::uint64_t b) noexcept {
   if (a == 0 || b == 0) return std::max(a, b);
   return std::min(a, b);
-}
-
-/// The zone's keys, with the uses that they have at the present step.
-zone::SigningKeys used_keys(const OpenedKeys& opened) {
-  const zone::SigningKeys& keys = *opened.keys;
-  if (opened.facts.roll.step == RollStep::kNone) return keys;
-  return keys.rolling(uses_of(folder_keys(keys.all()), opened.facts.roll));
 }
 
 }  // namespace
@@ -100,6 +92,7 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   known.signing = signing;
   known.waits = waits;
   known.may_make_key = policy->make_keys;
+  known.ds_check = policy->ds_check;
   // A zone that a reload adds was not signed here a moment ago, so what was seen of it long ago is
   // no reason to wait for less.
   if (is_new && has_configured_)
@@ -121,12 +114,6 @@ void SignedZones::forget(const std::string& key) {
   for (const Known& known : zone.waiting) known(nullptr);
 }
 
-WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
-  const zone::ZoneView served = committer_.current().zone_at(zone.name);
-  const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-  return {zone.name, zone.layout, is_signed, zone.may_make_key};
-}
-
 void SignedZones::check(std::chrono::steady_clock::time_point now) {
   if (clock_.check()) begin_waits_anew();
   while (!due_.empty() && due_.begin()->first <= clock_.now()) {
@@ -136,19 +123,16 @@ void SignedZones::check(std::chrono::steady_clock::time_point now) {
     found->second.until = 0;
     if (found->second.opened && *found->second.opened) update_signer(found->second);
   }
-  retry(now);
-}
-
-/// So many unusable keys are tried each time, in turn.
-void SignedZones::retry(std::chrono::steady_clock::time_point now) {
+  // So many unusable keys are tried each time, in turn.
   if (zones_.empty() || now < next_retry_) return;
   next_retry_ = now + kRetry;
   std::vector<WantedKeys> wanted;
+  const zone::StoreView version = committer_.current();
   auto at = zones_.upper_bound(retried_);
   for (std::size_t i = 0; i < zones_.size() && wanted.size() < kMaxTogether; ++i, ++at) {
     if (at == zones_.end()) at = zones_.begin();
     if (!at->second.opened || *at->second.opened) continue;
-    wanted.push_back(wanted_keys(at->second));
+    wanted.push_back(at->second.wanted_keys(version.zone_at(at->second.name)));
     retried_ = at->first;
   }
   read(std::move(wanted));
@@ -156,9 +140,10 @@ void SignedZones::retry(std::chrono::steady_clock::time_point now) {
 
 void SignedZones::read_unread() {
   std::vector<WantedKeys> wanted;
+  const zone::StoreView version = committer_.current();
   for (const auto& [key, zone] : zones_) {
     if (zone.opened) continue;
-    wanted.push_back(wanted_keys(zone));
+    wanted.push_back(zone.wanted_keys(version.zone_at(zone.name)));
     if (wanted.size() == kMaxTogether) break;
   }
   read(std::move(wanted));
@@ -205,22 +190,14 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
 
 /// Makes the zone's signer from its keys and its stage, for those who wait for it and from now on.
 void SignedZones::update_signer(Zone& zone) {
-  if (!*zone.opened) {
-    zone.signer = fail(zone.opened->error().code, "{}", zone.opened->error().text);
-  } else {
-    const OpenedKeys& opened = **zone.opened;
-    const SigningState state = state_of(zone);
+  const SigningState state = state_of(zone);
+  if (*zone.opened) {
     set_stage(zone, state);
     // A stage does not begin by a clock that nobody trusts.
-    const std::uint64_t until = earlier(state.until, roll_state_of(zone).until);
+    const std::uint64_t until = earlier(state.until, state.roll.until);
     set_due(zone, clock_doubt(zone).empty() ? until : now() + kRetry.count());
-    ZoneSigner::Options signing = zone.signing;
-    signing.parent_request = state.parent_request;
-    if (!opened.keys || !state.wants_signatures())
-      zone.signer = ZoneSignerPtr();
-    else
-      zone.signer = std::make_shared<const ZoneSigner>(zone.name, used_keys(opened), signing);
   }
+  zone.make_signer(state);
   const dns::Name name = zone.name;
   const Result<ZoneSignerPtr> known = signer_of(name);
   for (const Known& waiting : std::exchange(zone.waiting, {})) waiting(known);
@@ -319,27 +296,12 @@ const SigningFacts* SignedZones::facts_of(dns::NameView zone) const {
 }
 
 SigningState SignedZones::state_of(const Zone& zone) const {
-  if (!zone.opened || !*zone.opened) return {};
-  return signing_state((*zone.opened)->facts, zone.waits, clock_doubt(zone).empty() ? now() : 0);
-}
-
-RollState SignedZones::roll_state_of(const Zone& zone) const {
-  if (!zone.opened || !*zone.opened || !(*zone.opened)->keys) return {};
-  const OpenedKeys& opened = **zone.opened;
-  if (opened.facts.roll.step == RollStep::kNone) return {};
-  const RollShape shape = shape_of(folder_keys(opened.keys->all()), opened.facts.roll);
-  return manager::roll_state_of(opened.facts, shape, zone.waits,
-                                clock_doubt(zone).empty() ? now() : 0);
-}
-
-RollState SignedZones::roll_state_of(dns::NameView zone) const {
-  const Zone* const found = find(zone);
-  return found == nullptr ? RollState() : roll_state_of(*found);
+  return zone.state(clock_doubt(zone).empty() ? now() : 0);
 }
 
 SignedZones::Wanted SignedZones::wanted(dns::NameView zone) const {
   const Zone* const found = find(zone);
-  return found == nullptr ? Wanted() : Wanted{found->layout, found->waits};
+  return found == nullptr ? Wanted() : Wanted{found->layout, found->waits, found->ds_check};
 }
 
 SigningState SignedZones::state_of(dns::NameView zone) const {
@@ -367,7 +329,7 @@ void SignedZones::change_folder(const dns::Name& zone, FolderWork work, Done don
     std::vector<Result<OpenedKeys>> opened;
   };
   folders_.run(
-      [wanted = wanted_keys(*found), work = std::move(work)](Files& files,
+      [wanted = found->wanted_keys(committer_.current().zone_at(zone)), work = std::move(work)](Files& files,
                                                             const std::string& journal) {
         Status status = work(files, journal);
         return Changed{std::move(status), open_zone_keys(files, journal, {wanted})};
@@ -417,7 +379,7 @@ void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> fi
 /// The clock jumped, so nobody knows how much of a wait is over.
 void SignedZones::begin_waits_anew() {
   for (const auto& [key, zone] : zones_) {
-    const bool is_rolling = roll_state_of(zone).wait == RollWait::kCaches;
+    const bool is_rolling = state_of(zone).roll.wait == RollWait::kCaches;
     if (zone.stage != SigningStage::kSpreading && zone.stage != SigningStage::kDsExpiring &&
         !is_rolling)
       continue;

@@ -17,10 +17,11 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/io/store_file.h"
-#include "manager/signing/folder_tasks.h"
+#include "manager/signing/keys/folder_tasks.h"
+#include "manager/signing/keys/zone_keys.h"
+#include "manager/signing/signed_zone.h"
 #include "manager/signing/signing_clock.h"
 #include "manager/signing/signing_stage.h"
-#include "manager/signing/zone_keys.h"
 
 namespace pando::manager {
 
@@ -75,12 +76,11 @@ class SignedZones final : public ZoneSigners {
   /// The zone's facts. Null: its folder of keys was not read, or has an error.
   [[nodiscard]] const SigningFacts* facts_of(dns::NameView zone) const;
   [[nodiscard]] SigningState state_of(dns::NameView zone) const;
-  /// The state of the zone's key roll.
-  [[nodiscard]] RollState roll_state_of(dns::NameView zone) const;
   /// What the zone's policy wants of keys and waits.
   struct Wanted {
     KeyLayout layout;
     SigningWaits waits;
+    std::string ds_check;  ///< remote that is asked for DS records; empty: none
   };
   [[nodiscard]] Wanted wanted(dns::NameView zone) const;
   using EditFacts = std::function<void(SigningFacts& facts)>;
@@ -114,21 +114,7 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] std::string clock_problem() const { return clock_.problem(); }
 
  private:
-  struct Zone {
-    dns::Name name;
-    KeyLayout layout;
-    ZoneSigner::Options signing;
-    SigningWaits waits;
-    bool may_make_key = true;
-    std::optional<Result<OpenedKeys>> opened{};     // nullopt: the folder was not read yet
-    std::optional<Result<ZoneSignerPtr>> signer{};  // made from `opened`; null: signs no more
-    std::vector<Known> waiting{};
-    std::uint64_t told_at = 0;            // signing time of the last line about unusable keys
-    std::optional<SigningStage> stage{};  // the last one; none: the folder was not read yet
-    std::uint64_t until = 0;              // its place in due_; 0: none
-    /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
-    mutable bool is_time_right = false;
-  };
+  using Zone = SignedZone;
   using Zones = std::map<std::string, Zone>;  // by dns::folded_key()
 
   [[nodiscard]] Zone* find(dns::NameView zone);
@@ -136,16 +122,13 @@ class SignedZones final : public ZoneSigners {
   void take(const config::Settings& settings, const config::ZoneRef& zone);
   void begin_waits_anew();
   void forget(const std::string& key);
-  void retry(std::chrono::steady_clock::time_point now);
   void read_unread();
   void read(std::vector<WantedKeys> wanted);
-  [[nodiscard]] WantedKeys wanted_keys(const Zone& zone) const;
   void keys_read(const std::vector<WantedKeys>& wanted, std::vector<Result<OpenedKeys>>&& opened);
   void set_opened(Zone& zone, Result<OpenedKeys>&& opened);
   void update_signer(Zone& zone);
   void set_facts(const dns::Name& zone, const SigningFacts& facts);
   [[nodiscard]] SigningState state_of(const Zone& zone) const;
-  [[nodiscard]] RollState roll_state_of(const Zone& zone) const;
   void set_stage(Zone& zone, const SigningState& state);
   void set_due(Zone& zone, std::uint64_t until);
   /// Why nothing may be signed now by the host's clock; empty: it may.

@@ -9,13 +9,15 @@ SigningService::SigningService(Parts parts, SigningClock::Sources clocks, Hooks 
       zones_(parts.io, parts.background, parts.files, parts.committer, std::move(clocks)),
       watch_(parts.store, parts.committer, zones_),
       rolls_(parts.committer, zones_),
-      whole_(parts.io, parts.builders, parts.store, parts.slots, parts.committer, parts.road, zones_,
+      parent_(parts.io, parts.network, parts.committer, zones_),
+      whole_(parts.io, parts.network.builders(), parts.store, parts.slots, parts.committer, parts.road, zones_,
              hooks_.holds, [this](const dns::Name& zone) { whole_is_done(zone); }),
       renewal_(parts.io, parts.background, parts.slots, parts.committer, parts.road, zones_,
                [this](const dns::Name& zone, const ZoneSignerPtr& signer,
                       const SignatureLook& look) {
                  watch_.looked(zone, signer, look);
                  rolls_.looked(zone, signer, look);
+                 parent_.check_zone(zone);
                }) {
   parts.road.sign_by(zones_);
   parts.road.hold_updates_by(hooks_.holds);
@@ -27,6 +29,7 @@ void SigningService::check(std::chrono::steady_clock::time_point now) {
   whole_.retry(now);
   renewal_.check(now);
   watch_.retry(now);
+  parent_.check(now);
 }
 
 void SigningService::published(const dns::Name& zone, bool is_whole) {
@@ -43,6 +46,7 @@ void SigningService::ready(const dns::Name& zone) {
   whole_.check(zone);
   renewal_.check_zone(zone);
   rolls_.check(zone);
+  parent_.check_zone(zone);
   hooks_.signed_anew(zone);
 }
 

@@ -11,7 +11,9 @@
 #include "manager/commit/committer.h"
 #include "manager/commit/runtime.h"
 #include "manager/io/store_file.h"
+#include "manager/net/network.h"
 #include "manager/signing/key_rolls.h"
+#include "manager/signing/ds_check.h"
 #include "manager/signing/renewal.h"
 #include "manager/signing/signed_zones.h"
 #include "manager/signing/signing_watch.h"
@@ -29,7 +31,7 @@ class SigningService {
   struct Parts {
     asio::io_context& io;
     asio::thread_pool& background;  ///< reads folders of keys, and walks over zones
-    asio::thread_pool& builders;    ///< signs whole zones
+    Network& network;               ///< asks resolvers; its builders sign whole zones
     Files& files;
     shm::Store& store;
     shm::SlotTable& slots;
@@ -49,13 +51,17 @@ class SigningService {
 
   /// See SignedZones::configure().
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr) {
+    parent_.configure(runtime);
     zones_.configure(runtime, only);
   }
   /// Begins what is due; to be called each second or so.
   void check(std::chrono::steady_clock::time_point now);
   /// A version of the zone was published.
   void published(const dns::Name& zone, bool is_whole);
-  void stop() noexcept { zones_.stop(); }
+  void stop() noexcept {
+    zones_.stop();
+    parent_.stop();
+  }
   /// The operator says that the host's clock is right.
   void confirm_clock() { zones_.confirm_clock(); }
 
@@ -77,6 +83,7 @@ class SigningService {
   SignedZones zones_;
   SigningWatch watch_;
   KeyRolls rolls_;
+  DsCheck parent_;
   WholeSigning whole_;
   SignatureRenewal renewal_;
 };

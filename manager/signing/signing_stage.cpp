@@ -37,10 +37,8 @@ SigningState unsigning_state(const SigningFacts& facts, const SigningWaits& wait
   return {SigningStage::kUnsigning};
 }
 
-}  // namespace
-
-SigningState signing_state(const SigningFacts& facts, const SigningWaits& waits,
-                           std::uint64_t now) noexcept {
+SigningState stage_of(const SigningFacts& facts, const SigningWaits& waits,
+                      std::uint64_t now) noexcept {
   const auto request = [&waits](ParentRequest wanted) {
     return waits.publishes_cds ? wanted : ParentRequest::kNone;
   };
@@ -53,12 +51,18 @@ SigningState signing_state(const SigningFacts& facts, const SigningWaits& waits,
   return {SigningStage::kDsWanted, 0, request(ParentRequest::kKeys)};
 }
 
-RollState roll_state_of(const SigningFacts& facts, const RollShape& shape,
-                        const SigningWaits& waits, std::uint64_t now) noexcept {
-  if (facts.roll.step != RollStep::kNone && facts.unsign_since != 0) return {RollWait::kOperator};
+}  // namespace
+
+SigningState signing_state(const SigningFacts& facts, std::span<const FolderKey> keys,
+                           const SigningWaits& waits, std::uint64_t now) {
+  SigningState state = stage_of(facts, waits, now);
+  if (facts.roll.step == RollStep::kNone) return state;
   const RollWaits times{facts.max_ttl, waits.propagation, waits.parent_ds_ttl,
                         waits.rolls_by_itself};
-  return roll_state(facts.roll, shape, times, now);
+  state.roll = facts.unsign_since != 0
+                   ? RollState{RollWait::kOperator}
+                   : roll_state(facts.roll, shape_of(keys, facts.roll), times, now);
+  return state;
 }
 
 }  // namespace pando::manager

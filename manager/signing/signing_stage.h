@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "manager/signing/roll_step.h"
-#include "manager/signing/signing_facts.h"
+#include "manager/signing/keys/roll_step.h"
+#include "manager/signing/keys/signing_facts.h"
 #include "zone/dnssec/apex_key_sets.h"
 
 namespace pando::manager {
@@ -35,6 +35,7 @@ struct SigningState {
   SigningStage stage = SigningStage::kSigning;
   std::uint64_t until = 0;  ///< when the next stage begins by itself; 0: something else begins it
   zone::ParentRequest parent_request = zone::ParentRequest::kNone;
+  RollState roll{};
   [[nodiscard]] bool wants_signatures() const noexcept { return stage < SigningStage::kUnsigning; }
 };
 
@@ -44,11 +45,10 @@ struct SigningState {
 ///   soon as the parent has DS records. So the parent is asked when the longest TTL is over.
 /// - Resolvers that have DS records in their caches take an unsigned zone for bogus. So signatures
 ///   stay for a DS record's TTL after these are gone.
-[[nodiscard]] SigningState signing_state(const SigningFacts& facts, const SigningWaits& waits,
-                                         std::uint64_t now) noexcept;
-
-/// The state of the zone's key roll. None goes on while the zone is being unsigned.
-[[nodiscard]] RollState roll_state_of(const SigningFacts& facts, const RollShape& shape,
-                                      const SigningWaits& waits, std::uint64_t now) noexcept;
+///
+/// `keys`: those in the zone's folder, for the state of a key roll. No roll goes on while the zone is
+/// being unsigned.
+[[nodiscard]] SigningState signing_state(const SigningFacts& facts, std::span<const FolderKey> keys,
+                                         const SigningWaits& waits, std::uint64_t now);
 
 }  // namespace pando::manager

@@ -8,7 +8,7 @@
 #include "base/unix_time.h"
 #include "ipc/log.h"
 #include "manager/io/session_key.h"
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/wanted_configuration.h"

@@ -11,7 +11,7 @@
 #include "base/secret.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 
 namespace pando::manager {
 

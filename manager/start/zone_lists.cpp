@@ -8,7 +8,7 @@
 
 #include "base/pause_point.h"
 #include "ipc/log.h"
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 
 namespace pando::manager {
 

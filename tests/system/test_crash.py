@@ -50,6 +50,7 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
              "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted",  # test_dump.py
              "key-written", "key-made", "zone-signed", "served-zone-signed",  # dnssec/test_served_signed.py
              "facts-written",  # dnssec/test_signing_stages.py
+             "roll-noted", "key-put-away", "restore-noted",  # dnssec/test_key_rolls.py
              # control/test_run_time_zones.py
              "added-zones-written", "added-zones-synced", "added-zones-rewritten", "added-zones-kept"}
 # Reached only on the way back from another crash: test_a_crash_during_replay.

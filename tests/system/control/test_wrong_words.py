@@ -25,6 +25,7 @@ WORDS = {
     "zone configure": "Z notify []", "zone diff": "Z 1 2", "zone export": "Z", "zone freeze": "Z", "zone history": "Z",
     "zone list": "", "zone notify": "Z", "zone purge": "Z", "zone read": "Z www A", "zone refresh": "Z",
     "dnssec check": "Z", "dnssec clock-ok": "", "dnssec ds": "Z", "dnssec ds-gone": "Z", "dnssec ds-seen": "Z",
+    "dnssec continue": "Z", "dnssec hold": "Z", "dnssec roll": "Z", "dnssec restore-key": "Z 1",
     "dnssec import": "Z FILE ...", "dnssec list": "", "dnssec status": "Z", "dnssec unsign": "Z",
     "zone reload": "Z ...", "zone remove": "Z ...", "zone retransfer": "Z", "zone rollback": "Z 1",
     "zone sign": "FILE --key FILE", "zone set": "Z www A 192.0.2.1 ...", "zone snapshot": "Z label", "zone snapshots": "", "zone status": "",

@@ -203,3 +203,174 @@ def test_an_unsigned_zone_forgets_its_roll(signing, options):  # noqa: F811
     wait_for(server, "ds-wanted")
     servers.wait_until("one key is left", lambda: len(apex_sets(server)["DNSKEY"]) == 1 and not status(server).get("roll"))
     assert not keys_of(server, ZONE) & old
+
+
+def secure(server):
+    """Brings the zone to the stage in which keys are rolled."""
+    wait_for(server, "ds-wanted")
+    servers.wait_until("CDS is published", lambda: apex_sets(server)["CDS"])
+    dnssec(server, "ds-seen")
+
+
+def take_steps(server):
+    """Does what a roll waits for, until it is over."""
+    for _ in range(600):
+        seen = status(server)
+        if seen.get("stage") == "secure" and not seen.get("roll"):
+            return
+        if seen.get("roll_wait") == "parent":
+            dnssec(server, "ds-seen")
+        if seen.get("roll_wait") == "operator":
+            server.control("dnssec", "continue", ZONE)
+        if seen.get("roll_wait") == "signatures":
+            for name in {str(name) for name, _, _ in zone_of(server).iterate_rdatas()}:
+                send(server, ("add", name, 1, "TXT", f"at{time.monotonic_ns()}"))
+        time.sleep(0.1)
+    raise AssertionError(status(server))
+
+
+def kill_at(server, place, act):
+    """Restarts the server so that it dies at a place, and again so that it does not."""
+    server.stop()
+    server.crash_at = f"{place}:1"
+    server.start(ZONE)
+    act()
+    servers.wait_until("the manager has died", lambda: server.process.poll() is not None, 60)
+    server.crash_at = None
+    server.start(ZONE)
+
+
+@pytest.mark.parametrize("place", ["roll-noted", "key-written", "key-made"])
+def test_a_kill_as_a_roll_begins_leaves_both_keys_or_the_old_one(signing, options, place):  # noqa: F811
+    server = signing([options], f"{{name: quick, {TIMES}}}").start(ZONE)
+    secure(server)
+    old = keys_of(server, ZONE)
+    kill_at(server, place, lambda: server.control("dnssec", "roll", ZONE, check=False))
+    servers.wait_until("the zone is open", lambda: status(server).get("stage") == "secure")
+    if place == "key-made":
+        servers.wait_until("the new key is published", lambda: len(apex_sets(server)["DNSKEY"]) == 2)
+    else:
+        assert not status(server)["roll"] and keys_of(server, ZONE) == old and len(apex_sets(server)["DNSKEY"]) == 1
+    send(server, ("add", "after", 1, "A", "192.0.2.9"))
+    if place != "key-made":
+        dnssec(server, "roll")
+    take_steps(server)
+    assert len(keys_of(server, ZONE)) == 1 and keys_of(server, ZONE) != old
+
+
+@pytest.mark.parametrize("keys", ["ksk", "all"])
+def test_a_kill_as_old_keys_are_put_away_loses_nothing(signing, options, keys):  # noqa: F811
+    server = signing([options], f"{{name: quick, keys: ksk-zsk, rolls: auto, {TIMES}}}").start(ZONE)
+    secure(server)
+    old = keys_of(server, ZONE)
+    server.stop()
+    server.crash_at = "key-put-away:1"
+    server.start(ZONE)
+    server.control("dnssec", "roll", ZONE, "--keys", keys)
+    while server.process.poll() is None:
+        seen = status(server)
+        if seen.get("roll_wait") == "parent":
+            server.control("dnssec", "ds-seen", ZONE, check=False)
+        if seen.get("roll_wait") == "signatures":
+            for name in {str(name) for name, _, _ in zone_of(server).iterate_rdatas()}:
+                send(server, ("add", name, 1, "TXT", f"at{time.monotonic_ns()}"))
+        time.sleep(0.1)
+    server.crash_at = None
+    server.start(ZONE)
+    take_steps(server)
+    now = keys_of(server, ZONE)
+    assert len(now) == 2 and len(now & old) == (1 if keys == "ksk" else 0)
+    assert len(list(key_folder(server).glob("*.removed-*"))) == len(old - now)
+
+
+def test_a_kill_as_a_key_is_restored_can_be_repeated(signing, options):  # noqa: F811
+    server = signing([options], f"{{name: quick, {TIMES}}}").start(ZONE)
+    secure(server)
+    (_, _, old), = keys_of(server, ZONE)
+    server.control("dnssec", "roll", ZONE)
+    server.control("dnssec", "hold", ZONE)
+    take_steps(server)
+    kill_at(server, "restore-noted", lambda: server.control("dnssec", "restore-key", ZONE, str(old), check=False))
+    servers.wait_until("the zone is open", lambda: status(server).get("stage") == "secure")
+    assert not status(server)["roll"] and len(keys_of(server, ZONE)) == 1
+    server.control("dnssec", "restore-key", ZONE, str(old))
+    servers.wait_until("both sign", lambda: (13, old) in signers_of(server, ZONE))
+
+
+def test_the_policy_brings_another_algorithm_by_a_roll_alone(signing, options):  # noqa: F811
+    """RFC 6781 section 4.1.4: signatures before keys, and keys away before signatures."""
+    policies = f"{{name: quick, {TIMES}}}, {{name: other, algorithm: ED25519, {TIMES}}}"
+    server = signing([options], policies).start(ZONE)
+    secure(server)
+    (_, _, old), = keys_of(server, ZONE)
+    server.zones = [{**options, "dnssec": "other"}]
+    configure(server, policies)
+    server.control("reload")
+    time.sleep(2)
+    assert signers_of(server, ZONE) == {(13, old)}, "a policy alone changes no key"
+    dnssec(server, "roll")
+    seen = []
+    while status(server).get("roll") or not seen:
+        servers.wait_until("the step is shown", lambda: status(server).get("roll_wait") not in ("zone", "caches", ""))
+        step = status(server).get("roll")
+        if step is None or step == "":
+            break
+        algorithms = {int(text.split()[2]) for text in apex_sets(server)["DNSKEY"]}
+        seen.append((step, algorithms, {algorithm for algorithm, _ in signers_of(server, ZONE)}))
+        if status(server).get("roll_wait") == "parent":
+            dnssec(server, "ds-seen")
+            servers.wait_until("the step waits", lambda: status(server).get("roll_wait") == "operator")
+        dnssec(server, "continue")
+        servers.wait_until("the next step", lambda: status(server).get("roll") != step)
+        if step == "withdraw":
+            break
+    assert seen == [("sign", {13}, {13, 15}), ("publish", {13, 15}, {13, 15}), ("swap", {13, 15}, {13, 15}),
+                    ("withdraw", {15}, {13, 15})]
+    servers.wait_until("the roll is over", lambda: not status(server).get("roll"))
+    assert {algorithm for algorithm, _ in signers_of(server, ZONE)} == {15}
+
+
+def test_a_resolver_tells_of_the_parent(signing, options, folder, peers):  # noqa: F811
+    """The whole way to secure, a roll, and back, without a word of the operator about DS records."""
+    if not shutil.which("unbound"):
+        pytest.skip("unbound is not installed")
+    (folder / "child").write_text(CHILD_TEXT)
+    port = servers.free_port()
+    policies = f"{{name: quick, {TIMES}}}, {{name: watched, rolls: auto, ds-check: resolver, {TIMES}}}"
+    child = {**options, "name": child_name("child"), "file": str(folder / "child"), "dnssec": "watched"}
+    server = signing([options, child], policies, remotes=[{"name": "resolver", "address": [f"127.0.0.1@{port}"]}]).start(ZONE)
+    zone = child_name("child")
+    send(server, ("add", "child", 1, "NS", f"ns1.{zone}."), ("add", "ns1.child", 1, "A", "192.0.2.1"))
+    wait_for(server, "ds-wanted", zone)
+    wait_for(server, "ds-wanted")
+    servers.wait_until("the resolver is missed", lambda: "ds_not_checked" in server.log())
+    resolver = Unbound(folder / "unbound", server, f"{ZONE}. DS {status(server)['ds'][0]}", [ZONE, zone])
+    resolver.port = port
+    peers(resolver, ZONE)
+    servers.wait_until("CDS is published", lambda: apex_sets(server, zone)["CDS"])
+    send(server, ("add", "child", 1, "DS", f"1 13 2 {'00' * 32}"))
+    time.sleep(4)
+    assert status(server, zone)["stage"] == "ds-wanted", "the parent has another DS record"
+
+    def set_ds(*records):
+        send(server, ("delete", "child", "DS"), *[("add", "child", 1, "DS", one) for one in records])
+
+    old = status(server, zone)["ds"]
+    set_ds(*old)
+    wait_for(server, "secure", zone)
+    dnssec(server, "roll", zone=zone)
+    servers.wait_until("the parent is asked", lambda: status(server, zone).get("roll_wait") == "parent")
+    new = status(server, zone)["ds"]
+    set_ds(*old, *new)
+    time.sleep(4)
+    assert status(server, zone)["roll_wait"] == "parent", "the old DS record is there"
+    set_ds(*new)
+    servers.wait_until("the new DS record is seen", lambda: status(server, zone).get("roll_wait") != "parent")
+    for label in ("@", "ns1", "www"):
+        send(server, ("add", label, 1, "TXT", "new"), zone=zone)
+    servers.wait_until("the roll is over", lambda: not status(server, zone).get("roll"), 60)
+    dnssec(server, "unsign", zone=zone)
+    time.sleep(3)
+    assert status(server, zone)["stage"] == "no-ds-wanted"
+    set_ds()
+    wait_for(server, "unsigned", zone)

@@ -98,5 +98,63 @@ TEST_F(OldSignatures, AnotherTtlOfNegativeAnswersMakesAllNamesDue) {
   EXPECT_THAT(found(kNow, kNow), SizeIs(4));
 }
 
+/// The same zone, looked at by a signer whose keys follow others.
+class RolledSignatures : public OldSignatures {
+ protected:
+  static dns::SigningKey key(std::uint8_t octet, std::uint8_t algorithm = 15) {
+    dns::PrivateNumbers numbers;
+    numbers.algorithm = algorithm;
+    numbers.secret = Bytes(32, octet);
+    return dns::SigningKey::make(numbers, 257).value();
+  }
+  /// By the zone's key and another one.
+  [[nodiscard]] SignatureLook look_with(const dns::SigningKey& other, zone::KeyUse of_old,
+                                        zone::KeyUse of_other) const {
+    std::vector<dns::SigningKey> both;
+    both.push_back(key(1));
+    both.push_back(other);
+    const auto usual = zone::SigningKeys::make(std::move(both)).value();
+    const ZoneSigner signer(source_.apex(), usual.rolling({of_old, of_other}), {});
+    return look_at_signatures(draft_.view().zone_at(source_.apex()), signer, {kNow, kNow});
+  }
+  static constexpr zone::KeyUse kAll{true, true, true, true};
+  static constexpr zone::KeyUse kNone{};
+};
+
+TEST_F(RolledSignatures, AreAllThereForAKeyWithoutUses) {
+  const SignatureLook seen = look_with(key(2), kAll, kNone);
+  EXPECT_THAT(seen.due, IsEmpty());
+  EXPECT_TRUE(seen.shows_keys);
+  EXPECT_FALSE(seen.has_old_signatures);
+}
+
+TEST_F(RolledSignatures, OfThePublishedKeysAreMissingAtTheApex) {
+  const SignatureLook seen = look_with(key(2), kAll, {true, true, false, false});
+  EXPECT_THAT(seen.due, ElementsAre(source_.apex()));
+  EXPECT_FALSE(seen.shows_keys);
+}
+
+TEST_F(RolledSignatures, StayUntilTheyAreDueBesideAKeyOfTheirAlgorithm) {
+  const SignatureLook seen =
+      look_with(key(2), {true, true, false, false, true}, {false, false, true, false});
+  EXPECT_THAT(seen.due, IsEmpty());
+  EXPECT_TRUE(seen.shows_keys);
+  EXPECT_TRUE(seen.has_old_signatures);
+}
+
+TEST_F(RolledSignatures, GoWithAKeyThatKeepsNone) {
+  const SignatureLook seen =
+      look_with(key(2), {true, true, false, false}, {false, false, true, false});
+  EXPECT_THAT(seen.due, SizeIs(4));
+  EXPECT_FALSE(seen.shows_keys);
+}
+
+TEST_F(RolledSignatures, OfAnotherAlgorithmAreMissingAtEachName) {
+  const SignatureLook seen = look_with(key(2, 13), kAll, {false, false, true, false});
+  EXPECT_THAT(seen.due, SizeIs(4));
+  EXPECT_FALSE(seen.shows_keys);
+  EXPECT_FALSE(seen.has_old_signatures);
+}
+
 }  // namespace signature_look_test
 }  // namespace pando::manager

@@ -148,7 +148,7 @@ class ManagerParts {
     zone_services.frozen = std::make_unique<FrozenZones>(io, pool, native_files(), journal);
     zone_services.verifiers = std::make_unique<ZoneVerifiers>(ZoneVerifiers::Rights{});
     zone_services.signing = std::make_unique<SigningService>(
-        SigningService::Parts{io, pool, network.builders(), native_files(), *data->store,
+        SigningService::Parts{io, pool, network, native_files(), *data->store,
                               *data->slots, *services.committer, *services.road},
         SigningClock::sources_of_host([] { return std::uint64_t{1'800'000'000}; }),
         SigningService::Hooks{{[](const dns::Name&) {}, [](const dns::Name&) {}},

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <random>
 
-#include "manager/signing/roll_step.h"
+#include "manager/signing/keys/roll_step.h"
 #include "manager/signing/signing_stage.h"
 
 namespace pando::manager {
@@ -150,7 +151,7 @@ class World {
 
   /// Often to the first second in which a step may begin.
   void pass_time() {
-    const RollState state = roll_state_of(facts_, shape_of(folder_, facts_.roll), kWaits, now_);
+    const RollState state = signing_state(facts_, folder_, kWaits, now_).roll;
     if (state.wait == RollWait::kCaches && pick(3) == 0)
       now_ = state.until;
     else
@@ -258,7 +259,7 @@ class World {
   void advance() {
     KeyRoll& roll = facts_.roll;
     if (roll.step == RollStep::kNone) return;
-    const RollState state = roll_state_of(facts_, shape_of(folder_, roll), kWaits, now_);
+    const RollState state = signing_state(facts_, folder_, kWaits, now_).roll;
     if (state.is_done) {
       std::erase_if(folder_, [&](const FolderKey& key) {
         return std::ranges::find(roll.old_keys, key.id) != roll.old_keys.end();
@@ -301,9 +302,10 @@ class World {
 
 TEST(KeyRollModel, NoCombinationThatCachesMayHaveIsBogus) {
   const unsigned seed = std::random_device{}();
+  const unsigned histories = std::getenv("PANDO_FULL") != nullptr ? 10'000 : 1'500;
   int done = 0;
   std::map<RollStep, int> steps;
-  for (unsigned history = 0; history < 10'000; ++history) {
+  for (unsigned history = 0; history < histories; ++history) {
     World world(seed + history);
     for (int i = 0; i < 100; ++i) {
       const std::string fault = world.step();
@@ -312,10 +314,10 @@ TEST(KeyRollModel, NoCombinationThatCachesMayHaveIsBogus) {
     done += world.rolls_done();
     for (const auto& [step, count] : world.steps()) steps[step] += count;
   }
-  EXPECT_GT(done, 1'000) << "no roll is stopped for good";
+  EXPECT_GT(done, 300) << "no roll is stopped for good";
   for (const RollStep step : {RollStep::kSign, RollStep::kPublish, RollStep::kSwap,
                               RollStep::kWithdraw, RollStep::kRemove})
-    EXPECT_GT(steps[step], 1'000) << to_text(step);
+    EXPECT_GT(steps[step], 300) << to_text(step);
   RecordProperty("rolls_done", done);
 }
 

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "dns/name.h"
 #include "manager/io/store_file.h"
-#include "manager/signing/signing_facts.h"
+#include "manager/signing/keys/signing_facts.h"
 #include "zone/dnssec/set_signer.h"
 
 /// The keys of the zones that this server signs, in folders `dnssec/ZONE` beside the journal: a

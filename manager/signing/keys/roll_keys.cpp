@@ -1,4 +1,4 @@
-#include "manager/signing/roll_keys.h"
+#include "manager/signing/keys/roll_keys.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "manager/signing/zone_keys.h"
+#include "manager/signing/keys/zone_keys.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include "dns/dnssec/key_file.h"
 #include "dns/folded_key.h"
 #include "ipc/log.h"
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 
 namespace pando::manager {
 

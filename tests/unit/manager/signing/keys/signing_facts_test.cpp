@@ -1,4 +1,4 @@
-#include "manager/signing/signing_facts.h"
+#include "manager/signing/keys/signing_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

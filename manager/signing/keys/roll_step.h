@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "manager/signing/signing_facts.h"
+#include "manager/signing/keys/signing_facts.h"
 #include "zone/dnssec/set_signer.h"
 
 /// The steps by which a zone's keys follow others, as pure functions of what was seen: one sequence

@@ -1,4 +1,4 @@
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "manager/signing/zone_keys.h"
+#include "manager/signing/keys/zone_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "base/secret.h"
 #include "dns/dnssec/key_file.h"
 #include "dns/folded_key.h"
-#include "manager/signing/signed_zone_list.h"
+#include "manager/signing/keys/signed_zone_list.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {

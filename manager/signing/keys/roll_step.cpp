@@ -1,4 +1,4 @@
-#include "manager/signing/roll_step.h"
+#include "manager/signing/keys/roll_step.h"
 
 #include <algorithm>
 #include <set>

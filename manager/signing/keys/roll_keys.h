@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 #include "manager/io/store_file.h"
-#include "manager/signing/roll_step.h"
-#include "manager/signing/zone_keys.h"
+#include "manager/signing/keys/roll_step.h"
+#include "manager/signing/keys/zone_keys.h"
 
 /// The files of keys that follow others. For pool threads.
 namespace pando::manager {
