@@ -250,7 +250,7 @@ struct DnssecPolicy {
   Duration propagation = std::chrono::hours(1);   ///< until all secondaries have a new version
   Duration parent_ds_ttl = std::chrono::days(1);  ///< TTL of the DS records at the parent
   bool cds = true;                                ///< CDS and CDNSKEY ask the parent for them
-  std::string ds_check;  ///< name of the remote that is asked for them; empty: the operator says
+  std::string ds_check{};  ///< name of the remote that is asked for them; empty: the operator says
   bool make_keys = true;  ///< false: a zone's keys come from elsewhere, and no other is made
   [[nodiscard]] Duration refresh_time() const noexcept {
     return refresh.count() != 0 ? refresh : validity / 14 * 5;
