@@ -185,6 +185,7 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
 
 /// Makes the zone's signer from its keys and its stage, for those who wait for it and from now on.
 void SignedZones::update_signer(Zone& zone) {
+    if (unusable_) unusable_(zone.name, zone.signing.refresh);
   if (!*zone.opened) {
     zone.signer = fail(zone.opened->error().code, "{}", zone.opened->error().text);
   } else {

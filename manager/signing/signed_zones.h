@@ -34,6 +34,7 @@ class SignedZones final : public ZoneSigners {
  public:
   static constexpr std::chrono::seconds kRetry{10};
   using Ready = std::function<void(const dns::Name& zone)>;
+  using Unusable = std::function<void(const dns::Name& zone, std::uint64_t refresh)>;
   using Done = std::function<void(const Status& status)>;
 
   /// References outlive the object; `pool` is joined before its destruction.
@@ -47,6 +48,9 @@ class SignedZones final : public ZoneSigners {
 
   /// `ready` is called when the keys of a zone have become usable, or sign otherwise than before.
   void on_ready(Ready ready) { ready_ = std::move(ready); }
+  /// `unusable` is called each time that the keys of a zone cannot be used, with the policy's
+  /// `refresh` in seconds.
+  void on_unusable(Unusable unusable) { unusable_ = std::move(unusable); }
   /// Takes the zones of `runtime`; with `only`, these alone are looked up there.
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr);
   /// Tries unusable keys again, each kRetry, and begins stages whose time has come; to be called
@@ -156,6 +160,7 @@ class SignedZones final : public ZoneSigners {
   bool is_reading_ = false;
   bool stopped_ = false;
   std::chrono::steady_clock::time_point next_retry_{};
+  Unusable unusable_;
   std::string retried_;  // key of the last zone whose keys were tried again
 };
 

@@ -49,6 +49,7 @@ class SigningService {
   /// See SignedZones::configure().
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr) {
     zones_.configure(runtime, only);
+    watch_.forget_gone();
   }
   /// Begins what is due; to be called each second or so.
   void check(std::chrono::steady_clock::time_point now);

@@ -23,6 +23,11 @@ class SigningWatch {
 
   /// A look at the version `serial` of a zone, which its signer has signed, is over.
   void looked(const dns::Name& zone, dns::Serial serial, const SignatureLook& look);
+  /// The keys of a zone cannot be used, so that no look at it tells when its signatures end.
+  /// `refresh` is that of its policy, in seconds.
+  void keys_unusable(const dns::Name& zone, std::uint64_t refresh);
+  /// Forgets zones that have no policy any more.
+  void forget_gone();
   /// The zone's signatures were taken away.
   void was_unsigned(const dns::Name& zone);
   /// Notes that again where it could not be written, each kRetry; to be called regularly.
@@ -40,7 +45,7 @@ class SigningWatch {
     bool is_urgent = false;
   };
   void note_stage(const dns::Name& zone, const SignatureLook& look);
-  void check_end(const dns::Name& zone, const SignatureLook& look);
+  void check_end(const dns::Name& zone, std::uint64_t first_end, std::uint64_t refresh);
 
   shm::Store& store_;
   const Committer& committer_;
