@@ -34,7 +34,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SigningKeyRow, role, algorithm, tag, bits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecStatusResult, zone, policy, stage, next,
                                                 until, serial, keys, ds, cds, signatures_end,
-                                                problem, clock)
+                                                problem, clock, note)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecRow, zone, stage, until, problem)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DnssecListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecCheckResult, zone, policy, serial, keys,

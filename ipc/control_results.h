@@ -153,6 +153,7 @@ struct DnssecStatusResult {
   std::uint64_t signatures_end = 0;
   std::string problem{};
   std::string clock{};  ///< that the host's clock is not followed
+  std::string note{};   ///< what the policy says and does not do to the zone
   bool operator==(const DnssecStatusResult&) const = default;
 };
 

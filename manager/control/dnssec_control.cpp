@@ -149,6 +149,7 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   }
   result.problem = signing.problem(zone);
   result.clock = signing.zones().clock_problem();
+  result.note = signing.zones().note(zone);
   reply(json(result));
 }
 

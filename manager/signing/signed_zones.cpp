@@ -7,6 +7,7 @@
 
 #include "dns/dnssec/dnskey.h"
 #include "dns/folded_key.h"
+#include "dns/mnemonics.h"
 #include "dns/rdata/rdata.h"
 #include "ipc/log.h"
 #include "manager/journal/record/journal_payload.h"
@@ -75,7 +76,8 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
                            policy->cds};
   const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone.name));
   Zone& known = at->second;
-  const bool is_other = !is_new && !(known.signing == signing && known.waits == waits);
+  const bool is_other = !is_new && !(known.signing == signing && known.waits == waits &&
+                                     known.algorithm == policy->algorithm);
   known.name = dns::Name(zone.name);
   known.algorithm = policy->algorithm;
   known.signing = signing;
@@ -207,6 +209,7 @@ void SignedZones::update_signer(Zone& zone) {
   if (zone.opened->has_value() && ready_) ready_(name);
 }
 
+    check_algorithm(zone);
 /// The first stage of a zone is no news: a start finds those of all zones.
 void SignedZones::set_stage(Zone& zone, const SigningState& state) {
   const std::optional<SigningStage> before = std::exchange(zone.stage, state.stage);
@@ -214,6 +217,27 @@ void SignedZones::set_stage(Zone& zone, const SigningState& state) {
     log::info("signing_stage", "zone", dns::to_text(zone.name), "stage", to_text(state.stage),
               "until", state.until);
 }
+std::string SignedZones::note(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  if (found == nullptr || !found->opened || !*found->opened || !(*found->opened)->keys) return {};
+  const auto& keys = (*found->opened)->keys->all();
+  if (std::ranges::find(keys, found->algorithm, &dns::SigningKey::algorithm) != keys.end())
+    return {};
+  return fmt::format(
+      "the policy's algorithm, {}, is that of new keys: the zone keeps its key, and signs by {}",
+      dns::mnemonic_of(dns::kDnssecAlgorithms, found->algorithm),
+      dns::mnemonic_of(dns::kDnssecAlgorithms, keys.front().algorithm()));
+}
+
+/// A policy with another algorithm changes nothing in a zone that has keys: somebody may wait for it.
+void SignedZones::check_algorithm(Zone& zone) const {
+  const std::string text = note(zone.name);
+  const std::uint8_t before =
+      std::exchange(zone.told_algorithm, text.empty() ? std::uint8_t{0} : zone.algorithm);
+  if (!text.empty() && before != zone.algorithm)
+    log::warning("signing_algorithm_kept", "zone", dns::to_text(zone.name), "text", text);
+}
+
 
 SignedZones::Counts SignedZones::counts() const {
   Counts counts;

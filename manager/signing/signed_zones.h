@@ -98,6 +98,8 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] std::string problem(dns::NameView zone) const;
   struct Counts {
     std::size_t zones = 0;         ///< with a policy
+  /// What its policy says and does not do to the zone, in one line; empty: nothing.
+  [[nodiscard]] std::string note(dns::NameView zone) const;
     std::size_t unusable = 0;      ///< whose keys or facts cannot be used
     std::size_t ds_wanted = 0;     ///< that wait for their parents' DS records
     std::size_t no_ds_wanted = 0;  ///< that wait for these to go
@@ -121,6 +123,9 @@ class SignedZones final : public ZoneSigners {
     std::vector<Known> waiting{};
     std::uint64_t told_at = 0;            // signing time of the last line about unusable keys
     std::optional<SigningStage> stage{};  // the last one; none: the folder was not read yet
+    std::optional<bool> is_source_signed{};  // by others; of the newest source that came whole
+    bool awaits_source = false;              // its folder has no keys, see OpenedKeys
+    std::uint8_t told_algorithm = 0;      // of the policy, last found not to be that of the keys
     std::uint64_t until = 0;              // its place in due_; 0: none
     /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
     mutable bool is_time_right = false;
@@ -141,6 +146,7 @@ class SignedZones final : public ZoneSigners {
   void update_signer(Zone& zone);
   void set_facts(const dns::Name& zone, const SigningFacts& facts);
   [[nodiscard]] SigningState state_of(const Zone& zone) const;
+  void check_algorithm(Zone& zone) const;
   void set_stage(Zone& zone, const SigningState& state);
   void set_due(Zone& zone, std::uint64_t until);
   /// Why nothing may be signed now by the host's clock; empty: it may.
