@@ -336,8 +336,7 @@ void SignedZones::edit_facts(const dns::Name& zone, EditFacts edit, Done done) {
                              done = std::move(done)] {
     auto facts = edit_signing_facts(files_, journal, zone, edit);
     asio::post(io_, [this, zone, facts, done] {
-      if (stopped_) return;
-      if (facts)
+      if (facts && !stopped_)
         set_facts(zone, *facts);
       else
         log::error("signing_facts_not_written", "zone", dns::to_text(zone), "reason",
@@ -371,7 +370,7 @@ void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> fi
                              done = std::move(done)] {
     auto key = import_zone_key(files_, journal, zone, *file);
     asio::post(io_, [this, zone, key = std::move(key), done] {
-      if (stopped_) return;
+      if (stopped_) return done(key);
       Zone* const found = find(zone);
       const bool is_awaited = found != nullptr && found->opened && !*found->opened;
       // A command gives the keys one after the other, and the zone is not to be signed by some.
