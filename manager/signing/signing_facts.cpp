@@ -15,6 +15,8 @@ constexpr std::string_view kFactsHead =
     "# When caches and the parent could see what of this zone, in seconds since 1970. The manager\n"
     "# writes this file. Without it the zone's waits begin anew.\n";
 constexpr std::uint64_t kMaxFactsBytes = 64 * 1024;
+/// Far above all times. The sum of larger numbers would begin again at 0, and end a wait too early.
+constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 48U;
 
 struct Word {
   std::string_view name;
@@ -36,8 +38,9 @@ bool take_line(std::string_view line, SigningFacts& facts) {
   if (word == std::end(kWords) || space == std::string_view::npos) return false;
   const std::string_view number = line.substr(space + 1);
   const char* const end = number.data() + number.size();
-  const auto parsed = std::from_chars(number.data(), end, facts.*(word->value));
-  return parsed.ec == std::errc() && parsed.ptr == end;
+  std::uint64_t& value = facts.*(word->value);
+  const auto parsed = std::from_chars(number.data(), end, value);
+  return parsed.ec == std::errc() && parsed.ptr == end && value <= kMaxNumber;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kKeySuffix = ".pem";
 constexpr std::string_view kBindSuffix = ".private";  // its record is in a file beside it
+constexpr std::string_view kPartialSuffix = ".pem.partial";  // of write_key()
 
 /// Names of the key files in a folder, sorted. kNotFound: no folder.
 Result<std::vector<std::string>> key_names(Files& files, const std::string& folder) {
@@ -51,6 +52,18 @@ Result<std::vector<dns::SigningKey>> read_keys(Files& files, const std::string& 
     keys.push_back(std::move(*key));
   }
   return keys;
+}
+
+/// A key that a kill kept from its name has signed nothing, and is made or given anew. For the one
+/// writer of the folder.
+void remove_partial_keys(Files& files, const std::string& folder) {
+  const auto names = files.list(folder);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kPartialSuffix)) continue;
+    if (const auto removed = files.remove(folder + "/" + name); !removed)
+      log::warning("key_not_removed", "file", folder + "/" + name, "reason", removed.error().text);
+  }
 }
 
 /// The file's name appears when the key is whole and on disk.
@@ -116,6 +129,7 @@ class KeyOpening {
       is_changed_ = listed_->erase(dns::folded_key(wanted.zone)) != 0 || is_changed_;
       return OpenedKeys{std::nullopt, *facts};
     }
+    remove_partial_keys(files_, *folder);
     auto keys = read_keys(files_, *folder, wanted.zone);
     if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
     if (!keys || keys->empty()) {
@@ -220,7 +234,9 @@ Result<SigningFacts> edit_signing_facts(Files& files, const std::string& journal
   auto facts = read_signing_facts(files, *folder);
   if (!facts) return facts;
   edit(*facts);
-  if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
+  if (!(*facts == before))
+    if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
+  const SigningFacts before = *facts;
   if (!facts->is_unsigned()) return facts;
   auto listed = read_signed_zones(files, journal);
   if (!listed) return pass(listed);
