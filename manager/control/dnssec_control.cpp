@@ -182,6 +182,8 @@ void DnssecControl::check(const dns::Name& zone, const Request& request, const R
 void DnssecControl::import_key(const dns::Name& zone, const Request& request, const Reply& reply) {
   if (!request.descriptor)
     return reply(fail(Errc::kInvalid, "the key comes as a file's descriptor"));
+  if (parts_.configuration.runtime->settings.zones.options_of(zone) == nullptr)
+    return reply(fail(Errc::kNotFound, "{} is not in the configuration", dns::to_text(zone)));
   SignedZones& zones = parts_.zones.signing->zones();
   const zone::ZoneView served = parts_.services.committer->current().zone_at(zone);
   const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
