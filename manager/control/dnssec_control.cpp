@@ -102,7 +102,7 @@ std::string DnssecControl::policy_of(const dns::Name& zone) const {
 
 std::string DnssecControl::stage_of(const dns::Name& zone) const {
   const SignedZones& zones = parts_.zones.signing->zones();
-  if (zones.facts_of(zone) == nullptr) return "keys-missing";
+  if (zones.facts_of(zone) == nullptr && !zones.problem(zone).empty()) return "keys-missing";
   return std::string(to_text(zones.state_of(zone).stage));
 }
 
@@ -137,7 +137,7 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   result.policy = policy_of(zone);
   result.stage = stage_of(zone);
   result.until = state.until;
-  if (signing.zones().facts_of(zone) != nullptr) result.next = next_text(state.stage, zone);
+  if (result.stage != "keys-missing") result.next = next_text(state.stage, zone);
   const auto signer = signing.zones().signer_of(zone);
   if (signer && *signer) result.keys = rows_of((*signer)->keys().all());
   result.cds = request_text(state.parent_request);

@@ -111,6 +111,12 @@ Result<ZoneSigner::Owned> ZoneSigner::borrow() const {
   if (!made) return pass(made);
   return std::make_unique<zone::SetSigner>(std::move(*made));
 }
+bool has_signers_records(const zone::ZoneView& zone) {
+  return zone && zone.loaded() &&
+         (zone.denial() != zone::Denial::kUnsigned || zone.soa().signature_count() != 0 ||
+          zone.apex_record().find(dns::RRType::kDNSKEY).count() != 0);
+}
+
 
 void ZoneSigner::give_back(Owned signer) const {
   const std::scoped_lock lock(mutex_);

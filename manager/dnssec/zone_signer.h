@@ -107,3 +107,7 @@ class ZoneSigner {
 using ZoneSignerPtr = std::shared_ptr<const ZoneSigner>;
 
 }  // namespace pando::manager
+/// Whether somebody's DNSKEY records or signatures are in the zone. Its parent may have DS records
+/// of these keys, so that another key would make the zone bogus.
+[[nodiscard]] bool has_signers_records(const zone::ZoneView& zone);
+

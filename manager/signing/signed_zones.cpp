@@ -106,8 +106,10 @@ void SignedZones::forget(const std::string& key) {
 
 WantedKeys SignedZones::wanted_keys(const Zone& zone) const {
   const zone::ZoneView served = committer_.current().zone_at(zone.name);
-  const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-  return {zone.name, zone.algorithm, is_signed, zone.may_make_key};
+  const bool is_served = served && served.loaded();
+  const bool is_signed = has_signers_records(served) || zone.is_source_signed.value_or(false);
+  return {zone.name, zone.algorithm, is_signed, zone.may_make_key,
+          is_served || zone.is_source_signed};
 }
 
 void SignedZones::check(std::chrono::steady_clock::time_point now) {
@@ -140,7 +142,7 @@ void SignedZones::retry(std::chrono::steady_clock::time_point now) {
 void SignedZones::read_unread() {
   std::vector<WantedKeys> wanted;
   for (const auto& [key, zone] : zones_) {
-    if (zone.opened) continue;
+    if (zone.opened || zone.awaits_source) continue;
     wanted.push_back(wanted_keys(zone));
     if (wanted.size() == kMaxTogether) break;
   }
@@ -169,6 +171,11 @@ void SignedZones::keys_read(const std::vector<WantedKeys>& wanted,
 void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
   const std::string name = dns::to_text(zone.name);
   const bool had_failed = zone.opened && !*zone.opened;
+  if (opened && opened->awaits_source) {
+    zone.opened.reset();
+    zone.awaits_source = !wanted_keys(zone).is_known;  // the source may have come meanwhile
+    return;
+  }
   if (!opened) {
     const std::string reason = opened.error().text;
     opened = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", reason);
@@ -310,10 +317,26 @@ bool SignedZones::begin_anew(const dns::Name& zone, std::function<void(const Sta
   return true;
 }
 
-void SignedZones::when_known(dns::NameView zone, Known known) {
+void SignedZones::when_known(dns::NameView zone, bool is_signed, Known known) {
   Zone* const found = find(zone);
-  if (found != nullptr && !found->signer) return found->waiting.push_back(std::move(known));
-  known(signer_of(zone));
+  if (found == nullptr) return known(signer_of(zone));
+  const bool was_signed = found->is_source_signed.value_or(false);
+  found->is_source_signed = is_signed;
+  const bool has_failed = found->opened && !*found->opened;
+  if (found->signer && !(has_failed && was_signed != is_signed)) return known(signer_of(zone));
+  found->waiting.push_back(std::move(known));
+  found->awaits_source = false;
+  if (!has_failed) return read_unread();
+  // Signatures of the last source may be the reason for which the zone has no key.
+  found->signer.reset();
+  next_retry_ = {};
+  read({wanted_keys(*found)});
+}
+
+void SignedZones::published(dns::NameView zone) {
+  Zone* const found = find(zone);
+  if (found == nullptr || !std::exchange(found->awaits_source, false)) return;
+  read_unread();
 }
 
 const SigningFacts* SignedZones::facts_of(dns::NameView zone) const {
@@ -366,6 +389,7 @@ void SignedZones::read_again(const dns::Name& zone) {
 
 void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> file,
                              std::function<void(const Result<dns::SigningKey>& key)> done) {
+  found->awaits_source = false;
   asio::post(folder_tasks_, [this, zone, file = std::move(file), journal = journal_,
                              done = std::move(done)] {
     auto key = import_zone_key(files_, journal, zone, *file);

@@ -63,7 +63,9 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] std::uint64_t now() const override { return clock_.now(); }
   bool begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) override;
   [[nodiscard]] bool has(dns::NameView zone) const override;
-  void when_known(dns::NameView zone, Known known) override;
+  void when_known(dns::NameView zone, bool is_signed, Known known) override;
+  /// The zone was published: one that waited for its source gets its first key.
+  void published(dns::NameView zone);
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
   template <class Visit>
@@ -96,10 +98,10 @@ class SignedZones final : public ZoneSigners {
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
-  struct Counts {
-    std::size_t zones = 0;         ///< with a policy
   /// What its policy says and does not do to the zone, in one line; empty: nothing.
   [[nodiscard]] std::string note(dns::NameView zone) const;
+  struct Counts {
+    std::size_t zones = 0;         ///< with a policy
     std::size_t unusable = 0;      ///< whose keys or facts cannot be used
     std::size_t ds_wanted = 0;     ///< that wait for their parents' DS records
     std::size_t no_ds_wanted = 0;  ///< that wait for these to go
@@ -121,11 +123,11 @@ class SignedZones final : public ZoneSigners {
     std::optional<Result<OpenedKeys>> opened{};     // nullopt: the folder was not read yet
     std::optional<Result<ZoneSignerPtr>> signer{};  // made from `opened`; null: signs no more
     std::vector<Known> waiting{};
-    std::uint64_t told_at = 0;            // signing time of the last line about unusable keys
-    std::optional<SigningStage> stage{};  // the last one; none: the folder was not read yet
     std::optional<bool> is_source_signed{};  // by others; of the newest source that came whole
     bool awaits_source = false;              // its folder has no keys, see OpenedKeys
     std::uint8_t told_algorithm = 0;      // of the policy, last found not to be that of the keys
+    std::uint64_t told_at = 0;            // signing time of the last line about unusable keys
+    std::optional<SigningStage> stage{};  // the last one; none: the folder was not read yet
     std::uint64_t until = 0;              // its place in due_; 0: none
     /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
     mutable bool is_time_right = false;
@@ -144,9 +146,9 @@ class SignedZones final : public ZoneSigners {
   void keys_read(const std::vector<WantedKeys>& wanted, std::vector<Result<OpenedKeys>>&& opened);
   void set_opened(Zone& zone, Result<OpenedKeys>&& opened);
   void update_signer(Zone& zone);
+  void check_algorithm(Zone& zone) const;
   void set_facts(const dns::Name& zone, const SigningFacts& facts);
   [[nodiscard]] SigningState state_of(const Zone& zone) const;
-  void check_algorithm(Zone& zone) const;
   void set_stage(Zone& zone, const SigningState& state);
   void set_due(Zone& zone, std::uint64_t until);
   /// Why nothing may be signed now by the host's clock; empty: it may.
@@ -158,6 +160,7 @@ class SignedZones final : public ZoneSigners {
   const Committer& committer_;
   SigningClock clock_;
   Ready ready_;
+  Unusable unusable_;
   std::string journal_;
   Zones zones_;
   std::set<std::pair<std::uint64_t, std::string>> due_;  // when a stage begins, and the zone's key
@@ -166,7 +169,6 @@ class SignedZones final : public ZoneSigners {
   bool is_reading_ = false;
   bool stopped_ = false;
   std::chrono::steady_clock::time_point next_retry_{};
-  Unusable unusable_;
   std::string retried_;  // key of the last zone whose keys were tried again
 };
 

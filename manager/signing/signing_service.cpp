@@ -31,6 +31,7 @@ void SigningService::check(std::chrono::steady_clock::time_point now) {
 
 void SigningService::published(const dns::Name& zone, bool is_whole) {
   if (!zones_.has(zone)) return;
+  zones_.published(zone);
   whole_.check(zone);
   if (is_whole)
     renewal_.check_zone(zone);

@@ -127,13 +127,14 @@ class KeyOpening {
     if (facts->is_unsigned()) {
       // A crash may have come between the writing of the facts and that of the list.
       is_changed_ = listed_->erase(dns::folded_key(wanted.zone)) != 0 || is_changed_;
-      return OpenedKeys{std::nullopt, *facts};
+      return OpenedKeys{std::nullopt, *facts, false};
     }
     remove_partial_keys(files_, *folder);
     auto keys = read_keys(files_, *folder, wanted.zone);
     if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
     if (!keys || keys->empty()) {
       if (auto may = check_may_make(wanted, *folder); !may) return pass(may);
+      if (!wanted.is_known) return OpenedKeys{std::nullopt, *facts, true};
       auto made = make_key(files_, *folder, wanted);
       if (!made) return pass(made);
       keys = std::vector<dns::SigningKey>();
@@ -142,7 +143,7 @@ class KeyOpening {
     auto signing = zone::SigningKeys::make(std::move(*keys));
     if (!signing) return pass(signing);
     is_changed_ = listed_->insert(dns::folded_key(wanted.zone)).second || is_changed_;
-    return OpenedKeys{std::move(*signing), *facts};
+    return OpenedKeys{std::move(*signing), *facts, false};
   }
   /// Adds new zones to the list, before anything is signed.
   Status end() { return is_changed_ ? write_signed_zones(files_, journal_, *listed_) : Status(); }
@@ -153,7 +154,8 @@ class KeyOpening {
       return fail(Errc::kNotFound, "{}: the zone's keys are not there; put them back", folder);
     if (wanted.is_signed)
       return fail(Errc::kNotFound,
-                  "{}: the zone is signed by keys that are not there; put their files there",
+                  "{}: the zone is signed by keys that are not there: 'pandoctl dnssec import' "
+                  "gives them; a zone without DNSKEY and RRSIG records gets a new one",
                   folder);
     if (!wanted.may_make)
       return fail(Errc::kNotFound,
@@ -233,10 +235,10 @@ Result<SigningFacts> edit_signing_facts(Files& files, const std::string& journal
   if (!folder) return pass(folder);
   auto facts = read_signing_facts(files, *folder);
   if (!facts) return facts;
+  const SigningFacts before = *facts;
   edit(*facts);
   if (!(*facts == before))
     if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
-  const SigningFacts before = *facts;
   if (!facts->is_unsigned()) return facts;
   auto listed = read_signed_zones(files, journal);
   if (!listed) return pass(listed);
