@@ -364,7 +364,7 @@ bool ChangeRoad::signs_slowly(dns::NameView zone) const {
   if (signers_ == nullptr) return false;
   const auto signer = signers_->signer_of(zone);
   return signer && *signer && (*signer)->is_slow() &&
-         (*signer)->has_signed(committer_.current().zone_at(zone));
+         (*signer)->denial_of(committer_.current().zone_at(zone));
 }
 
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -55,6 +56,10 @@ class ZoneSigner {
   /// Whether the version has this signer's DNSKEY records, and the chain of NSEC or NSEC3 records
   /// that its options want. Else the zone is still to be signed as a whole.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
+  /// The way in which the version denies names, if it has this signer's DNSKEY records. Its changes
+  /// are signed in that way until it is signed as a whole in another one. Nullopt: it has not, or
+  /// denies names in a way that no policy has.
+  [[nodiscard]] std::optional<zone::SigningDenial> denial_of(const zone::ZoneView& zone) const;
 
   /// The sets at the apex that name the keys: zone::apex_key_sets().
   [[nodiscard]] std::vector<zone::MadeSet> key_sets(dns::Ttl ttl) const {
@@ -95,6 +100,7 @@ class ZoneSigner {
  private:
   using Owned = std::unique_ptr<zone::SetSigner>;
   [[nodiscard]] bool is_ours(const Bytes& dnskey) const;
+  [[nodiscard]] bool has_published_keys(const zone::ZoneView& zone) const;
   Result<Owned> borrow() const;
   void give_back(Owned signer) const;
 
@@ -106,8 +112,8 @@ class ZoneSigner {
 };
 using ZoneSignerPtr = std::shared_ptr<const ZoneSigner>;
 
-}  // namespace pando::manager
 /// Whether somebody's DNSKEY records or signatures are in the zone. Its parent may have DS records
 /// of these keys, so that another key would make the zone bogus.
 [[nodiscard]] bool has_signers_records(const zone::ZoneView& zone);
 
+}  // namespace pando::manager

@@ -185,6 +185,7 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
       zone.told_at = now();
       log::error("zone_keys_unusable", "zone", name, "reason", reason);
     }
+    if (unusable_) unusable_(zone.name, zone.signing.refresh);
   } else if (had_failed) {
     log::info("zone_keys_usable", "zone", name);
   }
@@ -194,7 +195,6 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
 
 /// Makes the zone's signer from its keys and its stage, for those who wait for it and from now on.
 void SignedZones::update_signer(Zone& zone) {
-    if (unusable_) unusable_(zone.name, zone.signing.refresh);
   if (!*zone.opened) {
     zone.signer = fail(zone.opened->error().code, "{}", zone.opened->error().text);
   } else {
@@ -209,6 +209,7 @@ void SignedZones::update_signer(Zone& zone) {
       zone.signer = ZoneSignerPtr();
     else
       zone.signer = std::make_shared<const ZoneSigner>(zone.name, *opened.keys, signing);
+    check_algorithm(zone);
   }
   const dns::Name name = zone.name;
   const Result<ZoneSignerPtr> known = signer_of(name);
@@ -216,14 +217,6 @@ void SignedZones::update_signer(Zone& zone) {
   if (zone.opened->has_value() && ready_) ready_(name);
 }
 
-    check_algorithm(zone);
-/// The first stage of a zone is no news: a start finds those of all zones.
-void SignedZones::set_stage(Zone& zone, const SigningState& state) {
-  const std::optional<SigningStage> before = std::exchange(zone.stage, state.stage);
-  if (before && *before != state.stage)
-    log::info("signing_stage", "zone", dns::to_text(zone.name), "stage", to_text(state.stage),
-              "until", state.until);
-}
 std::string SignedZones::note(dns::NameView zone) const {
   const Zone* const found = find(zone);
   if (found == nullptr || !found->opened || !*found->opened || !(*found->opened)->keys) return {};
@@ -245,6 +238,13 @@ void SignedZones::check_algorithm(Zone& zone) const {
     log::warning("signing_algorithm_kept", "zone", dns::to_text(zone.name), "text", text);
 }
 
+/// The first stage of a zone is no news: a start finds those of all zones.
+void SignedZones::set_stage(Zone& zone, const SigningState& state) {
+  const std::optional<SigningStage> before = std::exchange(zone.stage, state.stage);
+  if (before && *before != state.stage)
+    log::info("signing_stage", "zone", dns::to_text(zone.name), "stage", to_text(state.stage),
+              "until", state.until);
+}
 
 SignedZones::Counts SignedZones::counts() const {
   Counts counts;
@@ -291,7 +291,12 @@ Result<ZoneSignerPtr> SignedZones::signer_of(dns::NameView zone) const {
     return fail(Errc::kUnsupported, "the zone's keys are not read yet");
   const Zone* const found = find(zone);
   if (found == nullptr) return nullptr;
-  if (!found->signer) return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  if (!found->signer) {
+    const zone::ZoneView served = committer_.current().zone_at(zone);
+    // Nothing signed is served, so a change needs no signature until the zone is signed as a whole.
+    if (served && served.loaded() && !has_signers_records(served)) return nullptr;
+    return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  }
   if (!*found->signer) return *found->signer;
   if (!**found->signer) {
     const zone::ZoneView served = committer_.current().zone_at(zone);
@@ -361,7 +366,7 @@ void SignedZones::edit_facts(const dns::Name& zone, EditFacts edit, Done done) {
     asio::post(io_, [this, zone, facts, done] {
       if (facts && !stopped_)
         set_facts(zone, *facts);
-      else
+      else if (!facts)
         log::error("signing_facts_not_written", "zone", dns::to_text(zone), "reason",
                    facts.error().text);
       if (done) done(status_of(facts));
@@ -384,12 +389,12 @@ void SignedZones::read_again(const dns::Name& zone) {
   if (found == nullptr) return;
   found->opened.reset();
   found->signer.reset();
+  found->awaits_source = false;
   read_unread();
 }
 
 void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> file,
                              std::function<void(const Result<dns::SigningKey>& key)> done) {
-  found->awaits_source = false;
   asio::post(folder_tasks_, [this, zone, file = std::move(file), journal = journal_,
                              done = std::move(done)] {
     auto key = import_zone_key(files_, journal, zone, *file);

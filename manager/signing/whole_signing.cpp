@@ -101,8 +101,12 @@ void WholeSigning::sign(const WorkPtr& work) {
   const bool is_unsigned = version.zone_at(work->zone).denial() == zone::Denial::kUnsigned;
   const auto begun = [this, work](const Status& done) { done ? sign(work) : ended(work, done); };
   if (is_unsigned && signers_.begin_anew(work->zone, begun)) return;
-  // Updates of a zone that validators know as signed have to be signed, so they wait for the keys.
-  if (!is_unsigned && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
+  // Updates of a zone that validators know as signed have to be signed. Until the zone has its other
+  // chain, they extend the present one; those that its keys cannot sign wait.
+  const ZoneSignerPtr& signer = work->signer.signer;
+  const bool must_wait =
+      !is_unsigned && (!signer || !signer->denial_of(version.zone_at(work->zone)));
+  if (must_wait && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
   work->pin = slots_.pin_own(version.version());
   work->served = version.zone_at(work->zone);
   work->serial = work->served.serial();
@@ -142,10 +146,6 @@ void WholeSigning::submit(const WorkPtr& work) {
   road_.submit(std::move(change));
 }
 
-void WholeSigning::ended(const WorkPtr& work, const Status& status) {
-  const std::string key = dns::folded_key(work->zone);
-  --at_work_;
-  known_.erase(key);
 /// The same reason is logged once a day, although the zone is tried again more often.
 void WholeSigning::note_failure(const dns::Name& zone, const std::string& reason) {
   constexpr std::uint64_t kRepeatAfter = 86400;
@@ -156,8 +156,12 @@ void WholeSigning::note_failure(const dns::Name& zone, const std::string& reason
   log::error("zone_not_signed", "zone", dns::to_text(zone), "reason", reason);
 }
 
-  if (work->holds_updates) holds_.release(work->zone);
+void WholeSigning::ended(const WorkPtr& work, const Status& status) {
   if (road_.stopping()) return;
+  const std::string key = dns::folded_key(work->zone);
+  --at_work_;
+  known_.erase(key);
+  if (work->holds_updates) holds_.release(work->zone);
   const zone::ZoneView now = committer_.current().zone_at(work->zone);
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - work->start);
