@@ -3,6 +3,8 @@
 
   PANDO_BUILD=build/release bench/updates.py rate [SCALE] [SERVER]...    durable signed updates per second
   PANDO_BUILD=build/release bench/updates.py signed [SCALE] [SERVER]...  the same of a zone that the server signs, P-256
+  PANDO_BUILD=build/release bench/updates.py beside [SCALE]              of an unsigned zone, beside those of a signed one
+  PANDO_BUILD=build/release bench/updates.py renewal [SIZE]              queries while all signatures of a zone are renewed
   PANDO_BUILD=build/release bench/updates.py ixfr [SIZE] [SERVER]...     a difference of ten records, and a thousand
   PANDO_BUILD=build/release bench/updates.py axfr [SIZE] [SERVER]...     a whole zone: processor time, peak of memory
   PANDO_BUILD=build/release bench/updates.py looks [SCALE]               what was acknowledged, asked for at once
@@ -122,6 +124,78 @@ def rate(folder, scale, kinds, signs=False):
         print(f"| {clients} | {kind} | {line[0]:,.0f} | {line[1]:,.0f} | {line[2]:.2f} | {line[3]:.2f} | {line[4]:.0f} |")
     for server in running.values():
         peers.end(server)
+
+
+def beside(folder, scale):
+    """1,000 updates per second of an unsigned zone, alone, and beside as many of a signed zone as 64 clients send."""
+    (folder / "signed").mkdir()
+    server = servers.Pando(folder / "server", [
+        {"name": "example", "file": str(zone_file(folder)), "allow-update": [{"key": KEY["name"]}]},
+        {"name": "signed", "file": str(zone_file(folder / "signed", zone="signed")), "dnssec": "default",
+         "allow-update": [{"key": KEY["name"]}]}], keys=[KEY], workers=1).start("example")
+    servers.wait_until("it is signed", lambda: server.ask("signed", "DNSKEY").answer, 120)
+    count = max(100, int(4_000 * scale))
+    print("| unsigned updates, 1,000/s | p50 ms | p99 ms | max ms | signed updates/s beside |")
+    print("|---|---:|---:|---:|---:|")
+    rows = {}
+    for _ in range(3):
+        rows.setdefault("alone", []).append({**load(server, count, 64, "1000"), "signed": 0})
+        other = []
+        loader = threading.Thread(target=lambda: other.append(load(server, count * 20, 64, zone="signed")))
+        loader.start()
+        time.sleep(0.5)
+        row = load(server, count, 64, "1000")
+        loader.join()
+        rows.setdefault("beside", []).append({**row, "signed": other[0]["rate"]})
+    for what, values in rows.items():
+        row = sorted(values, key=lambda one: one["p99"])[1]
+        spread = f"{min(one['p99'] for one in values):.2f}-{max(one['p99'] for one in values):.2f}"
+        print(f"| {what} | {row['p50']:.2f} | {row['p99']:.2f} ({spread}) | {row['max']:.2f} | {row['signed']:,.0f} |")
+    peers.end(server)
+
+
+def renewal(folder, size):
+    """A worker's processor time for a query, idle and while a longer `validity` renews all signatures."""
+    path = zone_file(folder, size)
+    server = servers.Pando(folder / "server", [{"name": "example", "file": str(path), "dnssec": "timed"}], workers=1,
+                           size_limit="8GiB")
+
+    def configure(validity):
+        server.write_config()
+        with open(server.config, "a", encoding="utf-8") as config:
+            config.write(f"dnssec-policies: [{{name: timed, validity: {validity}}}]\n")
+
+    configure("1h")
+    server.start("example", 900)
+    questions = folder / "questions"
+    questions.write_text("".join(f"n{i}.example A\n" for i in range(0, size, 7)))
+    rate = 10_000
+    workers = server.left_over()
+
+    def measure(until):
+        asking = subprocess.Popen([str(servers.build_folder() / "bench/bench_query_load"), str(server.port), str(questions),
+                                   str(rate), "16", "0"], stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        before, begin = peers.processor(workers), time.monotonic()
+        until()
+        spent, seconds = (peers.processor(workers) - before) / 1000, time.monotonic() - begin
+        asking.terminate()
+        told = asking.communicate()[0]
+        p99 = re.search(r"p99 ([\d.]+)", told)[1]
+        return spent / (seconds * rate), p99, seconds
+
+    print("| zone of " + f"{size:,} names, {rate:,} queries/s | worker's CPU µs a query | p99 µs | seconds |")
+    print("|---|---:|---:|---:|")
+    for validity in ("14d", "60d", "200d"):  # each has older signatures made anew
+        def renewed(validity=validity):
+            before = server.log().count("signatures_renewed")
+            configure(validity)
+            server.control("reload")
+            servers.wait_until("all are renewed", lambda: server.log().count("signatures_renewed") >= before + size // 5_000, 900)
+        for what, until in (("idle", lambda: time.sleep(8)), ("renewing", renewed)):
+            each, p99, seconds = measure(until)
+            print(f"| {what} | {each:.2f} | {p99} | {seconds:.1f} |", flush=True)
+    peers.end(server)
 
 
 def looks(folder, scale):
@@ -340,6 +414,10 @@ def main():
             rate(folder, number or 1.0, kinds or ["pando", "bind", "knot"])
         elif what == "signed":
             rate(folder, number or 1.0, kinds or ["pando", "bind", "knot"], signs=True)
+        elif what == "beside":
+            beside(folder, number or 1.0)
+        elif what == "renewal":
+            renewal(folder, int(number or 100_000))
         elif what == "looks":
             looks(folder, number or 1.0)
         elif what == "ixfr":

@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <utility>
@@ -15,6 +16,18 @@
 namespace pando::config {
 
 namespace {
+
+/// An image keeps signatures over a restart of the host.
+void warn_of_signing_without_image(Context& context) {
+  const Settings& settings = context.settings;
+  if (!settings.store.image.empty() ||
+      std::ranges::none_of(settings.zones.options(), &ZoneOptions::is_signed_here))
+    return;
+  context.problems.warning(
+      context.file, 0, "store.image",
+      "is not set: a restart of the host signs all zones anew, and their secondaries get all of "
+      "them");
+}
 
 void read_root(Context& context, YamlNode document) {
   const Value root(context, document, "", 1);
@@ -32,6 +45,7 @@ void read_root(Context& context, YamlNode document) {
   if (const auto zones = members.take("zones")) read_zones(*zones);
   if (const auto lists = members.take("zone-lists")) read_zone_lists(*lists);
   members.finish();
+  warn_of_signing_without_image(context);
   // Read last: if the configuration also names an added zone, the configuration wins.
   find_added_list(context);
 }

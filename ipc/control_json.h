@@ -36,7 +36,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SigningKeyRow, role, algorithm, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecStatusResult, zone, policy, stage, next,
                                                 until, serial, keys, ds, cds, signatures_end,
                                                 roll, roll_wait, roll_until, roll_next, problem,
-                                                clock)
+                                                clock, note)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecRow, zone, stage, until, problem)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DnssecListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecCheckResult, zone, policy, serial, keys,

@@ -164,6 +164,7 @@ struct DnssecStatusResult {
   std::string roll_next{};       ///< what begins the next step, for people
   std::string problem{};
   std::string clock{};  ///< that the host's clock is not followed
+  std::string note{};   ///< what the policy says and does not do to the zone
   bool operator==(const DnssecStatusResult&) const = default;
 };
 

@@ -90,6 +90,7 @@ int DnssecCommands::status(const std::string& zone) {
   facts.add("cds", result->cds);
   facts.add("signatures end",
             result->signatures_end == 0 ? "" : time_text(result->signatures_end));
+  facts.add("note", result->note);
   facts.add_problem("problem", result->problem);
   facts.add_problem("clock", result->clock);
   facts.print(output.out, output.colour);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/unix_time.h"
 #include "http/api/cryptokeys.h"
@@ -123,7 +125,8 @@ Response ApiRoutes::zone(std::string_view path, const Request& request,
   const ZoneRequest wanted{request, *name, path, client};
   if (request.is_safe()) return read(wanted);
   const bool removes = path.empty() && request.method == "DELETE";
-  const bool administers = removes || (path.empty() && request.method == "PUT");
+  const bool administers = removes || (path.empty() && request.method == "PUT") ||
+                           path == "cryptokeys" || path.starts_with("cryptokeys/");
   if (client.role < (administers ? Role::kAdmin : Role::kWrite)) return denied();
   Response response = removes ? remove(wanted) : change(wanted);
   if (response.status < 300)
@@ -166,15 +169,45 @@ json ApiRoutes::zone_object(const ZoneContent& content, const RRsetFilter& filte
 }
 
 /// The keys of a zone that somebody else signs are not this server's.
-Response ApiRoutes::cryptokeys(const dns::Name& zone, std::string_view id) const {
-  json keys = json::array();
-  if (const auto row = row_of(to_text(zone)); row && !row->dnssec.empty()) {
-    const auto apex = collector_.read_zone_part(zone, {});
-    if (!apex) return error_response(apex.error());
-    keys = cryptokeys_json(zone, apex->rrsets);
+Result<json> ApiRoutes::keys_of(const dns::Name& zone) const {
+  const auto row = row_of(to_text(zone));
+  if (!row || row->dnssec.empty()) return json::array();
+  const auto apex = collector_.read_zone_part(zone, {});
+  if (!apex) return tl::unexpected<Error>(apex.error());
+  return cryptokeys_json(zone, apex->rrsets);
+}
+
+/// PowerDNS's panels switch signing on by a new key (201). Other keys are the operator's.
+Response ApiRoutes::change_keys(const ZoneRequest& wanted, std::string_view id) const {
+  if (wanted.request.method != "POST" || !id.empty()) return error_response(422, kNoKeyChange);
+  if (auto checked = check_new_key(wanted.request.body); !checked)
+    return failed_change(checked.error());
+  const auto row = row_of(to_text(wanted.zone));
+  const auto facts = collector_.read_facts(wanted.zone);
+  if (!facts) return error_response(facts.error());
+  if ((row && !row->dnssec.empty()) || facts->has_denial) return error_response(422, kNoKeyChange);
+  if (auto done = set_signed(wanted.zone, true); !done) return failed_change(done.error());
+  return first_key(wanted.zone);
+}
+
+/// The key is published with the signed zone, which takes a moment. Large zones take longer, and
+/// their response has the key without its data: it is listed later.
+Response ApiRoutes::first_key(const dns::Name& zone) const {
+  constexpr std::chrono::milliseconds kStep{20}, kMaxWait{2000};
+  for (auto waited = kStep; waited <= kMaxWait; waited += kStep) {
+    const auto keys = keys_of(zone);
+    if (keys && !keys->empty()) return json_response(201, keys->front());
+    std::this_thread::sleep_for(kStep);
   }
-  if (id.empty()) return json_response(200, keys);
-  for (const json& key : keys)
+  return json_response(
+      201, {{"type", "Cryptokey"}, {"keytype", "csk"}, {"active", true}, {"published", true}});
+}
+
+Response ApiRoutes::cryptokeys(const dns::Name& zone, std::string_view id) const {
+  const auto keys = keys_of(zone);
+  if (!keys) return error_response(keys.error());
+  if (id.empty()) return json_response(200, *keys);
+  for (const json& key : *keys)
     if (fmt::format("{}", key["id"].get<std::uint64_t>()) == id) return json_response(200, key);
   return not_found();
 }
@@ -216,7 +249,7 @@ Response ApiRoutes::change(const ZoneRequest& wanted) const {
   std::string_view rest = wanted.rest;
   const std::string_view kind = take_part(rest);
   if (kind == "metadata") return not_allowed("GET, HEAD", "zones have none of these here");
-  if (kind == "cryptokeys") return error_response(422, kNoKeyChange);
+  if (kind == "cryptokeys") return change_keys(wanted, rest);
   if (wanted.rest != "notify" && wanted.rest != "axfr-retrieve") return not_found();
   if (method != "PUT") return not_allowed("PUT", "this is done by PUT");
   if (wanted.rest == "notify")

@@ -65,6 +65,9 @@ class ApiRoutes {
   [[nodiscard]] std::optional<ipc::ZoneRow> row_of(std::string_view zone) const;
   [[nodiscard]] Status set_signed(const dns::Name& zone, bool is_signed) const;
   [[nodiscard]] Response cryptokeys(const dns::Name& zone, std::string_view id) const;
+  [[nodiscard]] Result<nlohmann::json> keys_of(const dns::Name& zone) const;
+  [[nodiscard]] Response change_keys(const ZoneRequest& wanted, std::string_view id) const;
+  [[nodiscard]] Response first_key(const dns::Name& zone) const;
   [[nodiscard]] Response patch(const ZoneRequest& wanted) const;
   [[nodiscard]] Response search(const Request& request, const AccessKey& client) const;
   [[nodiscard]] Response statistics(const Request& request) const;

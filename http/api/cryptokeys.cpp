@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "dns/dnssec/dnskey.h"
 #include "dns/mnemonics.h"
 #include "dns/rdata/rdata.h"
+#include "http/api/json_request.h"
 
 namespace pando::http {
 
@@ -85,7 +87,46 @@ std::string_view key_type(const PublishedKey& key, const std::vector<PublishedKe
   return key.is_sep() ? "ksk" : "zsk";
 }
 
+/// The algorithm of the policy `default`, as PowerDNS, its panels and IANA write it.
+bool is_usual_algorithm(const json& algorithm) {
+  constexpr int kP256 = 13;
+  if (algorithm.is_number_integer()) return algorithm.get<std::int64_t>() == kP256;
+  if (!algorithm.is_string()) return false;
+  const auto& text = algorithm.get_ref<const std::string&>();
+  constexpr std::string_view kNames[] = {"ECDSAP256SHA256", "ecdsa256", "ecdsap256sha256", "13"};
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view name) { return equal_but_for_case(text, name); });
+}
+
+bool is_usual_size(const json& bits) {
+  return bits.is_number_integer() && (bits == 0 || bits == 256);
+}
+
 }  // namespace
+
+Status check_new_key(std::string_view body) {
+  const auto document = read_document(body);
+  if (!document) return tl::unexpected<Error>(document.error());
+  for (const char* key : {"privatekey", "content"})
+    if (member(*document, key) != nullptr)
+      return fail(Errc::kInvalid, "a key that is there is taken by 'pandoctl dnssec import' alone");
+  const auto type = text_of(*document, "keytype");
+  if (!type) return pass(type);
+  if (*type != "ksk" && *type != "csk")
+    return fail(Errc::kInvalid, "Invalid keytype {}: one key, a csk, signs a zone", shown(*type));
+  // PowerDNS takes an absent `active` for false, and an absent `published` for true.
+  const json* active = member(*document, "active");
+  const json* published = member(*document, "published");
+  if (active == nullptr || *active != true || (published != nullptr && *published != true))
+    return fail(Errc::kInvalid, "a new key signs: 'active' is to be true, and 'published', too");
+  const json* algorithm = member(*document, "algorithm");
+  if (algorithm != nullptr && !is_usual_algorithm(*algorithm))
+    return fail(Errc::kInvalid, "the policy 'default' makes keys of ECDSAP256SHA256, algorithm 13");
+  const json* bits = member(*document, "bits");
+  if (bits != nullptr && !is_usual_size(*bits))
+    return fail(Errc::kInvalid, "keys of ECDSAP256SHA256 have 256 'bits'");
+  return {};
+}
 
 json cryptokeys_json(const dns::Name& zone, const std::vector<RRsetText>& apex) {
   const std::vector<PublishedKey> keys = published_keys(zone, apex);

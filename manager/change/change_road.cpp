@@ -155,9 +155,11 @@ void ChangeRoad::submit(ZoneChange change) {
   if (signers_ == nullptr || !work->asked.is_built() ||
       work->asked.source == ChangeSource::kSigning)
     return begin(work);
-  signers_->when_known(work->asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
-    sign_built(work, std::move(signer));
-  });
+  const dns::Name& zone = work->asked.zone;
+  signers_->when_known(zone, signers_->has(zone) && is_source_signed(*work),
+                       [this, work](Result<ZoneSignerPtr> signer) {
+                         sign_built(work, std::move(signer));
+                       });
 }
 
 /// Judges see data that are there already, before anything else is done with them.
@@ -352,11 +354,17 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   return ChangeSigner{std::move(*signer), signers_->now()};
 }
 
+bool ChangeRoad::is_source_signed(const Work& work) const {
+  const BuiltView source(store_, work.asked.zone, *std::get<WholeZone>(work.asked.content).built);
+  const auto zone = source.zone();
+  return zone && has_signers_records(*zone);
+}
+
 bool ChangeRoad::signs_slowly(dns::NameView zone) const {
   if (signers_ == nullptr) return false;
   const auto signer = signers_->signer_of(zone);
   return signer && *signer && (*signer)->is_slow() &&
-         (*signer)->has_signed(committer_.current().zone_at(zone));
+         (*signer)->denial_of(committer_.current().zone_at(zone));
 }
 
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {

@@ -113,7 +113,8 @@ class Staging {
     const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
     if (signer_ == nullptr || !signer_->signer) return std::nullopt;
     const ZoneSigner& keys = *signer_->signer;
-    if (!keys.has_signed(before)) {
+    auto denial = keys.denial_of(before);
+    if (!denial) {
       // Of a zone that validators know as signed, nothing may be served unsigned.
       if (before && before.loaded() && before.denial() != zone::Denial::kUnsigned)
         return fail(Errc::kUnsupported, "the zone is yet to be signed by its keys");
@@ -125,6 +126,7 @@ class Staging {
     options.max_names = signer_->max_names;
     options.renewed = change_.renewed;
     options.renewed_before = change_.renewed_before;
+    options.denial = std::move(denial);
     auto completed = sign_change(before, changes, *signer_->signer, options);
     if (!completed || *completed) return completed;
     signer_->is_too_much = true;

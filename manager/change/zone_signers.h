@@ -30,8 +30,9 @@ class ZoneSigners {
   /// Seconds since 1970, for the times of signatures.
   [[nodiscard]] virtual std::uint64_t now() const = 0;
   using Known = std::function<void(Result<ZoneSignerPtr> signer)>;
-  /// Calls `known` with the same as soon as the zone's keys were read, perhaps within the call.
-  virtual void when_known(dns::NameView zone, Known known) = 0;
+  /// Calls `known` with the same as soon as the zone's keys were read, perhaps within the call. A
+  /// zone without keys gets its first one then, unless its new source `is_signed` by others.
+  virtual void when_known(dns::NameView zone, bool is_signed, Known known) = 0;
 };
 
 }  // namespace pando::manager

@@ -150,7 +150,7 @@ std::string DnssecControl::policy_of(const dns::Name& zone) const {
 
 std::string DnssecControl::stage_of(const dns::Name& zone) const {
   const SignedZones& zones = parts_.zones.signing->zones();
-  if (zones.facts_of(zone) == nullptr) return "keys-missing";
+  if (zones.facts_of(zone) == nullptr && !zones.problem(zone).empty()) return "keys-missing";
   return std::string(to_text(zones.state_of(zone).stage));
 }
 
@@ -185,7 +185,7 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   result.policy = policy_of(zone);
   result.stage = stage_of(zone);
   result.until = state.until;
-  if (signing.zones().facts_of(zone) != nullptr) result.next = next_text(state.stage, zone);
+  if (result.stage != "keys-missing") result.next = next_text(state.stage, zone);
   const auto signer = signing.zones().signer_of(zone);
   if (signer && *signer) result.keys = rows_of((*signer)->keys().all());
   show_roll(zone, result);
@@ -198,6 +198,7 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   }
   result.problem = signing.problem(zone);
   result.clock = signing.zones().clock_problem();
+  result.note = signing.zones().note(zone);
   reply(json(result));
 }
 
@@ -243,6 +244,8 @@ void DnssecControl::check(const dns::Name& zone, const Request& request, const R
 void DnssecControl::import_key(const dns::Name& zone, const Request& request, const Reply& reply) {
   if (!request.descriptor)
     return reply(fail(Errc::kInvalid, "the key comes as a file's descriptor"));
+  if (parts_.configuration.runtime->settings.zones.options_of(zone) == nullptr)
+    return reply(fail(Errc::kNotFound, "{} is not in the configuration", dns::to_text(zone)));
   SignedZones& zones = parts_.zones.signing->zones();
   const zone::ZoneView served = parts_.services.committer->current().zone_at(zone);
   const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;

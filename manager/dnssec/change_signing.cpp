@@ -52,7 +52,7 @@ class Signing {
       : zone_(zone),
         touched_(touched),
         signer_(signer),
-        denial_(signer.options().denial),
+        denial_(options.denial ? *options.denial : signer.options().denial),
         sets_(signer, sets, options.now, options.renewed_before),
         options_(options) {}
 

@@ -19,6 +19,8 @@ struct ChangeSigningOptions {
   /// although nothing else changes there.
   std::span<const dns::Name> renewed{};
   std::uint64_t renewed_before = 0;
+  /// ZoneSigner::denial_of() the zone; none: the signer's own, as has_signed() says.
+  std::optional<zone::SigningDenial> denial{};
 };
 
 /// Completes a change of a zone's source by the records that a signer makes: RRSIG and NSEC or NSEC3
@@ -33,9 +35,9 @@ struct ChangeSigningOptions {
 /// serial. Without
 /// effect on the source, and without names to renew, the result is empty.
 ///
-/// Precondition: signer.has_signed(before). Nullopt: more than `max_names` names. kCorrupt: the
-/// result would not be valid, which is a fault of this server; kInvalid: no SOA would be left, or a
-/// name has the NSEC3 hash of another one; kUnsupported: OpenSSL does not sign.
+/// Precondition: signer.denial_of(before) is that of the options. Nullopt: more than `max_names`
+/// names. kCorrupt: the result would not be valid, which is a fault of this server; kInvalid: no SOA
+/// would be left, or a name has the NSEC3 hash of another one; kUnsupported: OpenSSL does not sign.
 Result<std::optional<zone::Changeset>> sign_change(const zone::ZoneView& before,
                                                    const zone::Changeset& source,
                                                    const ZoneSigner& signer,

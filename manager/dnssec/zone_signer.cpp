@@ -41,7 +41,20 @@ bool ZoneSigner::is_ours(const Bytes& dnskey) const {
 }
 
 bool ZoneSigner::has_signed(const zone::ZoneView& zone) const {
-  if (!zone || !zone.loaded() || !zone::is_denied_by(zone, options_.denial)) return false;
+  return zone && zone.loaded() && zone::is_denied_by(zone, options_.denial) &&
+         has_published_keys(zone);
+}
+
+std::optional<zone::SigningDenial> ZoneSigner::denial_of(const zone::ZoneView& zone) const {
+  if (!zone || !zone.loaded() || !has_published_keys(zone)) return std::nullopt;
+  if (zone::is_denied_by(zone, options_.denial)) return options_.denial;
+  for (const zone::SigningDenial& other :
+       {zone::SigningDenial{}, zone::SigningDenial{true, false}, zone::SigningDenial{true, true}})
+    if (zone::is_denied_by(zone, other)) return other;
+  return std::nullopt;
+}
+
+bool ZoneSigner::has_published_keys(const zone::ZoneView& zone) const {
   if (zone.apex_record().find(dns::RRType::kDNSKEY).signature_count() == 0) return false;
   const std::vector<Bytes> published = dnskeys_of(zone);
   return (keys_.is_rolling() || published.size() == keys_.all().size()) &&
@@ -100,6 +113,12 @@ ZoneSigner::LastSignature ZoneSigner::last_signature(const zone::ZoneView& zone,
     if (made > last.made) last = {made, end};
   });
   return last;
+}
+
+bool has_signers_records(const zone::ZoneView& zone) {
+  return zone && zone.loaded() &&
+         (zone.denial() != zone::Denial::kUnsigned || zone.soa().signature_count() != 0 ||
+          zone.apex_record().find(dns::RRType::kDNSKEY).count() != 0);
 }
 
 Result<ZoneSigner::Owned> ZoneSigner::borrow() const {

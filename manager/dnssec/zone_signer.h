@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -56,6 +57,10 @@ class ZoneSigner {
   /// that its options want. Else the zone is still to be signed as a whole. While keys follow
   /// others, it may have some of both.
   [[nodiscard]] bool has_signed(const zone::ZoneView& zone) const;
+  /// The way in which the version denies names, if it has this signer's DNSKEY records. Its changes
+  /// are signed in that way until it is signed as a whole in another one. Nullopt: it has not, or
+  /// denies names in a way that no policy has.
+  [[nodiscard]] std::optional<zone::SigningDenial> denial_of(const zone::ZoneView& zone) const;
 
   /// The sets at the apex that name the keys: zone::apex_key_sets().
   [[nodiscard]] std::vector<zone::MadeSet> key_sets(dns::Ttl ttl) const {
@@ -98,6 +103,7 @@ class ZoneSigner {
  private:
   using Owned = std::unique_ptr<zone::SetSigner>;
   [[nodiscard]] bool is_ours(const Bytes& dnskey) const;
+  [[nodiscard]] bool has_published_keys(const zone::ZoneView& zone) const;
   Result<Owned> borrow() const;
   void give_back(Owned signer) const;
 
@@ -108,5 +114,9 @@ class ZoneSigner {
   mutable std::vector<Owned> unused_;
 };
 using ZoneSignerPtr = std::shared_ptr<const ZoneSigner>;
+
+/// Whether somebody's DNSKEY records or signatures are in the zone. Its parent may have DS records
+/// of these keys, so that another key would make the zone bogus.
+[[nodiscard]] bool has_signers_records(const zone::ZoneView& zone);
 
 }  // namespace pando::manager

@@ -15,10 +15,23 @@ namespace {
 
 using dns::RRType;
 
+/// Whether the zone has DNSKEY records, and `keys` has the key of each.
+bool is_signed_by(const zone::ZoneView& zone, const std::vector<dns::SigningKey>& keys) {
+  const zone::RRsetView published = zone.apex_record().find(RRType::kDNSKEY);
+  bool is_ours = published.count() != 0;
+  published.for_each_rdata([&](ByteView rdata) {
+    is_ours = is_ours && std::ranges::any_of(keys, [&](const dns::SigningKey& key) {
+      return std::ranges::equal(key.dnskey(), rdata);
+    });
+  });
+  return is_ours;
+}
+
 /// Counts a zone's signatures and what signing leaves out.
 class SourceCount {
  public:
-  SourceCount(const zone::ZoneView& zone, PolicyCheck& check) : zone_(zone), check_(check) {}
+  SourceCount(const zone::ZoneView& zone, PolicyCheck& check)
+      : zone_(zone), check_(check), is_ours_(is_signed_by(zone, check.keys)) {}
 
   void run() {
     auto cursor = zone_.begin();
@@ -32,10 +45,10 @@ class SourceCount {
     bool is_source = is_apex;
     std::uint64_t sets = 0, delegation_sets = 0;
     record.for_each_rrset([&](const zone::RRsetView& set) {
-      check_.left_out += set.signature_count();
+      if (!is_ours_) check_.left_out += set.signature_count();
       if (set.count() == 0) return;
       if (dns::is_dropped_by_signing(set.type(), is_apex)) {
-        check_.left_out += set.count();
+        if (!is_ours_ || !dns::is_derived(set.type(), is_apex)) check_.left_out += set.count();
         return;
       }
       is_source = true;
@@ -59,6 +72,7 @@ class SourceCount {
 
   const zone::ZoneView& zone_;
   PolicyCheck& check_;
+  bool is_ours_;  // the signer's records in it were made by the keys of its folder
   std::optional<dns::Name> barrier_;
 };
 

@@ -19,6 +19,12 @@ constexpr std::uint64_t kLooks = 24;
 /// Names of one version: bounds its size, and the time for which the zone's updates may wait.
 std::size_t max_names(const ZoneSigner& signer) { return signer.is_slow() ? 500 : 5'000; }
 
+/// Pause between two looks at a zone whose policy has this `refresh`, in seconds.
+std::chrono::seconds pause_of(std::uint64_t refresh) {
+  const std::chrono::seconds pause(std::max<std::uint64_t>(refresh / kLooks, 1));
+  return std::min<std::chrono::seconds>(pause, SignatureRenewal::kMaxPause);
+}
+
 /// Both SOA records, for the next serial: signatures alone are no change of a zone's source.
 Result<ComputedChange> next_soa(const zone::StoreView& version, const dns::Name& name,
                                 const ZoneSigner& signer, std::uint64_t now) {
@@ -49,13 +55,17 @@ void SignatureRenewal::check(std::chrono::steady_clock::time_point now) {
     wait(zone);
     shortest = std::min(shortest, signer.options().refresh);
   });
-  const std::chrono::seconds pause(std::max<std::uint64_t>(shortest / kLooks, 1));
-  next_look_ = now + std::min<std::chrono::seconds>(pause, kMaxPause);
+  next_look_ = now + pause_of(shortest);
   start_next();
 }
 
+/// The keys may have become usable after the last look at all zones, and the zone's signatures may
+/// not last until the next one.
 void SignatureRenewal::check_zone(const dns::Name& zone) {
   wait(zone);
+  if (const auto signer = zones_.signer_of(zone); signer && *signer)
+    next_look_ = std::min(next_look_, std::chrono::steady_clock::now() +
+                                          pause_of((*signer)->options().refresh));
   start_next();
 }
 

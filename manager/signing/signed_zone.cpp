@@ -1,5 +1,12 @@
 #include "manager/signing/signed_zone.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "dns/mnemonics.h"
+#include "ipc/log.h"
 #include "manager/signing/keys/roll_keys.h"
 
 namespace pando::manager {
@@ -37,9 +44,34 @@ void SignedZone::make_signer(const SigningState& state) {
     signer = std::make_shared<const ZoneSigner>(name, used_keys(known), options);
 }
 
+std::string SignedZone::layout_note() const {
+  if (!is_open() || !(*opened)->keys || (*opened)->facts.roll.step != RollStep::kNone) return {};
+  const auto& keys = (*opened)->keys->all();
+  const bool has_algorithm = std::ranges::all_of(
+      keys, [this](const auto& key) { return key.algorithm() == layout.algorithm; });
+  const auto has_kind = [&keys](bool is_sep) {
+    return std::ranges::any_of(keys, [=](const auto& key) { return key.is_sep() == is_sep; });
+  };
+  const bool is_split = has_kind(true) && has_kind(false);
+  // Keys from elsewhere may be of either layout.
+  if (has_algorithm && (is_split == layout.is_split || !may_make_key)) return {};
+  return fmt::format(
+      "the policy wants {}, {}; the zone keeps its keys until 'pandoctl dnssec roll {}'",
+      layout.is_split ? "a KSK and a ZSK" : "a CSK",
+      dns::mnemonic_of(dns::kDnssecAlgorithms, layout.algorithm), dns::to_text(name));
+}
+
+void SignedZone::tell_layout() {
+  const std::string text = layout_note();
+  const auto before = std::exchange(told_layout, text.empty() ? std::nullopt : std::optional(layout));
+  if (!text.empty() && before != layout)
+    log::warning("signing_keys_kept", "zone", dns::to_text(name), "text", text);
+}
+
 WantedKeys SignedZone::wanted_keys(const zone::ZoneView& served) const {
-  const bool is_signed = served && served.loaded() && served.denial() != zone::Denial::kUnsigned;
-  return {name, layout, is_signed, may_make_key};
+  const bool is_served = served && served.loaded();
+  const bool is_signed = has_signers_records(served) || is_source_signed.value_or(false);
+  return {name, layout, is_signed, may_make_key, is_served || is_source_signed};
 }
 
 }  // namespace pando::manager

@@ -23,6 +23,9 @@ struct SignedZone {
   std::optional<Result<OpenedKeys>> opened{};     ///< nullopt: the folder was not read yet
   std::optional<Result<ZoneSignerPtr>> signer{};  ///< made from `opened`; null: signs no more
   std::vector<ZoneSigners::Known> waiting{};
+  std::optional<bool> is_source_signed{};  ///< by others; of the newest source that came whole
+  bool awaits_source = false;              ///< its folder has no keys, see OpenedKeys
+  std::optional<KeyLayout> told_layout{};  ///< of the policy, last found not to be that of the keys
   std::uint64_t told_at = 0;            ///< signing time of the last line about unusable keys
   std::optional<SigningStage> stage{};  ///< the last one; none: the folder was not read yet
   std::uint64_t until = 0;              ///< when it is looked at again; 0: never
@@ -34,6 +37,10 @@ struct SignedZone {
   [[nodiscard]] SigningState state(std::uint64_t now) const;
   /// Makes the signer that the keys and facts demand in `state`; an error if they cannot be used.
   void make_signer(const SigningState& state);
+  /// That the policy wants other keys than the zone has, in one line; empty: it does not.
+  [[nodiscard]] std::string layout_note() const;
+  /// Says so in the log, once for each policy: somebody may wait for the keys.
+  void tell_layout();
   /// The keys that a reader of the folder is to find. `served` may be null.
   [[nodiscard]] WantedKeys wanted_keys(const zone::ZoneView& served) const;
 };

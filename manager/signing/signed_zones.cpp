@@ -6,6 +6,7 @@
 
 #include "dns/dnssec/dnskey.h"
 #include "dns/folded_key.h"
+#include "dns/mnemonics.h"
 #include "dns/rdata/rdata.h"
 #include "ipc/log.h"
 #include "manager/journal/record/journal_payload.h"
@@ -86,7 +87,8 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
                            policy->cds, policy->rolls == config::KeyRolls::kAuto};
   const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone.name));
   Zone& known = at->second;
-  const bool is_other = !is_new && !(known.signing == signing && known.waits == waits);
+  const bool is_other = !is_new && !(known.signing == signing && known.waits == waits &&
+                                     known.algorithm == policy->algorithm);
   known.name = dns::Name(zone.name);
   known.layout = {policy->algorithm, policy->keys == config::PolicyKeys::kKskZsk};
   known.signing = signing;
@@ -142,7 +144,7 @@ void SignedZones::read_unread() {
   std::vector<WantedKeys> wanted;
   const zone::StoreView version = committer_.current();
   for (const auto& [key, zone] : zones_) {
-    if (zone.opened) continue;
+    if (zone.opened || zone.awaits_source) continue;
     wanted.push_back(zone.wanted_keys(version.zone_at(zone.name)));
     if (wanted.size() == kMaxTogether) break;
   }
@@ -172,6 +174,11 @@ void SignedZones::keys_read(const std::vector<WantedKeys>& wanted,
 void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
   const std::string name = dns::to_text(zone.name);
   const bool had_failed = zone.opened && !*zone.opened;
+  if (opened && opened->awaits_source) {
+    zone.opened.reset();
+    zone.awaits_source = !zone.wanted_keys(committer_.current().zone_at(zone.name)).is_known;  // the source may have come meanwhile
+    return;
+  }
   if (!opened) {
     const std::string reason = opened.error().text;
     opened = fail(Errc::kUnsupported, "the zone's keys cannot be used: {}", reason);
@@ -181,6 +188,7 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
       zone.told_at = now();
       log::error("zone_keys_unusable", "zone", name, "reason", reason);
     }
+    if (unusable_) unusable_(zone.name, zone.signing.refresh);
   } else if (had_failed) {
     log::info("zone_keys_usable", "zone", name);
   }
@@ -196,12 +204,18 @@ void SignedZones::update_signer(Zone& zone) {
     // A stage does not begin by a clock that nobody trusts.
     const std::uint64_t until = earlier(state.until, state.roll.until);
     set_due(zone, clock_doubt(zone).empty() ? until : now() + kRetry.count());
+    zone.tell_layout();
   }
   zone.make_signer(state);
   const dns::Name name = zone.name;
   const Result<ZoneSignerPtr> known = signer_of(name);
   for (const Known& waiting : std::exchange(zone.waiting, {})) waiting(known);
   if (zone.opened->has_value() && ready_) ready_(name);
+}
+
+std::string SignedZones::note(dns::NameView zone) const {
+  const Zone* const found = find(zone);
+  return found == nullptr ? "" : found->layout_note();
 }
 
 /// The first stage of a zone is no news: a start finds those of all zones.
@@ -257,7 +271,12 @@ Result<ZoneSignerPtr> SignedZones::signer_of(dns::NameView zone) const {
     return fail(Errc::kUnsupported, "the zone's keys are not read yet");
   const Zone* const found = find(zone);
   if (found == nullptr) return nullptr;
-  if (!found->signer) return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  if (!found->signer) {
+    const zone::ZoneView served = committer_.current().zone_at(zone);
+    // Nothing signed is served, so a change needs no signature until the zone is signed as a whole.
+    if (served && served.loaded() && !has_signers_records(served)) return nullptr;
+    return fail(Errc::kUnsupported, "the zone's keys are not read yet");
+  }
   if (!*found->signer) return *found->signer;
   if (!**found->signer) {
     const zone::ZoneView served = committer_.current().zone_at(zone);
@@ -284,10 +303,26 @@ bool SignedZones::begin_anew(const dns::Name& zone, std::function<void(const Sta
   return true;
 }
 
-void SignedZones::when_known(dns::NameView zone, Known known) {
+void SignedZones::when_known(dns::NameView zone, bool is_signed, Known known) {
   Zone* const found = find(zone);
-  if (found != nullptr && !found->signer) return found->waiting.push_back(std::move(known));
-  known(signer_of(zone));
+  if (found == nullptr) return known(signer_of(zone));
+  const bool was_signed = found->is_source_signed.value_or(false);
+  found->is_source_signed = is_signed;
+  const bool has_failed = found->opened && !*found->opened;
+  if (found->signer && !(has_failed && was_signed != is_signed)) return known(signer_of(zone));
+  found->waiting.push_back(std::move(known));
+  found->awaits_source = false;
+  if (!has_failed) return read_unread();
+  // Signatures of the last source may be the reason for which the zone has no key.
+  found->signer.reset();
+  next_retry_ = {};
+  read({found->wanted_keys(committer_.current().zone_at(zone))});
+}
+
+void SignedZones::published(dns::NameView zone) {
+  Zone* const found = find(zone);
+  if (found == nullptr || !std::exchange(found->awaits_source, false)) return;
+  read_unread();
 }
 
 const SigningFacts* SignedZones::facts_of(dns::NameView zone) const {
@@ -315,7 +350,7 @@ void SignedZones::edit_facts(const dns::Name& zone, EditFacts edit, Done done) {
         return edit_signing_facts(files, journal, zone, edit);
       },
       [this, zone, done = std::move(done)](const Result<SigningFacts>& facts) {
-        if (facts) set_facts(zone, *facts);
+        if (facts && !folders_.stopped()) set_facts(zone, *facts);
         log_unwritten(zone, status_of(facts));
         if (done) done(status_of(facts));
       });
@@ -329,13 +364,15 @@ void SignedZones::change_folder(const dns::Name& zone, FolderWork work, Done don
     std::vector<Result<OpenedKeys>> opened;
   };
   folders_.run(
-      [wanted = found->wanted_keys(committer_.current().zone_at(zone)), work = std::move(work)](Files& files,
-                                                            const std::string& journal) {
+      [wanted = found->wanted_keys(committer_.current().zone_at(zone)),
+       work = std::move(work)](Files& files, const std::string& journal) {
         Status status = work(files, journal);
         return Changed{std::move(status), open_zone_keys(files, journal, {wanted})};
       },
       [this, zone, done = std::move(done)](Changed&& changed) {
-        if (Zone* const known = find(zone)) set_opened(*known, std::move(changed.opened.front()));
+        Zone* const known = find(zone);
+        if (known != nullptr && !folders_.stopped())
+          set_opened(*known, std::move(changed.opened.front()));
         done(changed.status);
       });
 }
@@ -355,6 +392,7 @@ void SignedZones::read_again(const dns::Name& zone) {
   if (found == nullptr) return;
   found->opened.reset();
   found->signer.reset();
+  found->awaits_source = false;
   read_unread();
 }
 
@@ -365,6 +403,7 @@ void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> fi
         return import_zone_key(files, journal, zone, *file);
       },
       [this, zone, done = std::move(done)](const Result<dns::SigningKey>& key) {
+        if (folders_.stopped()) return done(key);
         Zone* const found = find(zone);
         const bool is_awaited = found != nullptr && found->opened && !*found->opened;
         // A command gives the keys one after the other, and the zone is not to be signed by some.

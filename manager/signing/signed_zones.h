@@ -35,6 +35,7 @@ class SignedZones final : public ZoneSigners {
  public:
   static constexpr std::chrono::seconds kRetry{10};
   using Ready = std::function<void(const dns::Name& zone)>;
+  using Unusable = std::function<void(const dns::Name& zone, std::uint64_t refresh)>;
   using Done = std::function<void(const Status& status)>;
 
   /// References outlive the object; `pool` is joined before its destruction.
@@ -44,6 +45,9 @@ class SignedZones final : public ZoneSigners {
 
   /// `ready` is called when the keys of a zone have become usable, or sign otherwise than before.
   void on_ready(Ready ready) { ready_ = std::move(ready); }
+  /// `unusable` is called each time that the keys of a zone cannot be used, with the policy's
+  /// `refresh` in seconds.
+  void on_unusable(Unusable unusable) { unusable_ = std::move(unusable); }
   /// Takes the zones of `runtime`; with `only`, these alone are looked up there.
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr);
   /// Tries unusable keys again, each kRetry, and begins stages whose time has come; to be called
@@ -56,7 +60,9 @@ class SignedZones final : public ZoneSigners {
   [[nodiscard]] std::uint64_t now() const override { return clock_.now(); }
   bool begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) override;
   [[nodiscard]] bool has(dns::NameView zone) const override;
-  void when_known(dns::NameView zone, Known known) override;
+  void when_known(dns::NameView zone, bool is_signed, Known known) override;
+  /// The zone was published: one that waited for its source gets its first key.
+  void published(dns::NameView zone);
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
   template <class Visit>
@@ -100,6 +106,8 @@ class SignedZones final : public ZoneSigners {
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
+  /// What its policy says and does not do to the zone, in one line; empty: nothing.
+  [[nodiscard]] std::string note(dns::NameView zone) const;
   struct Counts {
     std::size_t zones = 0;         ///< with a policy
     std::size_t unusable = 0;      ///< whose keys or facts cannot be used
@@ -138,6 +146,7 @@ class SignedZones final : public ZoneSigners {
   const Committer& committer_;
   SigningClock clock_;
   Ready ready_;
+  Unusable unusable_;
   Zones zones_;
   std::set<std::pair<std::uint64_t, std::string>> due_;  // when a stage begins, and the zone's key
   bool is_configured_ = false;   // zones come

@@ -53,6 +53,7 @@ class SigningService {
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr) {
     parent_.configure(runtime);
     zones_.configure(runtime, only);
+    watch_.forget_gone();
   }
   /// Begins what is due; to be called each second or so.
   void check(std::chrono::steady_clock::time_point now);

@@ -24,9 +24,10 @@ void SigningWatch::looked(const dns::Name& zone, const ZoneSignerPtr& signer,
   const zone::ZoneView served = committer_.current().zone_at(zone);
   if (!served || !served.loaded()) return;
   shm::set_signatures_end(store_, served.side_index(), look.first_end);
-  check_end(zone, look);
   const auto present = zones_.signer_of(zone);
-  if (present && *present == signer) note_stage(zone, look);
+  if (!present || !*present) return;
+  check_end(zone, look.first_end, (*present)->options().refresh);
+  if (*present == signer) note_stage(zone, look);
 }
 
 /// The times are those of now, not of the publication: a wait gets longer by that, never shorter.
@@ -60,21 +61,41 @@ void SigningWatch::note_ttl(const dns::Name& zone, std::uint64_t ttl, const Sign
   zones_.edit_facts(zone, edit, nullptr);
 }
 
+/// The time of the last look is kept beside the zone. Of a zone that was never looked at, the SOA's
+/// signature is the newest one.
+void SigningWatch::keys_unusable(const dns::Name& zone, std::uint64_t refresh) {
+  const zone::ZoneView served = committer_.current().zone_at(zone);
+  if (!served || !served.loaded()) return;
+  const auto* side = shm::known_side(store_.window(), served.side_index());
+  const std::uint64_t seen = side == nullptr ? 0 : shm::signatures_end(*side);
+  const std::uint64_t first_end =
+      seen != 0 ? seen : ZoneSigner::last_signature(served, zones_.now()).end;
+  check_end(zone, first_end, refresh);
+}
+
+void SigningWatch::forget_gone() {
+  const auto is_gone = [this](const std::string& key) {
+    return !zones_.has(dns::Name(dns::name_of_key(key)));
+  };
+  std::erase_if(late_, [&](const auto& late) { return is_gone(late.first); });
+  std::erase_if(unwritten_, is_gone);
+}
+
 /// Signatures are renewed a fifth of `refresh` before the time that everybody is to see. Half of it
 /// is left for the operator after the first line.
-void SigningWatch::check_end(const dns::Name& zone, const SignatureLook& look) {
+void SigningWatch::check_end(const dns::Name& zone, std::uint64_t first_end,
+                             std::uint64_t refresh) {
   constexpr std::uint64_t kRepeatAfter = 86400;
   const std::string key = dns::folded_key(zone);
-  const auto signer = zones_.signer_of(zone);
-  if (!signer || !*signer || look.first_end == 0) return;
-  const std::uint64_t now = zones_.now(), refresh = (*signer)->options().refresh;
-  const std::uint64_t left = look.first_end > now ? look.first_end - now : 0;
+  if (first_end == 0) return;
+  const std::uint64_t now = zones_.now();
+  const std::uint64_t left = first_end > now ? first_end - now : 0;
   if (left >= refresh / 2) {
     late_.erase(key);
     return;
   }
   Late& late = late_[key];
-  late.first_end = look.first_end;
+  late.first_end = first_end;
   const bool was_urgent = std::exchange(late.is_urgent, left < refresh / 4);
   const bool is_worse = late.is_urgent && !was_urgent;
   if (late.told_at != 0 && now < late.told_at + kRepeatAfter && !is_worse) return;

@@ -24,6 +24,11 @@ class SigningWatch {
   /// A look at a zone that `signer` has signed is over. Later versions are like the one that was
   /// looked at, as long as the zone has this signer.
   void looked(const dns::Name& zone, const ZoneSignerPtr& signer, const SignatureLook& look);
+  /// The keys of a zone cannot be used, so that no look at it tells when its signatures end.
+  /// `refresh` is that of its policy, in seconds.
+  void keys_unusable(const dns::Name& zone, std::uint64_t refresh);
+  /// Forgets zones that have no policy any more.
+  void forget_gone();
   /// The zone's signatures were taken away.
   void was_unsigned(const dns::Name& zone);
   /// Notes that again where it could not be written, each kRetry; to be called regularly.
@@ -42,7 +47,7 @@ class SigningWatch {
   };
   void note_stage(const dns::Name& zone, const SignatureLook& look);
   void note_ttl(const dns::Name& zone, std::uint64_t ttl, const SigningFacts& facts);
-  void check_end(const dns::Name& zone, const SignatureLook& look);
+  void check_end(const dns::Name& zone, std::uint64_t first_end, std::uint64_t refresh);
 
   shm::Store& store_;
   const Committer& committer_;

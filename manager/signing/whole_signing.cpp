@@ -68,7 +68,7 @@ std::string WholeSigning::problem(dns::NameView zone) const {
   if (failed_.empty() && known_.empty()) return {};
   const std::string key = dns::folded_key(zone);
   const auto failed = failed_.find(key);
-  if (failed != failed_.end()) return "the zone is not signed: " + failed->second;
+  if (failed != failed_.end()) return "the zone is not signed: " + failed->second.reason;
   return known_.contains(key) ? "the zone is being signed" : "";
 }
 
@@ -76,7 +76,7 @@ void WholeSigning::retry(std::chrono::steady_clock::time_point now) {
   if (failed_.empty() || now < next_retry_) return;
   next_retry_ = now + kRetry;
   const auto failed = failed_;
-  for (const auto& [key, reason] : failed) check(dns::Name(dns::name_of_key(key)));
+  for (const auto& [key, failure] : failed) check(dns::Name(dns::name_of_key(key)));
 }
 
 void WholeSigning::start_waiting() {
@@ -90,6 +90,7 @@ void WholeSigning::start_waiting() {
 }
 
 void WholeSigning::sign(const WorkPtr& work) {
+  if (road_.stopping()) return;
   auto wanted = wanted_of(work->zone);
   work->is_wanted = wanted.has_value();
   work->is_done = !wanted || wanted->is_done;
@@ -100,8 +101,12 @@ void WholeSigning::sign(const WorkPtr& work) {
   const bool is_unsigned = version.zone_at(work->zone).denial() == zone::Denial::kUnsigned;
   const auto begun = [this, work](const Status& done) { done ? sign(work) : ended(work, done); };
   if (is_unsigned && signers_.begin_anew(work->zone, begun)) return;
-  // Updates of a zone that validators know as signed have to be signed, so they wait for the keys.
-  if (!is_unsigned && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
+  // Updates of a zone that validators know as signed have to be signed. Until the zone has its other
+  // chain, they extend the present one; those that its keys cannot sign wait.
+  const ZoneSignerPtr& signer = work->signer.signer;
+  const bool must_wait =
+      !is_unsigned && (!signer || !signer->denial_of(version.zone_at(work->zone)));
+  if (must_wait && !std::exchange(work->holds_updates, true)) holds_.hold(work->zone);
   work->pin = slots_.pin_own(version.version());
   work->served = version.zone_at(work->zone);
   work->serial = work->served.serial();
@@ -141,7 +146,18 @@ void WholeSigning::submit(const WorkPtr& work) {
   road_.submit(std::move(change));
 }
 
+/// The same reason is logged once a day, although the zone is tried again more often.
+void WholeSigning::note_failure(const dns::Name& zone, const std::string& reason) {
+  constexpr std::uint64_t kRepeatAfter = 86400;
+  const std::uint64_t now = signers_.now();
+  Failure& failure = failed_[dns::folded_key(zone)];
+  if (failure.reason == reason && now < failure.told_at + kRepeatAfter) return;
+  failure = {reason, now};
+  log::error("zone_not_signed", "zone", dns::to_text(zone), "reason", reason);
+}
+
 void WholeSigning::ended(const WorkPtr& work, const Status& status) {
+  if (road_.stopping()) return;
   const std::string key = dns::folded_key(work->zone);
   --at_work_;
   known_.erase(key);
@@ -150,8 +166,7 @@ void WholeSigning::ended(const WorkPtr& work, const Status& status) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - work->start);
   if (!status) {
-    failed_.insert_or_assign(key, status.error().text);
-    log::error("zone_not_signed", "zone", dns::to_text(work->zone), "reason", status.error().text);
+    note_failure(work->zone, status.error().text);
   } else if (now && now.loaded() && work->is_wanted) {
     failed_.erase(key);
     const std::string zone = dns::to_text(work->zone);

@@ -69,6 +69,7 @@ class WholeSigning {
   void sign(const WorkPtr& work);
   void submit(const WorkPtr& work);
   void ended(const WorkPtr& work, const Status& status);
+  void note_failure(const dns::Name& zone, const std::string& reason);
 
   asio::io_context& io_;
   asio::thread_pool& pool_;
@@ -82,7 +83,11 @@ class WholeSigning {
   std::deque<dns::Name> waiting_;
   std::set<std::string> known_;  // waiting or at work, by dns::folded_key()
   std::size_t at_work_ = 0;
-  std::map<std::string, std::string> failed_;  // reasons, by dns::folded_key()
+  struct Failure {
+    std::string reason;
+    std::uint64_t told_at = 0;  // signing time of the last line in the log
+  };
+  std::map<std::string, Failure> failed_;  // by dns::folded_key()
   std::chrono::steady_clock::time_point next_retry_{};
 };
 

@@ -22,7 +22,7 @@ class FolderTasks {
 
   /// Folder of the journal, beside which keys are; of later tasks.
   void set_journal(const std::string& journal) { journal_ = journal; }
-  /// Results that come later are dropped.
+  /// Those who take later results change nothing.
   void stop() noexcept { stopped_ = true; }
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
@@ -33,7 +33,7 @@ class FolderTasks {
     asio::post(strand_, [this, journal = journal_, work = std::forward<Work>(work),
                          then = std::forward<Then>(then)]() mutable {
       asio::post(io_, [this, result = work(files_, journal), then = std::move(then)]() mutable {
-        if (!stopped_) then(std::move(result));
+        then(std::move(result));
       });
     });
   }

@@ -16,6 +16,8 @@ constexpr std::string_view kFactsHead =
     "# When caches and the parent could see what of this zone, in seconds since 1970. The manager\n"
     "# writes this file. Without it the zone's waits begin anew.\n";
 constexpr std::uint64_t kMaxFactsBytes = 64 * 1024;
+/// Far above all times. The sum of larger numbers would begin again at 0, and end a wait too early.
+constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 48U;
 
 struct Word {
   std::string_view name;
@@ -60,7 +62,7 @@ template <class Number>
 bool take_number(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);
-  return parsed.ec == std::errc() && parsed.ptr == end;
+  return parsed.ec == std::errc() && parsed.ptr == end && std::uint64_t{number} <= kMaxNumber;
 }
 
 /// Algorithm and tag, as `13/12345`.

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kKeySuffix = ".pem";
 constexpr std::string_view kBindSuffix = ".private";  // its record is in a file beside it
+constexpr std::string_view kPartialSuffix = ".pem.partial";  // of write_key()
 
 /// Names of the key files in a folder, sorted. kNotFound: no folder.
 Result<std::vector<std::string>> key_names(Files& files, const std::string& folder) {
@@ -47,6 +48,18 @@ Result<std::vector<dns::SigningKey>> read_keys(Files& files, const std::string& 
   std::vector<dns::SigningKey> keys;
   for (KeyFile& file : *read) keys.push_back(std::move(file.key));
   return keys;
+}
+
+/// A key that a kill kept from its name has signed nothing, and is made or given anew. For the one
+/// writer of the folder.
+void remove_partial_keys(Files& files, const std::string& folder) {
+  const auto names = files.list(folder);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kPartialSuffix)) continue;
+    if (const auto removed = files.remove(folder + "/" + name); !removed)
+      log::warning("key_not_removed", "file", folder + "/" + name, "reason", removed.error().text);
+  }
 }
 
 /// Makes the zone's first keys.
@@ -111,12 +124,14 @@ class KeyOpening {
     if (facts->is_unsigned()) {
       // A crash may have come between the writing of the facts and that of the list.
       is_changed_ = listed_->erase(dns::folded_key(wanted.zone)) != 0 || is_changed_;
-      return OpenedKeys{std::nullopt, *facts};
+      return OpenedKeys{std::nullopt, *facts, false};
     }
+    remove_partial_keys(files_, *folder);
     auto keys = read_keys(files_, *folder, wanted.zone);
     if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
     if (!keys || keys->empty()) {
       if (auto may = check_may_make(wanted, *folder); !may) return pass(may);
+      if (!wanted.is_known) return OpenedKeys{std::nullopt, *facts, true};
       keys = make_first_keys(files_, *folder, wanted);
       if (!keys) return pass(keys);
     }
@@ -125,7 +140,7 @@ class KeyOpening {
     auto signing = zone::SigningKeys::make(std::move(*keys));
     if (!signing) return pass(signing);
     is_changed_ = listed_->insert(dns::folded_key(wanted.zone)).second || is_changed_;
-    return OpenedKeys{std::move(*signing), *facts};
+    return OpenedKeys{std::move(*signing), *facts, false};
   }
   /// Adds new zones to the list, before anything is signed.
   Status end() { return is_changed_ ? write_signed_zones(files_, journal_, *listed_) : Status(); }
@@ -136,7 +151,8 @@ class KeyOpening {
       return fail(Errc::kNotFound, "{}: the zone's keys are not there; put them back", folder);
     if (wanted.is_signed)
       return fail(Errc::kNotFound,
-                  "{}: the zone is signed by keys that are not there; put their files there",
+                  "{}: the zone is signed by keys that are not there: 'pandoctl dnssec import' "
+                  "gives them; a zone without DNSKEY and RRSIG records gets a new one",
                   folder);
     if (!wanted.may_make)
       return fail(Errc::kNotFound,
@@ -275,8 +291,10 @@ Result<SigningFacts> edit_signing_facts(Files& files, const std::string& journal
   if (!folder) return pass(folder);
   auto facts = read_signing_facts(files, *folder);
   if (!facts) return facts;
+  const SigningFacts before = *facts;
   edit(*facts);
-  if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
+  if (!(*facts == before))
+    if (auto written = write_signing_facts(files, *folder, *facts); !written) return pass(written);
   if (!facts->is_unsigned()) return facts;
   auto listed = read_signed_zones(files, journal);
   if (!listed) return pass(listed);

@@ -28,9 +28,11 @@ struct KeyLayout {
 struct WantedKeys {
   dns::Name zone;
   KeyLayout layout;  ///< of new keys
-  /// The zone is served with signatures. Then nobody but its keys' owner can make more.
+  /// The zone's data have signatures. Then nobody but its keys' owner can make more.
   bool is_signed = false;
   bool may_make = true;  ///< keys, if it never had any (config::DnssecPolicy::make_keys)
+  /// The zone's data are known. Before, nobody knows whether they are signed, and no key is made.
+  bool is_known = true;
 };
 
 /// What a zone's folder has.
@@ -38,6 +40,8 @@ struct OpenedKeys {
   /// None: the zone is served unsigned again (SigningFacts::unsigned_since), and needs no keys.
   std::optional<zone::SigningKeys> keys;
   SigningFacts facts;
+  /// There are no keys, and one may be made as soon as the zone's data are known.
+  bool awaits_source = false;
 };
 
 /// The folder of a zone's keys. kInvalid: the zone's name is too long for that of a folder.

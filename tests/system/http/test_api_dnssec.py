@@ -63,6 +63,26 @@ def test_keys_are_changed_by_the_operator_alone(beside):
     assert [path.read_text() for path in key_files(server, OWN)] == [before]
 
 
+def test_panels_switch_signing_on_by_a_key(beside):
+    server, program = beside(section=KEYS)
+    client = Client(program, PANEL)
+    assert client("POST", ZONES, new_zone(OWN))[0] == 201
+    wanted = {"keytype": "csk", "active": True, "published": True, "algorithm": "ecdsa256", "bits": 256}
+    assert Client(program, WRITE)("POST", f"{ZONES}/{OWN}/cryptokeys", wanted)[0] == 403
+    for other in ({"keytype": "zsk"}, {"active": False}, {"algorithm": "rsasha256"}, {"privatekey": "x"}):
+        status, answer = client("POST", f"{ZONES}/{OWN}/cryptokeys", wanted | other)
+        assert status == 422 and answer["error"], answer
+    assert not key_files(server, OWN) and client("GET", f"{ZONES}/{OWN}")[1]["dnssec"] is False
+    status, key = client("POST", f"{ZONES}/{OWN}/cryptokeys", wanted)
+    assert status == 201 and key in client("GET", f"{ZONES}/{OWN}/cryptokeys")[1], key
+    shown = server.ask(OWN, "DNSKEY", tcp=True).answer[0][0]
+    assert key["dnskey"].split()[3] == base64.b64encode(shown.key).decode() and "privatekey" not in key
+    assert client("POST", f"{ZONES}/{OWN}/cryptokeys", wanted)[0] == 422, "it has its key"
+    status, answer = Client(program, ADMIN)("POST", f"{ZONES}/example.test./cryptokeys", wanted)
+    assert status == 422 and "configuration" in answer["error"], answer
+    assert len(key_files(server, OWN)) == 1 and not key_files(server, "example.test")
+
+
 def test_a_zone_that_is_there_is_signed(beside):
     server, program = beside(section=KEYS)
     client = Client(program, PANEL)

@@ -260,12 +260,13 @@ def test_the_requests_of_powerdns_admin(beside):
     assert int(statistics["uptime"]) >= 0
     found = client("GET", "/api/v1/servers/localhost/search-data?object_type=all&q=www.panel.test")[1]
     assert [(one["object_type"], one["name"], one["zone"]) for one in found] == [("record", "www.panel.test.", "panel.test.")]
-    # Its forms for the zone itself: kind, serials, account; signing is refused, and named so.
+    # Its forms for the zone itself: kind, serials, account; its button that signs the zone.
     for change in ({"kind": "master", "masters": []}, {"soa_edit_api": "INCREASE", "kind": "Master"}, {"account": ""},
                    {"api_rectify": True}):
         assert client("PUT", f"{ZONES}/panel.test", change)[0] == 204, change
-    status, refused = client("POST", f"{ZONES}/panel.test/cryptokeys", {"keytype": "ksk", "active": True})
-    assert status == 422 and "PUT the zone with 'dnssec': true" in refused["error"]
+    status, key = client("POST", f"{ZONES}/panel.test/cryptokeys", {"keytype": "ksk", "active": True})
+    assert status == 201 and key in client("GET", f"{ZONES}/panel.test/cryptokeys")[1]
+    assert server.ask("panel.test", "DNSKEY", tcp=True).answer[0][0].flags == 257 == key["flags"]
     # Records with a comment, or disabled ones, have no place.
     for more in ({"comments": [{"content": "hi", "account": ""}]}, {"records": [{"content": "192.0.2.9", "disabled": True}]}):
         assert client("PATCH", f"{ZONES}/panel.test", {"rrsets": [changed | more]})[0] == 422

@@ -65,5 +65,35 @@ TEST(Cryptokeys, RsaKeysTellTheSizeOfTheirModulus) {
 
 TEST(Cryptokeys, AZoneWithoutKeysHasNone) { EXPECT_EQ(keys_of({}), json::array()); }
 
+TEST(Cryptokeys, PanelsSwitchSigningOnByOneKey) {
+  for (const char* body :
+       {R"({"keytype": "ksk", "active": true})", R"({"keytype": "csk", "active": true})",
+        R"({"keytype": "csk", "active": true, "published": true, "algorithm": "ecdsa256", "bits": 256})",
+        R"({"keytype": "ksk", "active": true, "algorithm": 13, "bits": 0, "privatekey": null})"})
+    EXPECT_TRUE(check_new_key(body)) << body;
+}
+
+TEST(Cryptokeys, AnotherKeyIsNotMade) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{", "malformed"},
+      {"[]", "keytype"},
+      {R"({"active": true})", "keytype"},
+      {R"({"keytype": "zsk", "active": true})", "Invalid keytype 'zsk'"},
+      {R"({"keytype": "ksk"})", "'active'"},
+      {R"({"keytype": "ksk", "active": false})", "'active'"},
+      {R"({"keytype": "ksk", "active": true, "published": false})", "'published'"},
+      {R"({"keytype": "ksk", "active": true, "algorithm": "ed25519"})", "algorithm 13"},
+      {R"({"keytype": "ksk", "active": true, "algorithm": 8})", "algorithm 13"},
+      {R"({"keytype": "ksk", "active": true, "bits": 2048})", "256"},
+      {R"({"keytype": "ksk", "active": true, "privatekey": "x"})", "dnssec import"},
+      {R"({"keytype": "ksk", "active": true, "content": "x"})", "dnssec import"},
+  };
+  for (const auto& [body, reason] : cases) {
+    const Status checked = check_new_key(body);
+    ASSERT_FALSE(checked) << body;
+    EXPECT_THAT(checked.error().text, HasSubstr(reason)) << body;
+  }
+}
+
 }  // namespace cryptokeys_test
 }  // namespace pando::http

@@ -90,6 +90,13 @@ TEST_F(DnssecCommandsTest, StatusHasKeysAndDsOfTheZone) {
   EXPECT_THAT(run(verb::kDnssecStatus, "plain.test").error().text, HasSubstr("is not signed here"));
 }
 
+TEST_F(DnssecCommandsTest, CheckOfASignedZoneLeavesNothingOut) {
+  const json check = run(verb::kDnssecCheck, "a.test").value();
+  EXPECT_EQ(check["left_out"], 0) << "its signatures are of its own keys";
+  EXPECT_FALSE(check["makes_key"]);
+  EXPECT_EQ(check["keys"].size(), 1U);
+}
+
 TEST_F(DnssecCommandsTest, CheckTellsOfAZoneWithoutPolicy) {
   const json check = run(verb::kDnssecCheck, "plain.test").value();
   EXPECT_TRUE(check["makes_key"]);
@@ -109,6 +116,8 @@ TEST_F(DnssecCommandsTest, KeysComeByDescriptorForZonesThatHaveNone) {
   EXPECT_THAT(run(request).error().text, HasSubstr("signed by its keys already"));
   request.name = "plain.test";
   EXPECT_EQ(run(request).error().code, Errc::kInvalid) << "an empty file";
+  request.name = "none.test";
+  EXPECT_EQ(run(request).error().code, Errc::kNotFound) << "no folder is made for any name";
 }
 
 TEST_F(DnssecCommandsTest, WhatTheOperatorSeesMovesTheStage) {

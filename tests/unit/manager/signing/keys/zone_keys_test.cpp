@@ -12,6 +12,7 @@
 #include "dns/dnssec/key_file.h"
 #include "dns/folded_key.h"
 #include "manager/signing/keys/signed_zone_list.h"
+#include "tests/unit/manager/io/failing_files.h"
 #include "tests/unit/shm/support.h"
 
 namespace pando::manager {
@@ -87,6 +88,109 @@ TEST_F(ZoneKeysTest, APolicyThatMakesNoKeysWaitsForThem) {
   const auto made = open_one(true);
   ASSERT_TRUE(made);
   EXPECT_EQ(dnskey(made), dnskey(open_one(false))) << "a key that is there is used";
+}
+
+/// Its data may be signed by others: nobody knows before they are read.
+TEST_F(ZoneKeysTest, AZoneWhoseDataAreNotKnownWaitsForThem) {
+  const auto open_one = [this](bool is_signed, bool is_known) {
+    return std::move(open_zone_keys(native_files(), folder_.path(),
+                                    {{key_zone("example."), 13, is_signed, true, is_known}})
+                         .front());
+  };
+  const auto waiting = open_one(false, false);
+  ASSERT_TRUE(waiting);
+  EXPECT_TRUE(waiting->awaits_source && !waiting->keys);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/dnssec"));
+  EXPECT_THAT(read_signed_zones(native_files(), folder_.path()).value(), IsEmpty());
+  EXPECT_EQ(open_one(true, true).error().code, Errc::kNotFound);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/dnssec"));
+  const auto made = open_one(false, true);
+  ASSERT_TRUE(made && made->keys);
+  const auto again = open_one(false, false);
+  ASSERT_TRUE(again && again->keys && !again->awaits_source) << "a key that is there is used";
+}
+
+TEST_F(ZoneKeysTest, TheUnfinishedFileOfAKeyIsRemoved) {
+  ASSERT_TRUE(open("example."));
+  const std::string ours = files_of("example.").front();
+  std::ofstream(fs::path(ours).parent_path() / "013-00001.pem.partial") << "half a key";
+  ASSERT_TRUE(open("example."));
+  EXPECT_THAT(files_of("example."), ElementsAre(ours));
+}
+
+TEST_F(ZoneKeysTest, FactsThatStayAreNotWritten) {
+  testing::FailingFiles files;
+  int writes = 0;
+  files.fail = [&writes](testing::FailingFiles::Call call, const std::string& path) {
+    writes += call == testing::FailingFiles::Call::kWrite && path.find("/facts") != std::string::npos;
+    return Status();
+  };
+  ASSERT_TRUE(open("example."));
+  const auto edit = [&](std::uint64_t ds_seen) {
+    return edit_signing_facts(files, folder_.path(), key_zone("example."),
+                              [&](SigningFacts& facts) { facts.ds_seen = ds_seen; });
+  };
+  ASSERT_TRUE(edit(5));
+  EXPECT_EQ(writes, 1);
+  ASSERT_TRUE(edit(5));
+  EXPECT_EQ(writes, 1);
+  ASSERT_TRUE(edit(6));
+  EXPECT_EQ(writes, 2);
+}
+
+/// Each call of a first key fails once: disk full, read-only, EIO. No key signs that is not durable
+/// with its folder and the list, and no key is lost.
+TEST_F(ZoneKeysTest, ADiskThatFailsAtAnyStepLosesNoKey) {
+  for (int failing = 0;; ++failing) {
+    const std::string zone = fmt::format("z{}.test.", failing);
+    testing::FailingFiles files;
+    int calls = 0;
+    files.fail = [&](testing::FailingFiles::Call, const std::string& path) -> Status {
+      return calls++ == failing ? Status(fail(Errc::kIo, "{}: Input/output error", path)) : Status();
+    };
+    const auto first = std::move(
+        open_zone_keys(files, folder_.path(), {{key_zone(zone), 15, false}}).front());
+    if (calls <= failing) {  // nothing has failed
+      EXPECT_GT(failing, 8) << "folder, key, names and list were among the calls";
+      ASSERT_TRUE(first);
+      break;
+    }
+    const auto healed = open(zone);
+    ASSERT_TRUE(healed) << failing << ": " << healed.error().text;
+    if (first) EXPECT_EQ(dnskey(first), dnskey(healed)) << failing;
+    EXPECT_THAT(files_of(zone), SizeIs(1)) << failing;
+    EXPECT_TRUE(read_signed_zones(native_files(), folder_.path())
+                    .value()
+                    .contains(dns::folded_key(key_zone(zone))))
+        << failing;
+  }
+}
+
+TEST_F(ZoneKeysTest, FactsOfADiskThatFailsAreThoseOfBeforeOrAfter) {
+  ASSERT_TRUE(open("example."));
+  const auto folder = key_folder(folder_.path(), key_zone("example.")).value();
+  for (int failing = 0;; ++failing) {
+    testing::FailingFiles files;
+    int calls = 0;
+    files.fail = [&](testing::FailingFiles::Call, const std::string&) -> Status {
+      return calls++ == failing ? Status(fail(Errc::kIo, "No space left on device")) : Status();
+    };
+    const auto before = read_signing_facts(native_files(), folder).value();
+    const auto edited =
+        edit_signing_facts(files, folder_.path(), key_zone("example."),
+                           [](SigningFacts& facts) { ++facts.signed_since; });
+    const auto now = read_signing_facts(native_files(), folder);
+    ASSERT_TRUE(now) << failing;
+    EXPECT_TRUE(now->signed_since == before.signed_since ||
+                now->signed_since == before.signed_since + 1);
+    if (edited) EXPECT_EQ(now->signed_since, before.signed_since + 1) << failing;
+    if (calls > failing) {
+      EXPECT_FALSE(edited) << failing;
+      continue;
+    }
+    EXPECT_GT(failing, 3);
+    break;
+  }
 }
 
 TEST_F(ZoneKeysTest, KeysThatAreGoneMakeNoOthers) {
