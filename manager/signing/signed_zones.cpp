@@ -87,10 +87,11 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
                            policy->cds, policy->rolls == config::KeyRolls::kAuto};
   const auto [at, is_new] = zones_.try_emplace(dns::folded_key(zone.name));
   Zone& known = at->second;
+  const KeyLayout layout{policy->algorithm, policy->keys == config::PolicyKeys::kKskZsk};
   const bool is_other = !is_new && !(known.signing == signing && known.waits == waits &&
-                                     known.algorithm == policy->algorithm);
+                                     known.layout == layout);
   known.name = dns::Name(zone.name);
-  known.layout = {policy->algorithm, policy->keys == config::PolicyKeys::kKskZsk};
+  known.layout = layout;
   known.signing = signing;
   known.waits = waits;
   known.may_make_key = policy->make_keys;

@@ -32,7 +32,7 @@ class FolderTasks {
   void run(Work&& work, Then&& then) {
     asio::post(strand_, [this, journal = journal_, work = std::forward<Work>(work),
                          then = std::forward<Then>(then)]() mutable {
-      asio::post(io_, [this, result = work(files_, journal), then = std::move(then)]() mutable {
+      asio::post(io_, [result = work(files_, journal), then = std::move(then)]() mutable {
         then(std::move(result));
       });
     });
