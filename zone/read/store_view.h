@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -181,6 +182,10 @@ class ZoneView {
   [[nodiscard]] bool loaded() const noexcept;  ///< false: configured, no data yet → SERVFAIL
   [[nodiscard]] std::uint32_t side_index() const noexcept;  ///< entry of the unversioned side table
   [[nodiscard]] dns::Serial serial() const noexcept;
+  /// The serial that the zone's data have at the primary, of a secondary zone with serials of its
+  /// own: this server signs it, or did so until the primary's serial is ahead. Nullopt: the zone is
+  /// another one, or the serial is not known.
+  [[nodiscard]] std::optional<dns::Serial> primary_serial() const noexcept;
   /// The version that last changed the zone's data. An equal value means equal data, wherever the
   /// compactor has moved them.
   [[nodiscard]] std::uint64_t data_version() const noexcept;
