@@ -67,9 +67,12 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   zones_.loads->transferred(zone, had_data);
   const config::ZoneTable& zones = configuration_.runtime->settings.zones;
   // A zone without data may have had some before the store was lost.
-  if (const auto index = zones.find(zone))
-    zones_.copies->write(zone, zones_.copies->path_of(zones, *index),
-                         had_data || data_->store_was_lost);
+  const auto index = zones.find(zone);
+  if (!index) return;
+  // The journal knows the serials of a zone that is signed here.
+  const bool is_signed_here = zones[*index].options->is_signed_here();
+  zones_.copies->write(zone, zones_.copies->path_of(zones, *index),
+                       had_data || data_->store_was_lost || is_signed_here);
 }
 
 /// The zone is signed otherwise than before, so that a file may do that was refused for that.
