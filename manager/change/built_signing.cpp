@@ -32,10 +32,10 @@ unsigned threads_for(const zone::ZoneView& source) {
 
 /// A secondary zone that is signed for the first time gets serials of its own: so far it has the
 /// primary's.
-std::optional<dns::Serial> primary_serial_of(const zone::ZoneView& served) {
+std::optional<dns::Serial> first_primary_serial(const zone::ZoneView& served) {
   const bool is_primarys = is_secondary(served) && served.denial() == zone::Denial::kUnsigned;
-  return served.primary_serial() || !is_primarys ? served.primary_serial()
-                                                 : std::optional(served.serial());
+  if (const auto known = zone::primary_serial(served); known || !is_primarys) return known;
+  return served.serial();
 }
 
 struct SignedZone {
@@ -112,7 +112,7 @@ Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& serv
   crash_point("served-zone-signed");
   WholeZone data{std::move(done->built), std::move(done->transaction), served.source()};
   data.source_serial = served.serial();
-  data.primary_serial = primary_serial_of(served);
+  data.primary_serial = first_primary_serial(served);
   return data;
 }
 
@@ -126,7 +126,7 @@ Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& se
   if (!built) return pass(built);
   WholeZone data{std::move(*built), std::move(transaction), served.source()};
   data.source_serial = served.serial();
-  data.primary_serial = served.primary_serial();
+  data.primary_serial = zone::primary_serial(served);
   return data;
 }
 

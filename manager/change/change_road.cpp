@@ -23,6 +23,8 @@ Status ask(const ZoneChange& change, const Stage& stage) {
   return change.check ? change.check(stage.draft.view()) : Status();
 }
 
+Status zone_moves() { return fail(Errc::kExists, "the zone changes again and again"); }
+
 }  // namespace
 
 /// One change on its way, used by one thread at a time.
@@ -143,7 +145,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   [[nodiscard]] std::span<const zone::Changeset> changesets() const {
     if (const auto* received = std::get_if<ReceivedChangesets>(&asked.content)) {
       // With serials of its own, and signatures, the zone has changed otherwise.
-      if (served.primary_serial()) return {};
+      if (zone::primary_serial(served)) return {};
       return **received;
     }
     return {&outcome.applied.effective, 1};
@@ -348,8 +350,15 @@ void ChangeRoad::leave_place(const WorkPtr& work) {
   if (std::erase(computing_, work) > 0) start_waiting();
 }
 
-/// Tries again after the data of the last try have been freed.
+/// Tries again after the data of the last try have been freed. A built zone is kept, and signed
+/// once more.
 void ChangeRoad::again(const WorkPtr& work) {
+  if (work->asked.is_built()) {
+    if (++work->tries >= kMaxTriesOfSigned) return finish(work, pass(zone_moves()));
+    return signers_->when_known(work->asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
+      sign_built(work, std::move(signer));
+    });
+  }
   asio::post(pool_, [this, work] {
     work->clear();
     asio::post(io_, [this, work] {
@@ -362,7 +371,7 @@ void ChangeRoad::again(const WorkPtr& work) {
       // it will not move much longer.
       if (work->tries >= options_.tries && !work->signer.signer) return commit_here(work);
       if (work->tries >= kMaxTriesOfSigned)
-        return finish(work, fail(Errc::kExists, "the zone changes again and again"));
+        return finish(work, pass(zone_moves()));
       // A change that was judged after its computation has left its place.
       if (std::ranges::find(computing_, work) == computing_.end()) computing_.push_back(work);
       compute(work);
@@ -392,7 +401,7 @@ void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
   const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
   work->has_policy = signers_->has(work->asked.zone);
   const bool has_own_serials = work->asked.source == ChangeSource::kTransfer && served &&
-                               served.primary_serial().has_value();
+                               zone::primary_serial(served).has_value();
   if (!*signer && !work->has_policy && !has_own_serials) return begin(work);
   work->state.reach(ChangeStep::kSigning);
   work->signer = {std::move(*signer), signers_->now()};
@@ -409,14 +418,6 @@ void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
       if (!work->computed) return finish(work, pass(work->computed));
       begin(work);
     });
-  });
-}
-
-void ChangeRoad::sign_again(const WorkPtr& work) {
-  if (++work->tries >= kMaxTriesOfSigned)
-    return finish(work, fail(Errc::kExists, "the zone changes again and again"));
-  signers_->when_known(work->asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
-    sign_built(work, std::move(signer));
   });
 }
 
@@ -546,10 +547,10 @@ void ChangeRoad::put_alone(const WorkPtr& work) {
 void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& version) {
   if (!version && std::exchange(work->has_moved, false)) {
     ++counters_.again;
-    if (work->asked.is_built()) return sign_again(work);
     if (work->asked.again)
       work->asked.again();
-    else if (work->signer.signer && holds_.hold && !std::exchange(work->holds_updates, true))
+    else if (work->signer.signer && !work->asked.is_built() && holds_.hold &&
+             !std::exchange(work->holds_updates, true))
       holds_.hold(work->asked.zone);
     return again(work);
   }

@@ -119,7 +119,6 @@ class ChangeRoad {
   void computed(const WorkPtr& work);
   void begin(const WorkPtr& work);
   void sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer);
-  void sign_again(const WorkPtr& work);
   void judge_known(const WorkPtr& work);
   void judge(const WorkPtr& work);
   void run_judges(const Judges::Run& run, asio::thread_pool& pool, std::function<void()> work,

@@ -131,7 +131,7 @@ class Staging {
     primary_serial_ = computed.primary_serial;
     if (computed.is_made() || signer_ == nullptr) return std::nullopt;
     const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
-    if (!before || !before.primary_serial()) {
+    if (!before || !zone::primary_serial(before)) {
       if (before && before.loaded() && signer_->signer && signer_->signer->has_signed(before))
         return fail(Errc::kInvalid, "the serial that the zone has at the primary is not known");
       return std::nullopt;

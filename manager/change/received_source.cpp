@@ -55,7 +55,7 @@ class Receiving {
     auto ours = soa_record(before_);
     if (from == nullptr || to == nullptr || !ours)
       return fail(Errc::kInvalid, "the changes lack a SOA record");
-    const dns::Serial known = *before_.primary_serial();
+    const dns::Serial known = *zone::primary_serial(before_);
     const zone::Record expected = with_serial(*ours, known);
     if (dns::compare_rdata_canonical(RRType::kSOA, expected.rdata, from->rdata) != 0)
       return fail(Errc::kInvalid,

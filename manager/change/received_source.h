@@ -10,7 +10,7 @@
 #include "zone/record/changeset.h"
 
 /// What a primary sends for a secondary zone that has serials of its own, because this server signs
-/// it (ZoneView::primary_serial()). Its source follows the primary's zone.
+/// it (zone::primary_serial()). Its source follows the primary's zone.
 namespace pando::manager {
 
 /// The serial of our zone for data that have `primary` at the primary: the same, if that is ahead of
@@ -32,7 +32,7 @@ struct ReceivedSource {
 /// ZONEMD record is refused, since only a whole zone can be compared with it.
 ///
 /// kInvalid: the changeset does not fit the zone's source, and the whole zone may; kUnsupported: the
-/// zone is signed, and has no policy any more. Precondition: before.primary_serial().
+/// zone is signed, and has no policy any more. Precondition: zone::primary_serial(before).
 Result<ReceivedSource> received_source(const zone::ZoneView& before,
                                        const zone::Changeset& received, const ChangeSigner& keys,
                                        bool checks_digest);

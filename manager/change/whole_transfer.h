@@ -17,7 +17,7 @@ struct TransferTarget {
 };
 
 /// Prepares a zone that a primary sent whole for a zone that is signed here, or has serials of its
-/// own still (zone::ZoneView::primary_serial()):
+/// own still (zone::primary_serial()):
 ///
 /// - with ZoneChange::checks_digest, ZONEMD is compared with the data as they came;
 /// - a difference of at most half the zone becomes a changeset (ZoneChange::may_be_changeset), so

@@ -34,7 +34,7 @@ struct ComputedChange {
   /// In place of the changesets' own journal records: those of the source, made from what was
   /// applied and the zone after it. May be empty.
   std::function<ChangeNotes(const zone::Applied& applied, const zone::ZoneView& after)> notes{};
-  /// Of a whole zone that a primary sent: its serial there (ZoneView::primary_serial()).
+  /// Of a whole zone that a primary sent: its serial there (zone::primary_serial()).
   std::optional<dns::Serial> primary_serial{};
 
   /// One changeset, or the error that there is none.
@@ -64,7 +64,7 @@ struct WholeZone {
   std::vector<JournalEntry> pending{};
   /// The serial of the zone's source, if the zone was signed here after it was built.
   std::optional<dns::Serial> source_serial{};
-  /// ZoneView::primary_serial() of the zone with these data.
+  /// zone::primary_serial() of the zone with these data.
   std::optional<dns::Serial> primary_serial{};
 };
 

@@ -98,7 +98,7 @@ Status StoreReplay::follow_primary(const JournalRecord& record) {
     if (!inner->primary_serial) return {};
     serial = inner->primary_serial;
   }
-  if (zone(record.zone).primary_serial() == serial) return {};
+  if (zone::primary_serial(zone(record.zone)) == serial) return {};
   return draft().put_primary_serial(record.zone, serial);
 }
 

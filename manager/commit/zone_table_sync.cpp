@@ -389,7 +389,7 @@ Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config
     if (!is_same && was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
     // Its updates are in no version of the former primary.
-    if (live.primary_serial())
+    if (zone::primary_serial(live))
       if (auto put = draft.put_primary_serial(zone.name, std::nullopt); !put) return put;
   }
   if (is_same) return {};

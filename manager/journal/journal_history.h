@@ -61,7 +61,7 @@ class JournalHistory {
     std::optional<dns::Serial> serial;
     std::size_t applied = 0;
     std::size_t skipped = 0;
-    /// The serial that the zone at `serial` has at its primary: see ZoneView::primary_serial().
+    /// The serial that the zone at `serial` has at its primary: see zone::primary_serial().
     std::optional<dns::Serial> primary_serial;
     DynamicChanges net{DynamicChanges::Limits::none()};  ///< sum of the applied changesets
   };

@@ -31,7 +31,7 @@ asio::awaitable<std::optional<ServedZone>> served(const AttemptRunner::Parts par
   const zone::ZoneView zone = version.zone_at(name);
   if (!zone || !zone.loaded() || parts.has_expired(zone)) co_return std::nullopt;
   // The signer's records would count as removed: the road of changes compares the source.
-  if (zone.primary_serial() || is_signed_here(zone)) co_return std::nullopt;
+  if (zone::primary_serial(zone) || is_signed_here(zone)) co_return std::nullopt;
   co_return ServedZone{zone, parts.slots.pin_own(version.version())};
 }
 

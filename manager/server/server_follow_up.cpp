@@ -75,8 +75,10 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
                        had_data || data_->store_was_lost || is_signed_here);
 }
 
-/// The zone is signed otherwise than before, so that a file may do that was refused for that.
+/// The zone is signed otherwise than before, so that a file or a transfer may do that was refused for
+/// that.
 void Server::load_again(const dns::Name& zone) {
+  if (!zones_.refresher->problem(zone).empty()) zones_.refresher->refresh_now(zone);
   if (!zones_.loads->has_problem_of(zone)) return;
   zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
                           [](const ZoneFileLoads::Counts&) {});

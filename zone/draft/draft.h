@@ -47,7 +47,7 @@ class Draft {
   /// Records that the zone's data agrees with this state of its file now (the file was merged as a
   /// changeset).
   Status put_zone_source(dns::NameView apex, const ZoneFileInfo& source);
-  /// Sets ZoneView::primary_serial() of a zone with data; nullopt: there is none. put_zone() drops it,
+  /// Sets primary_serial() of a zone with data; nullopt: there is none. put_zone() drops it,
   /// apply() keeps it.
   Status put_primary_serial(dns::NameView apex, std::optional<dns::Serial> serial);
   /// Appends to a zone's history the changeset that led to its data, or to the next changeset; for

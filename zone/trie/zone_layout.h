@@ -182,7 +182,7 @@ struct ZoneEntry {
   std::uint64_t source_hash;
   std::uint32_t data_units;  // blocks of names, tries and shared pages, in units of a reference
   std::uint32_t changed_at;  // time of data_version, in seconds since 1970; 0 = unknown
-  std::uint32_t primary_serial;  // with kPrimarySerial: ZoneView::primary_serial(); else 0
+  std::uint32_t primary_serial;  // with kPrimarySerial: primary_serial(); else 0
   std::uint32_t reserved;
 
   static constexpr std::uint8_t kLoaded = 2;

@@ -70,7 +70,7 @@ JournalEntry signed_entry(const zone::ZoneView& zone, dns::Serial from) {
   zone::Record now{apex, dns::RRType::kSOA, soa.ttl(), Bytes(rdata.begin(), rdata.end())};
   zone::Record before = now;
   set_soa_serial(before.rdata, from);
-  Bytes payload = head_of_signed(0, zone.primary_serial());
+  Bytes payload = head_of_signed(0, zone::primary_serial(zone));
   zone::encode({apex, {std::move(before)}, {std::move(now)}}, payload);
   return {apex, from, zone.serial(), std::move(payload), RecordKind::kSigned};
 }

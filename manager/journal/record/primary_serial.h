@@ -8,7 +8,7 @@
 namespace pando::manager {
 
 /// Follows, from one record of a zone to the next, which serial the zone's data have at its primary
-/// (zone::ZoneView::primary_serial()). A serial counts only together with the serial of ours that it
+/// (zone::primary_serial()). A serial counts only together with the serial of ours that it
 /// belongs to: after records that do not follow each other it is unknown.
 class PrimarySerial {
  public:
