@@ -111,10 +111,10 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     } else if (!signer.signer) {
       // The zone was unsigned, and has its policy still.
       return take_source(road.store_, asked.zone, data, dns::Serial{data.built->serial});
-    } else if (auto built = sign_built_zone(road.store_, asked.zone, data, signer, served_serial,
-                                            is_signed_here);
-               !built) {
-      return pass(built);
+    } else {
+      auto built =
+          sign_built_zone(road.store_, asked.zone, data, signer, served_serial, is_signed_here);
+      if (!built) return pass(built);
     }
     crash_point("zone-signed");
     return {};

@@ -504,3 +504,25 @@ def test_a_signed_secondary_becomes_primary_and_secondary_again(pando, peers, tm
     has_followed(server, primary)
     equals(server, primary)
     assert server.serial(ZONE) > serial
+
+
+def test_renewed_signatures_move_our_serial_alone(pando, peers, tmp_path):
+    """Signatures of a minute: the zone is renewed all the time, beside differences and whole zones of the primary."""
+    primary = Primary("bind", tmp_path / "up", peers, [f"h{number} 300 A 192.0.2.3" for number in range(300)])
+    server = follow(pando, primary, options_of(dnssec="short"),
+                    extra="dnssec-policies: [{name: short, validity: 60s, refresh: 40s}]")
+    copy = peers(secondary("knot", server, tmp_path / "down"), ZONE)
+    before = has_followed(server, primary)
+    for number in range(4):
+        servers.wait_until("signatures are renewed", lambda: server.serial(ZONE) > before[1], 60)
+        assert status(server)["primary_serial"] == before[0]
+        primary.change(("add", f"r{number}", 60, "A", "192.0.2.9"))
+        if number % 2 == 1:
+            server.control("zone", "retransfer", ZONE)
+        after = has_followed(server, primary)
+        assert after[1] > before[1]
+        before = after
+        servers.wait_until("the copy is equal, although both move",
+                           lambda: set(zone_of(copy).iterate_rdatas()) == set(zone_of(server).iterate_rdatas()), 60)
+        assert sets_of(zone_of(server), derived=False) == sets_of(zone_of(primary.server), derived=False)
+        assert sets_of(zone_of(copy), derived=False) == sets_of(zone_of(primary.server), derived=False)
