@@ -133,9 +133,6 @@ Status add_zone(Context& context, dns::NameView name, std::string_view file, std
     return fail(Errc::kInvalid,
                 "zone {} is secondary, its copy needs no 'export-interval' (it may be 'off')",
                 dns::to_text(name));
-  if (zones.options()[options].is_secondary() && zones.options()[options].is_signed_here())
-    return fail(Errc::kInvalid, "zone {} is secondary: its primary signs it ('dnssec' may be '{}')",
-                dns::to_text(name), kNoDnssecPolicy);
   return zones.add(name, file, options, added);
 }
 

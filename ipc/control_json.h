@@ -26,8 +26,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ZoneRow, name, kind, state, seri
                                                 history, added, frozen, catalog, catalog_role,
                                                 catalog_members, file, primaries, notified,
                                                 refresh_at, expires_at, last_ok, signatures_end,
-                                                signature_faults, problem, load_phase, load_done,
-                                                load_total, judged_by, judged_since, judged_until,
+                                                primary_serial, signature_faults, problem,
+                                                load_phase, load_done, load_total, judged_by,
+                                                judged_since, judged_until,
                                                 dnssec, ds, change_from, change_step, change_since,
                                                 removed_at, kept_until, updates_kept)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ZoneListResult, zones, next)

@@ -103,6 +103,8 @@ struct ZoneRow {
   std::uint64_t expires_at = 0;
   std::uint64_t last_ok = 0;           ///< last successful check with a primary
   std::uint64_t signatures_end = 0;    ///< end of a signed zone's first signature; 0 = unknown
+  /// Of a secondary zone that is signed here: the serial that its data have at the primary; else 0.
+  std::uint32_t primary_serial = 0;
   std::uint64_t signature_faults = 0;  ///< found when the zone was verified last
   std::string problem{};               ///< why the last load, transfer or export failed
   /// While a large file is loaded: "preparing", "reading" (counts bytes), "sorting", "building"

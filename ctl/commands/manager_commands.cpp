@@ -81,6 +81,7 @@ void print(const ipc::ZoneRow& zone, std::ostream& out) {
   facts.add("member of", zone.catalog);
   facts.add("file", zone.file);
   facts.add("primaries", joined(zone.primaries));
+  facts.add("primary's serial", zone.primary_serial == 0 ? "" : std::to_string(zone.primary_serial));
   facts.add("last checked", secondary ? time_text(zone.last_ok) : "");
   facts.add("next check", secondary ? time_text(zone.refresh_at) : "");
   facts.add("expires", secondary ? time_text(zone.expires_at) : "");

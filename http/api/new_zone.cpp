@@ -62,7 +62,7 @@ std::optional<bool> dnssec_of(const json& document) {
 /// Refuses members that ask for something which the server does not do.
 Status check_refused(const json& document, bool secondary) {
   if (secondary && dnssec_of(document).value_or(false))
-    return fail(Errc::kInvalid, "a Slave zone is signed by its primary: 'dnssec' is not possible");
+    return fail(Errc::kInvalid, "'dnssec' of a Slave zone is set in the configuration");
   for (const char* key : {"nsec3param", "catalog"})
     if (const json* value = member(document, key); value != nullptr && *value != "")
       return fail(Errc::kInvalid, "'{}' is not possible here", key);

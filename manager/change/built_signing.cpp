@@ -6,6 +6,7 @@
 
 #include "base/crash_point.h"
 #include "manager/commit/zone_diff.h"
+#include "manager/journal/record/journal_payload.h"
 #include "manager/support/soa.h"
 #include "zone/builder/zone_builder.h"
 #include "zone/dnssec/zone_signing.h"
@@ -29,9 +30,18 @@ unsigned threads_for(const zone::ZoneView& source) {
   return std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads);
 }
 
+/// A secondary zone that is signed for the first time gets serials of its own: so far it has the
+/// primary's.
+std::optional<dns::Serial> first_primary_serial(const zone::ZoneView& served) {
+  const bool is_primarys = is_secondary(served) && served.denial() == zone::Denial::kUnsigned;
+  if (const auto known = zone::primary_serial(served); known || !is_primarys) return known;
+  return served.serial();
+}
+
 struct SignedZone {
   shm::Transaction transaction;
   std::shared_ptr<zone::BuiltZone> built;
+  std::uint64_t left_out = 0;
 };
 
 Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
@@ -48,7 +58,9 @@ Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
   result.transaction.use_reserve(reserve);
   const dns::Name apex(source.apex());
   zone::ZoneBuilder builder(apex, result.transaction);
-  if (auto done = zone::sign_zone(source, keys.keys(), options, builder); !done) return pass(done);
+  auto done = zone::sign_zone(source, keys.keys(), options, builder);
+  if (!done) return pass(done);
+  result.left_out = done->dropped;
   auto built = builder.finish();
   if (!built) return pass(built);
   result.built = std::move(*built);
@@ -63,9 +75,9 @@ Result<SignedZone> sign_whole(shm::Store& store, const zone::ZoneView& source,
 
 }  // namespace
 
-Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
-                       const ChangeSigner& signer, std::optional<dns::Serial> served,
-                       bool is_signed_here) {
+Result<std::uint64_t> sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
+                                      const ChangeSigner& signer,
+                                      std::optional<dns::Serial> served, bool is_signed_here) {
   const BuiltView source(store, apex, *data.built);
   const auto zone = source.zone();
   if (!zone) return pass(zone);
@@ -84,7 +96,7 @@ Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data
   data.built = std::move(done->built);
   data.built_in = std::move(done->transaction);
   data.source_serial = serial;
-  return {};
+  return done->left_out;
 }
 
 Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
@@ -100,6 +112,7 @@ Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& serv
   crash_point("served-zone-signed");
   WholeZone data{std::move(done->built), std::move(done->transaction), served.source()};
   data.source_serial = served.serial();
+  data.primary_serial = first_primary_serial(served);
   return data;
 }
 
@@ -113,17 +126,18 @@ Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& se
   if (!built) return pass(built);
   WholeZone data{std::move(*built), std::move(transaction), served.source()};
   data.source_serial = served.serial();
+  data.primary_serial = zone::primary_serial(served);
   return data;
 }
 
-Status take_source(shm::Store& store, const dns::Name& apex, WholeZone& data) {
+Status take_source(shm::Store& store, const dns::Name& apex, WholeZone& data, dns::Serial serial) {
   const BuiltView source(store, apex, *data.built);
   const auto zone = source.zone();
   if (!zone) return pass(zone);
   shm::Transaction transaction = store.begin_private();
   transaction.use_reserve(data.built_in.reserve_use());
   zone::ZoneBuilder builder(apex, transaction);
-  if (auto done = zone::copy_source(*zone, zone->serial(), builder); !done) return done;
+  if (auto done = zone::copy_source(*zone, serial, builder); !done) return done;
   auto built = builder.finish();
   if (!built) return pass(built);
   data.built = std::move(*built);

@@ -16,11 +16,12 @@ namespace pando::manager {
 /// parent may have a DS record of these.
 ///
 /// The chain of NSEC or NSEC3 records is verified, and one signature in a hundred: data that would
-/// not validate are not served. For builder threads; takes 40 µs for each P-256 signature. Errors
-/// are those of zone::sign_zone(), kCorrupt: the result is not valid; kFull.
-Status sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
-                       const ChangeSigner& signer, std::optional<dns::Serial> served,
-                       bool is_signed_here);
+/// not validate are not served. For builder threads; takes 40 µs for each P-256 signature. The
+/// result is the number of records that were left out, because a signer makes them. Errors are those
+/// of zone::sign_zone(), kCorrupt: the result is not valid; kFull.
+Result<std::uint64_t> sign_built_zone(shm::Store& store, const dns::Name& apex, WholeZone& data,
+                                      const ChangeSigner& signer,
+                                      std::optional<dns::Serial> served, bool is_signed_here);
 
 /// Signs the source of a zone that is served. The result's `source_serial` is the served one.
 Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& served,
@@ -31,7 +32,7 @@ Result<WholeZone> sign_served_zone(shm::Store& store, const zone::ZoneView& serv
 Result<WholeZone> unsign_served_zone(shm::Store& store, const zone::ZoneView& served,
                                      dns::Serial serial);
 /// Takes out of a built zone what a signer makes (dns/dnssec/derived_types.h); the rest takes the
-/// place of `data.built`, in a transaction of its own. For builder threads.
-Status take_source(shm::Store& store, const dns::Name& apex, WholeZone& data);
+/// place of `data.built`, in a transaction of its own and with `serial`. For builder threads.
+Status take_source(shm::Store& store, const dns::Name& apex, WholeZone& data, dns::Serial serial);
 
 }  // namespace pando::manager

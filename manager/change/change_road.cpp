@@ -7,6 +7,7 @@
 #include "base/crash_point.h"
 #include "manager/change/built_signing.h"
 #include "manager/change/change_staging.h"
+#include "manager/change/whole_transfer.h"
 #include "manager/commit/zone_diff.h"
 #include "manager/journal/record/journal_payload.h"
 #include "zone/draft/detached_draft.h"
@@ -21,6 +22,8 @@ constexpr int kMaxTriesOfSigned = 20;
 Status ask(const ZoneChange& change, const Stage& stage) {
   return change.check ? change.check(stage.draft.view()) : Status();
 }
+
+Status zone_moves() { return fail(Errc::kExists, "the zone changes again and again"); }
 
 }  // namespace
 
@@ -38,7 +41,9 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   bool has_moved = false;  // the zone has changed since the draft began, or is to be signed there
   ChangeSigner signer;
   std::optional<dns::Serial> served_serial{};  // of the zone that a built one replaces
+  bool is_signed_whole = false;                // for that zone
   bool holds_updates = false;
+  bool has_policy = false;
   bool is_signed_here = false;                 // it has the signatures of its keys
   bool is_judged = false;
   Judgement judgement;
@@ -80,6 +85,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     journal = {};
     changed = {};
     outcome.applied = {};
+    outcome.left_out = 0;
   }
 
   /// Builder thread.
@@ -88,6 +94,7 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
     auto applied = stage_changesets(stage, asked, road.committer_, &signer);
     computed = status_of(applied);
     if (applied) outcome.applied = std::move(*applied);
+    outcome.left_out += std::exchange(signer.left_out, 0);
     reserve = stage.reserve;
     changed = std::move(stage.changed);
     crash_point("change-worked-out");
@@ -96,13 +103,31 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
   /// Builder thread: signs the built zone as a whole, which then takes the place of its source.
   Status sign_whole() {
     auto& data = std::get<WholeZone>(asked.content);
-    // The zone was unsigned, and has its policy still.
-    if (!signer.signer) return take_source(road.store_, asked.zone, data);
-    auto built =
-        sign_built_zone(road.store_, asked.zone, data, signer, served_serial, is_signed_here);
-    if (!built) return built;
+    if (asked.source == ChangeSource::kTransfer) {
+      auto left_out = take_whole_transfer(road.store_, asked,
+                                          {served, signer, has_policy, is_signed_here});
+      if (!left_out) return pass(left_out);
+      outcome.left_out = *left_out;
+    } else if (!signer.signer) {
+      // The zone was unsigned, and has its policy still.
+      return take_source(road.store_, asked.zone, data, dns::Serial{data.built->serial});
+    } else {
+      auto built =
+          sign_built_zone(road.store_, asked.zone, data, signer, served_serial, is_signed_here);
+      if (!built) return pass(built);
+    }
     crash_point("zone-signed");
     return {};
+  }
+
+  /// Whether the zone has moved since this one was signed in its place: renewed signatures have taken
+  /// the serial.
+  [[nodiscard]] bool is_signed_in_vain(const zone::StoreView& now) const {
+    if (!is_signed_whole || asked.source != ChangeSource::kTransfer) return false;
+    const zone::ZoneView present = now.zone_at(asked.zone);
+    const bool has_data = present && present.loaded();
+    return has_data != served_serial.has_value() ||
+           (has_data && !(present.serial() == *served_serial));
   }
 
   /// The thread that run_judges() chooses.
@@ -118,7 +143,11 @@ struct ChangeRoad::Work final : FirstTransfers::Zone, std::enable_shared_from_th
 
   /// The changesets that lead from `served` to the draft.
   [[nodiscard]] std::span<const zone::Changeset> changesets() const {
-    if (const auto* received = std::get_if<ReceivedChangesets>(&asked.content)) return **received;
+    if (const auto* received = std::get_if<ReceivedChangesets>(&asked.content)) {
+      // With serials of its own, and signatures, the zone has changed otherwise.
+      if (zone::primary_serial(served)) return {};
+      return **received;
+    }
     return {&outcome.applied.effective, 1};
   }
 
@@ -323,8 +352,15 @@ void ChangeRoad::leave_place(const WorkPtr& work) {
   if (std::erase(computing_, work) > 0) start_waiting();
 }
 
-/// Tries again after the data of the last try have been freed.
+/// Tries again after the data of the last try have been freed. A built zone is kept, and signed
+/// once more.
 void ChangeRoad::again(const WorkPtr& work) {
+  if (work->asked.is_built()) {
+    if (++work->tries >= kMaxTriesOfSigned) return finish(work, pass(zone_moves()));
+    return signers_->when_known(work->asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
+      sign_built(work, std::move(signer));
+    });
+  }
   asio::post(pool_, [this, work] {
     work->clear();
     asio::post(io_, [this, work] {
@@ -337,7 +373,7 @@ void ChangeRoad::again(const WorkPtr& work) {
       // it will not move much longer.
       if (work->tries >= options_.tries && !work->signer.signer) return commit_here(work);
       if (work->tries >= kMaxTriesOfSigned)
-        return finish(work, fail(Errc::kExists, "the zone changes again and again"));
+        return finish(work, pass(zone_moves()));
       // A change that was judged after its computation has left its place.
       if (std::ranges::find(computing_, work) == computing_.end()) computing_.push_back(work);
       compute(work);
@@ -370,16 +406,23 @@ bool ChangeRoad::signs_slowly(dns::NameView zone) const {
 void ChangeRoad::sign_built(const WorkPtr& work, Result<ZoneSignerPtr> signer) {
   if (stopping_) return;
   if (!signer) return finish(work, pass(signer));
-  if (!*signer && !signers_->has(work->asked.zone)) return begin(work);
+  const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
+  work->has_policy = signers_->has(work->asked.zone);
+  const bool has_own_serials = work->asked.source == ChangeSource::kTransfer && served &&
+                               zone::primary_serial(served).has_value();
+  if (!*signer && !work->has_policy && !has_own_serials) return begin(work);
   work->state.reach(ChangeStep::kSigning);
   work->signer = {std::move(*signer), signers_->now()};
-  const zone::ZoneView served = committer_.current().zone_at(work->asked.zone);
+  work->served_serial.reset();
   if (served && served.loaded()) work->served_serial = served.serial();
   work->is_signed_here = work->signer.signer && work->signer.signer->has_signed(served);
+  work->pin_present();
+  work->is_signed_whole = true;
   asio::post(pool_, [this, work] {
     work->computed = work->sign_whole();
     asio::post(io_, [this, work] {
       if (stopping_) return;
+      work->pin = {};
       if (!work->computed) return finish(work, pass(work->computed));
       begin(work);
     });
@@ -480,6 +523,7 @@ Status ChangeRoad::stage_here(Work& work, Stage& stage) {
   work.has_moved = signer->is_too_much;
   if (!applied) return pass(applied);
   work.outcome.applied = std::move(*applied);
+  work.outcome.left_out = signer->left_out;
   for (PublishedZone& zone : stage.changed) work.staged(zone);
   return {};
 }
@@ -495,6 +539,8 @@ void ChangeRoad::put_alone(const WorkPtr& work) {
   request.kind = CommitRequest::Kind::kAlone;
   request.stage = [this, work](Stage& stage) -> Status {
     if (auto ok = ask(work->asked, stage); !ok) return ok;
+    work->has_moved = work->is_signed_in_vain(stage.draft.view());
+    if (work->has_moved) return fail(Errc::kExists, "zone moved");
     if (auto put = stage_whole_zone(stage, work->asked, committer_.zone_records()); !put)
       return put;
     work->staged(stage.changed.back());
@@ -511,7 +557,8 @@ void ChangeRoad::finish(const WorkPtr& work, const Result<std::uint64_t>& versio
     ++counters_.again;
     if (work->asked.again)
       work->asked.again();
-    else if (work->signer.signer && holds_.hold && !std::exchange(work->holds_updates, true))
+    else if (work->signer.signer && !work->asked.is_built() && holds_.hold &&
+             !std::exchange(work->holds_updates, true))
       holds_.hold(work->asked.zone);
     return again(work);
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "manager/change/received_source.h"
 #include "manager/dnssec/change_signing.h"
 #include "manager/journal/record/journal_format.h"
 #include "manager/journal/record/journal_payload.h"
@@ -94,7 +95,7 @@ class Staging {
     for (std::size_t i = 0; i < computed.changesets().size(); ++i) {
       const zone::Changeset& changes = computed.changesets()[i];
       if (changes.empty() && change_.renewed.empty()) continue;
-      auto completed = sign(changes);
+      auto completed = complete(changes, computed);
       if (!completed) return pass(completed);
       if (*completed && (*completed)->empty()) continue;
       auto applied = stage_.draft.apply(*completed ? **completed : changes, limits());
@@ -102,10 +103,45 @@ class Staging {
       if (auto fits = check_fits(*applied); !fits) return fits;
       if (!first_) first_ = applied->from;
       last_ = std::move(*applied);
+      if (has_own_serials_)
+        if (auto put = stage_.draft.put_primary_serial(change_.zone, primary_serial_); !put)
+          return put;
       if (computed.is_made()) computed.made[i] = {};  // `last_` has its content
       if (auto journalled = journal(computed); !journalled) return journalled;
     }
     return {};
+  }
+
+  /// The changeset that is applied in place of this one; nullopt: this one is.
+  Result<std::optional<zone::Changeset>> complete(const zone::Changeset& asked,
+                                                  const ComputedChange& computed) {
+    auto received = receive(asked, computed);
+    if (!received) return received;
+    auto completed = sign(*received ? **received : asked);
+    if (!completed || *completed) return completed;
+    return received;
+  }
+
+  /// The source of a primary's changeset, for a zone that has serials of its own; nullopt: another
+  /// zone or change.
+  Result<std::optional<zone::Changeset>> receive(const zone::Changeset& asked,
+                                                 const ComputedChange& computed) {
+    if (!is_transfer()) return std::nullopt;
+    has_own_serials_ = computed.primary_serial.has_value();
+    primary_serial_ = computed.primary_serial;
+    if (computed.is_made() || signer_ == nullptr) return std::nullopt;
+    const zone::ZoneView before = stage_.draft.view().zone_at(change_.zone);
+    if (!before || !zone::primary_serial(before)) {
+      if (before && before.loaded() && signer_->signer && signer_->signer->has_signed(before))
+        return fail(Errc::kInvalid, "the serial that the zone has at the primary is not known");
+      return std::nullopt;
+    }
+    auto source = received_source(before, asked, *signer_, change_.checks_digest);
+    if (!source) return pass(source);
+    has_own_serials_ = true;
+    primary_serial_ = source->primary_serial;
+    signer_->left_out += source->left_out;
+    return std::move(source->changes);
   }
 
   /// The changeset with the signer's records; nullopt: the zone is not signed here, or not yet.
@@ -189,6 +225,7 @@ class Staging {
     if (computed.notes || change_.is_whole || last_.effective.empty()) return {};
     const RecordKind kind = is_transfer() ? RecordKind::kTransfer : RecordKind::kChangeset;
     journal_changeset(stage_, last_, kind, committer_.zone_records());
+    if (primary_serial_) wrap_signed(stage_.journal.back(), primary_serial_);
     // Checked here, because the journal's own error would look like a full disk.
     if (const std::size_t bytes = stage_.journal.back().payload.size();
         is_transfer() && bytes > kMaxJournalled)
@@ -210,6 +247,9 @@ class Staging {
   ChangeSigner* signer_;
   std::size_t first_entry_;  // in the stage's journal
   bool is_signed_ = false;
+  // Of the changeset at hand: what a primary sent for a zone that has serials of its own.
+  bool has_own_serials_ = false;
+  std::optional<dns::Serial> primary_serial_;
   std::optional<dns::Serial> first_;  // before the first changeset
   zone::Applied last_;
 };
@@ -264,16 +304,22 @@ Status stage_whole_zone(Stage& stage, ZoneChange& change, const ZoneRecords& kno
   stage.transaction.absorb(std::move(data.built_in));
   if (auto done = put(stage, {change.zone, data.built, data.source}, change.source); !done)
     return done;
+  if (data.primary_serial)
+    if (auto done = stage.draft.put_primary_serial(change.zone, data.primary_serial); !done)
+      return done;
   const std::size_t first = stage.journal.size();
   const zone::ZoneView after = stage.draft.view().zone_at(change.zone);
   if (data.notes) data.notes(stage.journal, after);
   if (!data.source_serial) return {};
+  // No other data lead to those that a primary sends, and its serials mean nothing beside ours.
+  const bool is_transfer = change.source == ChangeSource::kTransfer;
+  const dns::Serial source = is_transfer ? after.serial() : *data.source_serial;
   if (!data.pending.empty()) {
-    move_to_signed(data.pending, 0, *data.source_serial, after);
+    move_to_signed(data.pending, 0, source, after);
     return {};
   }
-  if (stage.journal.size() == first) journal_base(stage, change.zone, *data.source_serial, known);
-  move_to_signed(stage.journal, first, *data.source_serial, after);
+  if (stage.journal.size() == first) journal_base(stage, change.zone, source, known);
+  move_to_signed(stage.journal, first, source, after);
   return {};
 }
 

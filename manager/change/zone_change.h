@@ -34,6 +34,8 @@ struct ComputedChange {
   /// In place of the changesets' own journal records: those of the source, made from what was
   /// applied and the zone after it. May be empty.
   std::function<ChangeNotes(const zone::Applied& applied, const zone::ZoneView& after)> notes{};
+  /// Of a whole zone that a primary sent: its serial there (zone::primary_serial()).
+  std::optional<dns::Serial> primary_serial{};
 
   /// One changeset, or the error that there is none.
   [[nodiscard]] static Result<ComputedChange> of(Result<zone::Changeset>&& changeset) {
@@ -62,6 +64,8 @@ struct WholeZone {
   std::vector<JournalEntry> pending{};
   /// The serial of the zone's source, if the zone was signed here after it was built.
   std::optional<dns::Serial> source_serial{};
+  /// zone::primary_serial() of the zone with these data.
+  std::optional<dns::Serial> primary_serial{};
 };
 
 /// Many small zones from files, built in one transaction.
@@ -84,6 +88,7 @@ struct ChangeSigner {
   std::uint64_t now = 0;             ///< seconds since 1970
   std::size_t max_names = SIZE_MAX;  ///< names of a changeset that are signed in this thread
   bool is_too_much = false;          ///< result: the change affects more names than that
+  std::uint64_t left_out = 0;        ///< result: see ChangeOutcome
 };
 
 /// The result of a published change.
@@ -92,6 +97,8 @@ struct ChangeOutcome {
   /// Of the last changeset; without a real change `effective` is empty.
   zone::Applied applied{};
   bool had_data = false;  ///< with WholeZone: the zone replaced other data
+  /// Records of a transfer that were left out, because this server makes them: those of a signer.
+  std::uint64_t left_out = 0;
 };
 
 /// One change of one zone's data, from any source. ChangeRoad takes it to the store.
@@ -108,6 +115,11 @@ struct ZoneChange {
   /// All data of the zone come anew, even if as a changeset.
   bool is_whole = false;
   bool shares_version = false;  ///< a small change may share its version with others
+  /// Of a transfer: ZONEMD of the primary's data is checked before this server signs these.
+  bool checks_digest = false;
+  /// Of a transfer with a WholeZone: where this server signs the zone, little that is new becomes a
+  /// changeset.
+  bool may_be_changeset = false;
   Judges judges{};              ///< judge the zone as the change would leave it
   /// Judged in place of that zone, and before the changesets are computed: a file's own data, which
   /// are merged with updates afterwards. The source owns its blocks until `done`. Null: that zone.

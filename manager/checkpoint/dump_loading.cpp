@@ -146,6 +146,9 @@ class DumpLoading {
   Status end_zone() {
     if (zone_.loaded && !has_data_)
       return fail(Errc::kCorrupt, "{} has no records", to_text(zone_.name));
+    if (zone_.loaded && zone_.primary_serial)
+      if (auto put = next_->draft().put_primary_serial(zone_.name, zone_.primary_serial); !put)
+        return put;
     if (zone_.loaded) return check_serial(zone_.serial);
     // The zone has no data of its own now; its earlier records are archived data.
     return view().loaded() ? next_->draft().unload_zone(zone_.name) : Status();

@@ -75,6 +75,7 @@ Result<ReplayStep> StoreReplay::apply(const JournalRecord& record, ReplayStep st
       !take_over_soa(this->zone(record.zone), record.to, *changes))
     return ReplayStep::kSkip;
   auto done = change(*changes);
+  if (done) done = follow_primary(record);
   if (done) return step;
   const auto instead =
       done.error().code == Errc::kInvalid ? rules_.unfitting(zone) : std::nullopt;
@@ -86,6 +87,19 @@ Result<ReplayStep> StoreReplay::apply(const JournalRecord& record, ReplayStep st
 
 Status StoreReplay::change(const zone::Changeset& changes) {
   return status_of(draft().apply(changes, limits_));
+}
+
+/// Renewed signatures leave the primary's serial as it is.
+Status StoreReplay::follow_primary(const JournalRecord& record) {
+  std::optional<dns::Serial> serial;
+  if (record.kind == RecordKind::kSigned) {
+    const auto inner = decode_signed(record.payload);
+    if (!inner) return pass(inner);
+    if (!inner->primary_serial) return {};
+    serial = inner->primary_serial;
+  }
+  if (zone::primary_serial(zone(record.zone)) == serial) return {};
+  return draft().put_primary_serial(record.zone, serial);
 }
 
 Status StoreReplay::name_file(const JournalRecord& record) {

@@ -36,6 +36,7 @@ class StoreReplay {
 
  private:
   Result<ReplayStep> apply(const JournalRecord& record, ReplayStep step, const ReplayedZone& zone);
+  Status follow_primary(const JournalRecord& record);
   Status name_file(const JournalRecord& record);
   Status forget(const zone::ZoneView& zone, const dns::Name& name);
 

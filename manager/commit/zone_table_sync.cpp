@@ -388,6 +388,9 @@ Status ZoneTableSync::put_known(zone::Draft& draft, Putting& slice, const config
     // The next load of the zone file decides whether the file matches the zone.
     if (!is_same && was_secondary(live))
       if (auto put = draft.put_zone_source(zone.name, {}); !put) return put;
+    // Its updates are in no version of the former primary.
+    if (zone::primary_serial(live))
+      if (auto put = draft.put_primary_serial(zone.name, std::nullopt); !put) return put;
   }
   if (is_same) return {};
   ++slice.changed;

@@ -218,10 +218,6 @@ void DnssecControl::show_roll(const dns::Name& zone, ipc::DnssecStatusResult& re
 /// The policy that the request names, or the zone's, or the usual one.
 void DnssecControl::check(const dns::Name& zone, const Request& request, const Reply& reply) {
   const config::Settings& settings = parts_.configuration.runtime->settings;
-  const auto* options = settings.zones.options_of(zone);
-  if (options != nullptr && options->is_secondary())
-    return reply(fail(Errc::kInvalid, "{} is a secondary zone: its primary signs it",
-                      dns::to_text(zone)));
   std::string name = request.label.empty() ? policy_of(zone) : request.label;
   if (name.empty()) name = config::kDefaultDnssecPolicy;
   const auto policy = settings.dnssec_policy(name);

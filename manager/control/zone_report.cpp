@@ -104,6 +104,7 @@ ipc::ZoneRow ZoneReport::full_row(const zone::ZoneView& zone) const {
   add_judgement(zone.apex(), result);
   add_change(zone.apex(), result);
   result.signature_faults = parts_.zones.signatures->faults(zone.apex());
+  if (zone.loaded() && zone::primary_serial(zone)) result.primary_serial = zone::primary_serial(zone)->value;
   add_settings(zone, result);
   add_origin(zone, result);
   if (!result.catalog_role.empty())

@@ -108,6 +108,8 @@ class Describer {
     if (!inner) return pass(inner);
     if (inner->kind == RecordKind::kFileEdit) return take_edit(inner->payload);
     row_.note = inner->kind ? "with the signer's records" : "the whole zone was signed";
+    if (inner->primary_serial)
+      row_.note += fmt::format(", serial {} of the primary", inner->primary_serial->value);
     return take_changes(inner->payload);
   }
 

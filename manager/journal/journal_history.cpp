@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dns/folded_key.h"
+#include "manager/journal/record/primary_serial.h"
 #include "manager/journal/record/record_replay.h"
 #include "manager/journal/segment_reader.h"
 
@@ -101,8 +102,10 @@ void JournalHistory::read_snapshot_zone(SnapshotFile::Place&& place, const NoteS
   std::optional<dns::Serial> reached;
   bool may_lack = false;
   const auto sound = snapshot_->for_each_item(place, [&](zone::DumpItem&& item) -> Status {
-    if (const auto* zone = std::get_if<zone::DumpZone>(&item))
-      if (zone->loaded) reached = whole = zone->serial;
+    if (const auto* zone = std::get_if<zone::DumpZone>(&item); zone != nullptr && zone->loaded) {
+      reached = whole = zone->serial;
+      places.whole_at_primary = zone->primary_serial;
+    }
     auto* said = std::get_if<zone::DumpNote>(&item);
     if (said == nullptr) return {};
     const JournalRecord record = record_of(dns::Name(place.name), std::move(*said));
@@ -355,8 +358,11 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
     replay.from_snapshot = true;
     replay.serial = places->whole;
   }
+  PrimarySerial primary;
+  if (places->whole) primary.begin(*places->whole, places->whole_at_primary);
   const RecordReplay rules(RecordReplay::Data::kFile);
   const auto take = [&](JournalRecord&& record, std::uint32_t) -> Status {
+    primary.take(record);
     const ReplayStep step = rules.step(record, {replay.serial, gaps == Gaps::kPassed});
     if (step == ReplayStep::kSkip) ++replay.skipped;
     if (step != ReplayStep::kApply && step != ReplayStep::kApplyBehindGap) return {};
@@ -368,6 +374,7 @@ Result<JournalHistory::Replay> JournalHistory::replay(dns::NameView zone,
     return {};
   };
   if (auto added = for_each_zone_record(*places, zone, up_to, take); !added) return pass(added);
+  if (replay.serial) replay.primary_serial = primary.at(*replay.serial);
   return replay;
 }
 

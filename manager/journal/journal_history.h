@@ -61,6 +61,8 @@ class JournalHistory {
     std::optional<dns::Serial> serial;
     std::size_t applied = 0;
     std::size_t skipped = 0;
+    /// The serial that the zone at `serial` has at its primary: see zone::primary_serial().
+    std::optional<dns::Serial> primary_serial;
     DynamicChanges net{DynamicChanges::Limits::none()};  ///< sum of the applied changesets
   };
   [[nodiscard]] Result<Replay> replay(dns::NameView zone, std::optional<dns::Serial> file_serial,
@@ -97,6 +99,7 @@ class JournalHistory {
   struct ZonePlaces {
     std::optional<SnapshotFile::Place> snapshot;  // the zone in the journal snapshot
     std::optional<dns::Serial> whole;             // of its data there
+    std::optional<dns::Serial> whole_at_primary;  // their serial at the primary
     bool may_lack = false;  // it was not served when a snapshot was written in spite of damage
     bool is_lost = false;                         // in the snapshot, which is damaged there
     std::string unreadable;                       // the same; why it cannot be read

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ipc/log.h"
+#include "manager/secondary/primary_state.h"
 
 namespace pando::manager {
 
@@ -29,6 +30,8 @@ asio::awaitable<std::optional<ServedZone>> served(const AttemptRunner::Parts par
   const zone::StoreView version = parts.committer.current();
   const zone::ZoneView zone = version.zone_at(name);
   if (!zone || !zone.loaded() || parts.has_expired(zone)) co_return std::nullopt;
+  // The signer's records would count as removed: the road of changes compares the source.
+  if (zone::primary_serial(zone) || is_signed_here(zone)) co_return std::nullopt;
   co_return ServedZone{zone, parts.slots.pin_own(version.version())};
 }
 
@@ -56,14 +59,18 @@ void compare_with_served(TransferJob& job, const AttemptRunner::Parts& parts,
     job.limits.changesets.records = std::clamp(2 * view.record_count(), kFewRecords, kMaxRecords);
   // An expired zone counts as absent (RFC 1034 §4.3.5), so any version of the primary is accepted.
   if (view && view.loaded() && !request.any_serial && !parts.has_expired(view))
-    job.current = view.serial();
+    job.current = serial_at_primary(view);
   job.notified = request.notified && job.current && request.notified->ahead_of(*job.current);
 }
 
-/// Whether data of the zone are served only if their signatures are right (`verify: refuse`).
-bool refuses_faults(const Runtime& runtime, const dns::Name& zone) {
+/// What `verify: refuse` asks for: right signatures of the primary, or, where this server makes them,
+/// a right digest (ZONEMD) of what the primary sends.
+enum class Wanted : std::uint8_t { kNothing, kSignatures, kDigest };
+Wanted wanted_of(const Runtime& runtime, const dns::Name& zone) {
   const auto* options = runtime.settings.zones.options_of(zone);
-  return options != nullptr && options->verify == config::SignaturePolicy::kRefuse;
+  if (options == nullptr || options->verify != config::SignaturePolicy::kRefuse)
+    return Wanted::kNothing;
+  return options->is_signed_here() ? Wanted::kDigest : Wanted::kSignatures;
 }
 
 AttemptOutcome attempt_failure(const Error& error, bool whole_may_succeed) {
@@ -75,9 +82,10 @@ AttemptOutcome attempt_failure(const Error& error, bool whole_may_succeed) {
 void AttemptRunner::run(const RefreshAttemptPtr& attempt, const RefreshCycle::Request& request,
                         bool may_compare) {
   attempt->runtime = runtime_;
+  attempt->may_compare = may_compare && !request.any_serial;
   TransferJob job = make_job(*attempt, request);
   compare_with_served(job, parts_, request);
-  if (may_compare && !request.any_serial)
+  if (attempt->may_compare)
     job.served = [parts = parts_, name = attempt->zone, alive = alive_] {
       return asio::co_spawn(parts.commit_loop, served(parts, name, alive), asio::use_awaitable);
     };
@@ -134,6 +142,7 @@ ZoneChange AttemptRunner::change_of(const RefreshAttemptPtr& attempt, TransferRe
   change.source = ChangeSource::kTransfer;
   change.limits = attempt->runtime->limits;
   change.is_whole = attempt->is_whole;
+  change.may_be_changeset = attempt->may_compare;
   change.check = [this, attempt, compared = result.compared,
                   alive = alive_](const zone::StoreView& version) -> Status {
     if (!*alive || !calls_.is_wanted(*attempt))
@@ -158,8 +167,10 @@ ZoneChange AttemptRunner::change_of(const RefreshAttemptPtr& attempt, TransferRe
 void AttemptRunner::hand_in(const RefreshAttemptPtr& attempt, TransferResult&& result) {
   const dns::Serial serial = result.serial;
   ZoneChange change = change_of(attempt, std::move(result));
-  change.judges = {refuses_faults(*runtime_, attempt->zone),
-                   parts_.hooks.verifier_of(attempt->zone), parts_.hooks.is_verified};
+  const Wanted wanted = wanted_of(*runtime_, attempt->zone);
+  change.checks_digest = wanted == Wanted::kDigest;
+  change.judges = {wanted == Wanted::kSignatures, parts_.hooks.verifier_of(attempt->zone),
+                   parts_.hooks.is_verified};
   if (change.judges) {
     change.progress = std::make_shared<Progress>();
     attempt->program = change.judges.program;
@@ -176,7 +187,12 @@ void AttemptRunner::hand_in(const RefreshAttemptPtr& attempt, TransferResult&& r
 /// need more memory, and would bypass the journal.
 void AttemptRunner::committed(const RefreshAttemptPtr& attempt, dns::Serial serial,
                               const Result<ChangeOutcome>& outcome) {
-  if (outcome) return calls_.ended(attempt, {AttemptOutcome::End::kTransferred, serial});
+  if (outcome) {
+    if (outcome->left_out > 0)
+      log::warning("transfer_signatures_left_out", "zone", dns::to_text(attempt->zone), "primary",
+                   to_text(attempt->primary.endpoint), "left_out", outcome->left_out);
+    return calls_.ended(attempt, {AttemptOutcome::End::kTransferred, serial});
+  }
   if (!calls_.is_wanted(*attempt)) return calls_.ended(attempt, {});
   const Errc code = outcome.error().code;
   const bool is_unfit = code == Errc::kInvalid || code == Errc::kCorrupt || code == Errc::kNotFound;

@@ -26,6 +26,7 @@ struct RefreshAttempt {
   std::uint64_t octets = 0;
   std::optional<std::uint32_t> expire;  ///< the primary's EXPIRE option, in seconds (RFC 7314)
   bool is_whole = false;                ///< the transfer brought the whole zone
+  bool may_compare = false;             ///< a whole zone may be compared with the served one
   ZoneVerifierPtr program;              ///< verifies the received data; null: none
   PrimaryShares::SharePtr share;        ///< null: given back
   std::string silence;                  ///< see PrimaryShares::end()

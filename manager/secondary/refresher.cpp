@@ -6,6 +6,7 @@
 #include "base/steady_time.h"
 #include "base/unix_time.h"
 #include "ipc/log.h"
+#include "manager/secondary/primary_state.h"
 
 namespace pando::manager {
 
@@ -19,8 +20,8 @@ constexpr std::size_t kDueSlice = 1000;
 bool is_news(const Committer& committer, const PersistentTimers& timers, const dns::Name& zone,
              dns::Serial serial) {
   const zone::ZoneView view = committer.current().zone_at(zone);
-  return !view || !view.loaded() || timers.expired(view, unix_seconds()) ||
-         serial.ahead_of(view.serial());
+  const auto known = serial_at_primary(view);
+  return !known || timers.expired(view, unix_seconds()) || serial.ahead_of(*known);
 }
 
 std::chrono::steady_clock::time_point steady_now() { return std::chrono::steady_clock::now(); }
@@ -279,18 +280,18 @@ void Refresher::drop(const RefreshAttemptPtr& attempt) {
 void Refresher::up_to_date(const RefreshAttemptPtr& attempt, dns::Serial serial) {
   const auto at = release(attempt);
   if (at == zones_.end()) return run_due();
-  const zone::ZoneView view = committer_.current().zone_at(attempt->zone);
-  if (view && view.loaded() && !(view.serial() == serial)) {
-    const char* where = view.serial().ahead_of(serial) ? "behind" : "not ahead of";
+  const auto ours = serial_at_primary(committer_.current().zone_at(attempt->zone));
+  if (ours && !(*ours == serial)) {
+    const char* where = ours->ahead_of(serial) ? "behind" : "not ahead of";
     ++counters_.failures;
     hooks_.count(attempt->zone, ipc::ZoneCounter::kRefreshesFailed);
     at->second.problem =
         fmt::format("primary {} has serial {}, {} ours ({}): `zone retransfer` takes it",
-                    to_text(attempt->primary.endpoint), serial.value, where, view.serial().value);
+                    to_text(attempt->primary.endpoint), serial.value, where, ours->value);
     if (at->second.cycle.note_behind(attempt->primary.endpoint, true))
       log::warning("primary_behind", "zone", dns::to_text(attempt->zone), "primary",
                    to_text(attempt->primary.endpoint), "serial", serial.value, "ours",
-                   view.serial().value);
+                   ours->value);
   } else {
     ++counters_.refreshes;
     at->second.cycle.note_behind(attempt->primary.endpoint, false);
@@ -409,8 +410,8 @@ bool Refresher::notified(const NotifyRequest& request) {
     places_.primaries().call(sender->endpoint);
   NotifyRequest hint = request;
   if (request.serial && !is_news(committer_, timers_, request.zone, *request.serial)) {
-    const dns::Serial ours = committer_.current().zone_at(request.zone).serial();
-    if (!zone.cycle.is_doubt(request, ours)) return true;
+    const auto ours = serial_at_primary(committer_.current().zone_at(request.zone));
+    if (!zone.cycle.is_doubt(request, *ours)) return true;
     hint.serial.reset();  // the SOA record is asked for
   }
   zone.is_urgent = true;

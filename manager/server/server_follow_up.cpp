@@ -67,13 +67,18 @@ void Server::zone_transferred(const dns::Name& zone, bool had_data) {
   zones_.loads->transferred(zone, had_data);
   const config::ZoneTable& zones = configuration_.runtime->settings.zones;
   // A zone without data may have had some before the store was lost.
-  if (const auto index = zones.find(zone))
-    zones_.copies->write(zone, zones_.copies->path_of(zones, *index),
-                         had_data || data_->store_was_lost);
+  const auto index = zones.find(zone);
+  if (!index) return;
+  // The journal knows the serials of a zone that is signed here.
+  const bool is_signed_here = zones[*index].options->is_signed_here();
+  zones_.copies->write(zone, zones_.copies->path_of(zones, *index),
+                       had_data || data_->store_was_lost || is_signed_here);
 }
 
-/// The zone is signed otherwise than before, so that a file may do that was refused for that.
+/// The zone is signed otherwise than before, so that a file or a transfer may do that was refused for
+/// that.
 void Server::load_again(const dns::Name& zone) {
+  if (!zones_.refresher->problem(zone).empty()) zones_.refresher->refresh_now(zone);
   if (!zones_.loads->has_problem_of(zone)) return;
   zones_.loads->load_some(configuration_.runtime, {zone}, make_history(*data_->journal),
                           [](const ZoneFileLoads::Counts&) {});

@@ -317,6 +317,7 @@ class Builder {
                      records,
                      replay_.applied,
                      replay_.skipped,
+                     replay_.primary_serial,
                      updated_,
                      std::move(journal_),
                      std::move(warnings_)};

@@ -22,6 +22,8 @@ struct ZoneFromFile {
   std::uint64_t records = 0;
   std::size_t replayed = 0;           ///< changesets of the journal that were applied one by one
   std::size_t skipped = 0;            ///< changesets whose serials did not fit
+  /// Of a secondary's copy: see zone::primary_serial().
+  std::optional<dns::Serial> primary_serial{};
   std::size_t updated = 0;            ///< records that updates made different from the file
   std::vector<JournalEntry> journal;  ///< to append when the zone is put
   std::vector<std::string> warnings;

@@ -128,8 +128,10 @@ void ZoneFileLoads::run_copies(const RuntimePtr& runtime, NextZone next,
     const auto index = next();
     if (!index) return std::nullopt;
     const config::ZoneTable& zones = runtime->settings.zones;
-    return LoadJob{dns::Name(zones[*index].name), copies_.path_of(zones, *index), true,
-                   zones[*index].options->serial_policy};
+    LoadJob job{dns::Name(zones[*index].name), copies_.path_of(zones, *index), true,
+                zones[*index].options->serial_policy};
+    job.is_signed_here = zones[*index].options->is_signed_here();
+    return job;
   };
   auto on_outcome = [this, load](const LoadJob& job, const LoadOutcome& outcome) {
     if (outcome.kind == LoadOutcome::Kind::kUnchanged) copy_again(job);

@@ -14,6 +14,7 @@ ZoneReplacement::ZoneReplacement(std::shared_ptr<ZoneFileCheck> file, bool journ
 ZoneChange ZoneReplacement::change(const std::shared_ptr<ZoneReplacement>& replacement) {
   ZoneFileCheck& file = *replacement->file_;
   WholeZone data{file.zone->built, std::move(*file.transaction), file.zone->source};
+  if (file.job.file_optional) data.primary_serial = file.zone->primary_serial;
   data.notes = [replacement](std::vector<JournalEntry>& journal, const zone::ZoneView& after) {
     replacement->add_journal_records(journal, after);
   };

@@ -106,6 +106,7 @@ Status Draft::put_zone(dns::NameView apex, const BuiltZone& built, const ZoneFil
   entry->nsec3 = built.nsec3;
   entry->shared = built.shared;
   entry->serial = built.serial;
+  entry->primary_serial = 0;
   entry->record_count = built.record_count;
   entry->name_count = built.name_count;
   entry->data_units = built.data_units;
@@ -118,6 +119,15 @@ Status Draft::put_zone_source(dns::NameView apex, const ZoneFileInfo& source) {
   auto entry = core_.entry_of(apex);
   if (!entry) return pass(entry);
   set_source(*entry, source);
+  return core_.put_entry(*entry, apex);
+}
+
+Status Draft::put_primary_serial(dns::NameView apex, std::optional<dns::Serial> serial) {
+  auto entry = core_.entry_of(apex);
+  if (!entry) return pass(entry);
+  const auto others = entry->flags & ~ZoneEntry::kPrimarySerial;
+  entry->flags = static_cast<std::uint8_t>(others | (serial ? ZoneEntry::kPrimarySerial : 0));
+  entry->primary_serial = serial ? serial->value : 0;
   return core_.put_entry(*entry, apex);
 }
 
@@ -136,7 +146,7 @@ Status Draft::unload_zone(dns::NameView apex) {
   if (auto retired = retire_data(core_, apex, *entry); !retired) return retired;
   entry->flags = 0;
   entry->apex = entry->names = entry->nsec3 = entry->shared = entry->serial = 0;
-  entry->record_count = entry->name_count = entry->data_units = 0;
+  entry->record_count = entry->name_count = entry->data_units = entry->primary_serial = 0;
   core_.mark_changed(*entry);
   set_source(*entry, {});
   return core_.put_entry(*entry, apex);

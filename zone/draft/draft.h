@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -46,6 +47,9 @@ class Draft {
   /// Records that the zone's data agrees with this state of its file now (the file was merged as a
   /// changeset).
   Status put_zone_source(dns::NameView apex, const ZoneFileInfo& source);
+  /// Sets primary_serial() of a zone with data; nullopt: there is none. put_zone() drops it,
+  /// apply() keeps it.
+  Status put_primary_serial(dns::NameView apex, std::optional<dns::Serial> serial);
   /// Appends to a zone's history the changeset that led to its data, or to the next changeset; for
   /// a store that is rebuilt. Oldest first, without gaps; a changeset that does not fit ends the
   /// history so far.

@@ -239,7 +239,9 @@ Status ZoneEdit::write(const NameEdit& edit) {
 Status ZoneEdit::write_leaf(const NameEdit& edit, std::uint32_t ref) {
   if (edit.labels.empty() && !edit.in_nsec3) {
     entry_.apex = ref;
-    entry_.flags = static_cast<std::uint8_t>(ZoneEntry::kLoaded | denial_flags(edit.after));
+    const auto kept = entry_.flags & ZoneEntry::kPrimarySerial;
+    entry_.flags =
+        static_cast<std::uint8_t>(ZoneEntry::kLoaded | kept | denial_flags(edit.after));
     if (const RRsetDraft* soa = edit.after.find(dns::RRType::kSOA))
       entry_.serial = soa_serial(soa->rdatas.front());
     return {};

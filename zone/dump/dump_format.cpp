@@ -29,6 +29,7 @@ enum Kind : std::uint8_t {
 
 constexpr std::uint8_t kLoaded = 1;  // flags of a zone
 constexpr std::uint8_t kSecondaryBit = 2;
+constexpr std::uint8_t kPrimarySerialBit = 4;
 constexpr std::uint8_t kLast = 1;  // flag of a changeset
 
 std::uint64_t record_checksum(ByteView frame, ByteView body, std::uint64_t nonce) noexcept {
@@ -39,7 +40,8 @@ std::uint64_t record_checksum(ByteView frame, ByteView body, std::uint64_t nonce
 Kind put_body(Bytes& out, const DumpZone& zone) {
   append(out, zone.name.view().bytes());
   out.push_back(static_cast<std::uint8_t>((zone.loaded ? kLoaded : 0) |
-                                          (zone.is_secondary ? kSecondaryBit : 0)));
+                                          (zone.is_secondary ? kSecondaryBit : 0) |
+                                          (zone.primary_serial ? kPrimarySerialBit : 0)));
   append_be32(out, zone.serial.value);
   append_be64(out, zone.records);
   append_be64(out, static_cast<std::uint64_t>(zone.source.file_mtime_ns));
@@ -48,6 +50,7 @@ Kind put_body(Bytes& out, const DumpZone& zone) {
   append_be64(out, zone.next_refresh);
   append_be64(out, zone.last_ok);
   append_be64(out, zone.source.hash);
+  if (zone.primary_serial) append_be32(out, zone.primary_serial->value);
   return kZone;
 }
 
@@ -140,6 +143,7 @@ Result<DumpItem> take_zone(ByteView body) {
   zone.next_refresh = fields.u64();
   zone.last_ok = fields.u64();
   zone.source.hash = fields.u64();
+  if ((flags & kPrimarySerialBit) != 0) zone.primary_serial = dns::Serial{fields.u32()};
   if (!fields.done()) return cut_off();
   return DumpItem(std::move(zone));
 }

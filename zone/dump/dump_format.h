@@ -51,6 +51,7 @@ struct DumpZone {
   dns::Serial serial;
   std::uint64_t records = 0;
   ZoneFileInfo source;  ///< the merge base
+  std::optional<dns::Serial> primary_serial;  ///< primary_serial()
   // From the side table: shm::Store::SideEntry.
   std::uint64_t expires_at = 0;
   std::uint64_t next_refresh = 0;

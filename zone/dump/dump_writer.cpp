@@ -27,6 +27,7 @@ DumpZone head_of(const ZoneView& zone, const shm::Store::SideEntry* side) {
   head.is_secondary = is_secondary(zone);
   if (head.loaded) head.serial = zone.serial();
   if (head.loaded) head.records = zone.record_count();
+  if (head.loaded) head.primary_serial = primary_serial(zone);
   const ZoneFileInfo source = zone.source();
   head.source = {source.file_mtime_ns, source.file_bytes, source.hash};
   if (side == nullptr) return head;

@@ -144,6 +144,10 @@ std::uint64_t ZoneView::data_version() const noexcept { return entry_->data_vers
 bool ZoneView::loaded() const noexcept { return (entry_->flags & ZoneEntry::kLoaded) != 0; }
 std::uint32_t ZoneView::side_index() const noexcept { return entry_->side_index; }
 dns::Serial ZoneView::serial() const noexcept { return {entry_->serial}; }
+std::optional<dns::Serial> primary_serial(const ZoneView& zone) noexcept {
+  if (!zone || (zone.entry_->flags & ZoneEntry::kPrimarySerial) == 0) return std::nullopt;
+  return dns::Serial{zone.entry_->primary_serial};
+}
 RecordView ZoneView::apex_record() const noexcept {
   return loaded() ? record(entry_->apex) : RecordView{};
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -257,6 +258,7 @@ class ZoneView {
   friend ZoneView data_of(const ZoneView& zone, const ZoneSnapshot& version);
   friend std::uint64_t history_bytes(const ZoneView& zone, dns::Serial from, dns::Serial to);
   friend struct ZoneFigures;
+  friend std::optional<dns::Serial> primary_serial(const ZoneView& zone) noexcept;
   [[nodiscard]] Match lookup_below(ByteView labels, KeyView key, std::size_t apex_labels,
                                    Wanted wanted, const TrieDescent* made) const noexcept;
   [[nodiscard]] Trie names() const noexcept;
@@ -312,6 +314,11 @@ class ZoneView::Cursor {
 };
 
 class ZoneWalk;
+
+/// The serial that the zone's data have at the primary, of a secondary zone with serials of its own:
+/// this server signs it, or did so until the primary's serial is ahead. Nullopt: the zone is another
+/// one or absent, or the serial is not known.
+[[nodiscard]] std::optional<dns::Serial> primary_serial(const ZoneView& zone) noexcept;
 
 /// Numbers about a zone's data, for those who watch it.
 struct ZoneFigures {

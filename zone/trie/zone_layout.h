@@ -153,7 +153,7 @@ inline constexpr std::uint32_t kSharedBit = std::uint32_t{1} << 31;
 ///   20 serial | 24 settings hash | 32 records | 40 names | 48 source mtime | 56 source bytes |
 ///   64 data version | 72 shared pages | 76 history | 80 oldest serial in it | 84 its records |
 ///   88 its bytes | 96 snapshots | 100 source stamp | 104 source hash | 112 data units |
-///   116 changed at | 120 apex labels …
+///   116 changed at | 120 primary's serial | 124 – | 128 apex labels …
 ///
 /// Archived data (zone/history/zone_snapshot.h) has a ZoneEntry, too, to which SnapshotList refers.
 /// That block has no settings and no snapshots, but the history that led to the data.
@@ -182,15 +182,18 @@ struct ZoneEntry {
   std::uint64_t source_hash;
   std::uint32_t data_units;  // blocks of names, tries and shared pages, in units of a reference
   std::uint32_t changed_at;  // time of data_version, in seconds since 1970; 0 = unknown
+  std::uint32_t primary_serial;  // with kPrimarySerial: primary_serial(); else 0
+  std::uint32_t reserved;
 
   static constexpr std::uint8_t kLoaded = 2;
   static constexpr std::uint8_t kNsec = 4;
   static constexpr std::uint8_t kNsec3 = 8;
+  static constexpr std::uint8_t kPrimarySerial = 16;
 
   [[nodiscard]] std::size_t octets() const noexcept { return sizeof(ZoneEntry) + name_octets + 1U; }
 };
-static_assert(sizeof(ZoneEntry) == 120 && std::is_trivially_copyable_v<ZoneEntry>,
-              "apex labels start at octet 120");
+static_assert(sizeof(ZoneEntry) == 128 && std::is_trivially_copyable_v<ZoneEntry>,
+              "apex labels start at octet 128");
 
 /// One snapshot of a zone (zone/history/zone_snapshot.h).
 ///

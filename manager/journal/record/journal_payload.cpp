@@ -13,6 +13,8 @@ constexpr std::uint8_t kOwn = 2;   // MergeBase::own
 constexpr std::size_t kSourceBytes = 24;
 constexpr std::size_t kStampedBytes = 28;
 constexpr std::size_t kTimeBytes = 8;
+// Flag in the kind of a signed record.
+constexpr std::uint8_t kHasPrimarySerial = 0x80;
 
 }  // namespace
 
@@ -40,10 +42,24 @@ Result<FileEdit> decode_file_edit(ByteView bytes) {
   return FileEdit{{load_be32(bytes.data())}, std::move(*live), std::move(*held)};
 }
 
-//  0                 1
-//  | kind, 0 = whole | payload of that kind |
-void wrap_signed(JournalEntry& entry) {
-  entry.payload.insert(entry.payload.begin(), static_cast<std::uint8_t>(entry.kind));
+namespace {
+
+//  0                          1
+//  | kind, 0 = whole          | payload of that kind |
+//  0                          1                  5
+//  | kind + kHasPrimarySerial | primary's serial | payload of that kind |
+Bytes head_of_signed(std::uint8_t kind, std::optional<dns::Serial> primary_serial) {
+  if (!primary_serial) return {kind};
+  Bytes head{static_cast<std::uint8_t>(kind | kHasPrimarySerial)};
+  append_be32(head, primary_serial->value);
+  return head;
+}
+
+}  // namespace
+
+void wrap_signed(JournalEntry& entry, std::optional<dns::Serial> primary_serial) {
+  const Bytes head = head_of_signed(static_cast<std::uint8_t>(entry.kind), primary_serial);
+  entry.payload.insert(entry.payload.begin(), head.begin(), head.end());
   entry.kind = RecordKind::kSigned;
 }
 
@@ -54,7 +70,7 @@ JournalEntry signed_entry(const zone::ZoneView& zone, dns::Serial from) {
   zone::Record now{apex, dns::RRType::kSOA, soa.ttl(), Bytes(rdata.begin(), rdata.end())};
   zone::Record before = now;
   set_soa_serial(before.rdata, from);
-  Bytes payload{0};
+  Bytes payload = head_of_signed(0, zone::primary_serial(zone));
   zone::encode({apex, {std::move(before)}, {std::move(now)}}, payload);
   return {apex, from, zone.serial(), std::move(payload), RecordKind::kSigned};
 }
@@ -62,15 +78,24 @@ JournalEntry signed_entry(const zone::ZoneView& zone, dns::Serial from) {
 Result<SignedRecord> decode_signed(ByteView bytes) {
   if (bytes.empty()) return fail(Errc::kCorrupt, "stored signed change is cut off");
   SignedRecord record{std::nullopt, bytes.subspan(1)};
-  if (bytes[0] == 0) return record;
-  record.kind = static_cast<RecordKind>(bytes[0]);
-  if (record.kind != RecordKind::kChangeset && record.kind != RecordKind::kFileEdit)
-    return fail(Errc::kCorrupt, "stored signed change of kind {}", bytes[0]);
+  if ((bytes[0] & kHasPrimarySerial) != 0) {
+    if (record.payload.size() < sizeof(std::uint32_t))
+      return fail(Errc::kCorrupt, "stored signed change is cut off");
+    record.primary_serial = dns::Serial{load_be32(record.payload.data())};
+    record.payload = record.payload.subspan(sizeof(std::uint32_t));
+  }
+  const auto kind = static_cast<std::uint8_t>(bytes[0] & ~kHasPrimarySerial);
+  if (kind == 0) return record;
+  record.kind = static_cast<RecordKind>(kind);
+  if (record.kind != RecordKind::kChangeset && record.kind != RecordKind::kFileEdit &&
+      record.kind != RecordKind::kTransfer)
+    return fail(Errc::kCorrupt, "stored signed change of kind {}", kind);
   return record;
 }
 
 bool is_whole_signing(const JournalRecord& record) noexcept {
-  return record.kind == RecordKind::kSigned && !record.payload.empty() && record.payload[0] == 0;
+  return record.kind == RecordKind::kSigned && !record.payload.empty() &&
+         (record.payload[0] & ~kHasPrimarySerial) == 0;
 }
 
 bool changes_zone(const JournalRecord& record) noexcept {
@@ -272,14 +297,17 @@ Status MergeBase::take_changeset(ByteView payload, bool follows, bool is_signed_
 
 /// A transfer ends earlier updates: the zone has the primary's data now. Relative to the merge base
 /// a transfer is a changeset like others.
-Status MergeBase::take_transfer(const JournalRecord& record, bool follows) {
-  auto changes = zone::decode_changes(record.payload);
+Status MergeBase::take_transfer(ByteView payload, bool follows, bool is_signed_here) {
+  auto changes = zone::decode_changes(payload);
   if (!changes) return pass(changes);
+  const dns::Name apex = changes->zone;
+  RecordChanges by_record = record_changes_of(std::move(*changes));
+  if (is_signed_here) by_record = without_derived(std::move(by_record), apex);
   if (!follows) {
     dynamic_changes.lose();
     source.reset();
   }
-  dynamic_changes.updated(record_changes_of(std::move(*changes)));
+  dynamic_changes.updated(by_record);
   own.emplace();
   return {};
 }
@@ -301,6 +329,7 @@ Status MergeBase::take_signed(const JournalRecord& record, bool follows) {
   const auto inner = decode_signed(record.payload);
   if (!inner) return pass(inner);
   if (inner->kind == RecordKind::kFileEdit) return take_file_edit(inner->payload, follows, true);
+  if (inner->kind == RecordKind::kTransfer) return take_transfer(inner->payload, follows, true);
   // Records of another signer, which updates have brought, went when the zone was signed here.
   if (!inner->kind && dynamic_changes.known())
     dynamic_changes.assign(without_derived(dynamic_changes.entries(), record.zone));
@@ -338,7 +367,7 @@ Status MergeBase::take(const JournalRecord& record) {
     case RecordKind::kChangeset:
       return take_changeset(record.payload, follows, false);
     case RecordKind::kTransfer:
-      return take_transfer(record, follows);
+      return take_transfer(record.payload, follows, false);
     case RecordKind::kFileEdit:
       return take_file_edit(record.payload, follows, false);
     case RecordKind::kSigned:

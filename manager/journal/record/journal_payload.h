@@ -23,14 +23,17 @@ Result<FileEdit> decode_file_edit(ByteView bytes);
 /// whose changeset includes what the signer made. Records of the signer
 /// (dns/dnssec/derived_types.h) are no dynamic changes.
 struct SignedRecord {
-  /// kChangeset or kFileEdit; nullopt: the zone was signed as a whole. Then the payload is the
-  /// changeset of the SOA, and the other records are in no journal: they are made anew.
+  /// kChangeset, kFileEdit or kTransfer; nullopt: the zone was signed as a whole. Then the payload is
+  /// the changeset of the SOA, and the other records are in no journal: they are made anew.
   std::optional<RecordKind> kind;
   ByteView payload;
+  /// The serial that the zone's data have at the primary after this record.
+  std::optional<dns::Serial> primary_serial = std::nullopt;
 };
 /// Makes a record of kind kSigned of another one.
-void wrap_signed(JournalEntry& entry);
-/// Records that `zone`, which had serial `from`, was signed as a whole.
+void wrap_signed(JournalEntry& entry, std::optional<dns::Serial> primary_serial = std::nullopt);
+/// Records that `zone`, which had serial `from`, was signed as a whole. With `from` = its serial the
+/// record leads from no other data to these: a primary has sent them.
 [[nodiscard]] JournalEntry signed_entry(const zone::ZoneView& zone, dns::Serial from);
 /// The result refers to `bytes`. kCorrupt.
 Result<SignedRecord> decode_signed(ByteView bytes);
@@ -80,7 +83,7 @@ struct MergeBase {
  private:
   void take_removal(const JournalRecord& record);
   Status take_changeset(ByteView payload, bool follows, bool is_signed_here);
-  Status take_transfer(const JournalRecord& record, bool follows);
+  Status take_transfer(ByteView payload, bool follows, bool is_signed_here);
   Status take_file_edit(ByteView payload, bool follows, bool is_signed_here);
   Status take_signed(const JournalRecord& record, bool follows);
   Status take_dynamic_changes(const JournalRecord& record);

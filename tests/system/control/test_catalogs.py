@@ -87,6 +87,26 @@ class Producer(servers.Knot):
         servers.wait_until("Knot has generated another catalog", lambda: self.serial(CATALOG) != serial)
 
 
+def test_members_are_signed_here_by_their_template(pando, peers, tmp_path):
+    """A catalog itself is no zone to serve, and stays as its primary sends it."""
+    members = {f"m{number}.test": (f"192.0.2.{number}", "") for number in range(5)}
+    knot = Producer(tmp_path / "knot", members)
+    peers(knot, "m0.test")
+    server = pando_for(pando, knot, templates=[{"name": "default", "dnssec": "default"}])
+    servers.wait_until("all are signed", lambda: all(
+        name in zones(server) and server.control("zone", "status", name)["ds"] for name in (f"{zone}." for zone in members)), 60)
+    for zone in members:
+        row = server.control("zone", "status", zone)
+        assert (row["primary_serial"], row["serial"], row["problem"]) == (1, 2, "")
+        assert server.ask(zone, "DNSKEY").answer
+    assert server.control("zone", "status", CATALOG)["ds"] == []
+    members["new.test"] = ("192.0.2.77", "")
+    knot.change(members)
+    server.control("zone", "refresh", CATALOG)
+    servers.wait_until("the new one is signed", lambda: "new.test." in zones(server)
+                       and server.ask("new.test", "DNSKEY").answer, 60)
+
+
 def test_members_of_knots_catalog_come_and_go_and_outlive_restarts(pando, peers, tmp_path):
     members = {"one.test": ("192.0.2.11", ""), "two.test": ("192.0.2.12", "gold")}
     knot = Producer(tmp_path / "knot", members)

@@ -58,9 +58,14 @@ TEST(DnssecConfig, MistakesNameTheLine) {
   EXPECT_THAT(errors_of("dnssec-policies: [{name: a}, {name: a}]\n"), HasSubstr("there already"));
   EXPECT_THAT(errors_of("dnssec-policies: [{name: a, algorithm: RSASHA1}]\n"),
               HasSubstr("'RSASHA1' is none of"));
-  EXPECT_THAT(errors_of("remotes: [{name: up, address: [192.0.2.1]}]\n"
-                        "zones: [{name: example, primaries: [up], dnssec: default}]\n"),
-              HasSubstr("is secondary: its primary signs it"));
+}
+
+TEST(DnssecConfig, ASecondaryZoneMayHaveAPolicy) {
+  const Settings settings = good("remotes: [{name: up, address: [192.0.2.1]}]\n"
+                                 "zones: [{name: example, primaries: [up], dnssec: default}]\n");
+  const ZoneOptions& options = *settings.zones[0].options;
+  EXPECT_TRUE(options.is_secondary());
+  EXPECT_TRUE(options.is_signed_here());
 }
 
 TEST(DnssecConfig, IsShownAsItCouldBeWritten) {

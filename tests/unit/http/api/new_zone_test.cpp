@@ -83,7 +83,7 @@ TEST(ZoneChange, AZoneKeepsItsNameAndKind) {
   EXPECT_THAT(put({{"kind", 7}}, false), HasSubstr("kind"));
   EXPECT_THAT(put({{"name", "b.test."}}, false), HasSubstr("name of a zone"));
   EXPECT_THAT(put({{"name", "a.test"}}, false), HasSubstr("not canonical"));
-  EXPECT_THAT(put({{"dnssec", true}}, true), HasSubstr("is signed by its primary"));
+  EXPECT_THAT(put({{"dnssec", true}}, true), HasSubstr("is set in the configuration"));
   EXPECT_THAT(put({{"rrsets", {rrset("a.test.", "A", "192.0.2.1")}}}, false), HasSubstr("PATCH"));
   EXPECT_THAT(put(json::array(), false), HasSubstr("Object"));
   EXPECT_EQ(read_zone_change("{", dns::Name(), false, kRemotes).error().code, Errc::kCorrupt);

@@ -161,6 +161,18 @@ TEST_F(Dump, MakesTheStoreAgain) {
   must(target.store().check());
 }
 
+TEST_F(Dump, HasTheSerialOfThePrimary) {
+  Target before;
+  must(before.load(dump()));
+  EXPECT_EQ(zone::primary_serial(before.zone("@")), std::nullopt);
+  must(parts_.edit(
+      [](zone::Draft& draft) { return draft.put_primary_serial(name("@"), dns::Serial{40}); }));
+  Target target;
+  must(target.load(dump()));
+  EXPECT_EQ(zone::primary_serial(target.zone("@")), std::optional(dns::Serial{40}));
+  EXPECT_EQ(records_of(target.zone("@")), records_of(parts_.zone.zone()));
+}
+
 TEST_F(Dump, LargeZonesAndDifferencesComeInParts) {
   std::vector<std::string> added;
   for (int i = 0; i < 400; ++i)

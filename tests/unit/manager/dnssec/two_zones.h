@@ -89,6 +89,10 @@ class TwoZones {
     auto applied = signed_.apply({apex_, {}, {record}}, zone::DataLimits::none());
     ASSERT_TRUE(applied) << applied.error().text;
   }
+  /// The signed zone is a secondary one, whose data have this serial at the primary.
+  void set_primary_serial(dns::Serial serial) {
+    ASSERT_TRUE(signed_.put_primary_serial(apex_, serial));
+  }
   /// The change with the next serial.
   [[nodiscard]] zone::Changeset with_serial(zone::Changeset changes) const {
     move_serial(changes);

@@ -299,5 +299,26 @@ TEST_F(DraftTest, NamesAllThatBreakARule) {
   EXPECT_EQ(dump(zone("example.")), before);
 }
 
+TEST_F(DraftTest, ThePrimarysSerialStaysWithTheDataThatItIsOf) {
+  EXPECT_EQ(primary_serial(zone("example.")), std::nullopt);
+  EXPECT_EQ(primary_serial(ZoneView()), std::nullopt);
+  const auto put = [this](std::optional<dns::Serial> serial) {
+    return commit([&](Draft& draft) { return draft.put_primary_serial(name("example."), serial); });
+  };
+  ASSERT_TRUE(put(dns::Serial{0}));
+  EXPECT_EQ(primary_serial(zone("example.")), std::optional(dns::Serial{0})) << "0 is a serial";
+  ASSERT_TRUE(put(dns::Serial{40}));
+  ASSERT_TRUE(apply("example.", {kSoa7}, {kSoa8}));
+  EXPECT_EQ(primary_serial(zone("example.")), std::optional(dns::Serial{40}));
+  ASSERT_TRUE(put(std::nullopt));
+  EXPECT_EQ(primary_serial(zone("example.")), std::nullopt);
+  ASSERT_TRUE(put(dns::Serial{41}));
+  ASSERT_TRUE(load("example.", kSmallZone));
+  EXPECT_EQ(primary_serial(zone("example.")), std::nullopt) << "other data";
+  ASSERT_TRUE(put(dns::Serial{42}));
+  ASSERT_TRUE(commit([](Draft& draft) { return draft.unload_zone(name("example.")); }));
+  EXPECT_EQ(primary_serial(zone("example.")), std::nullopt);
+}
+
 }  // namespace draft_test
 }  // namespace pando::zone
