@@ -357,9 +357,9 @@ void ChangeRoad::leave_place(const WorkPtr& work) {
 void ChangeRoad::again(const WorkPtr& work) {
   if (work->asked.is_built()) {
     if (++work->tries >= kMaxTriesOfSigned) return finish(work, pass(zone_moves()));
-    return signers_->when_known(work->asked.zone, [this, work](Result<ZoneSignerPtr> signer) {
-      sign_built(work, std::move(signer));
-    });
+    return signers_->when_known(
+        work->asked.zone, signers_->has(work->asked.zone) && is_source_signed(*work),
+        [this, work](Result<ZoneSignerPtr> signer) { sign_built(work, std::move(signer)); });
   }
   asio::post(pool_, [this, work] {
     work->clear();

@@ -27,7 +27,7 @@ class FakeSigners final : public ZoneSigners {
   [[nodiscard]] bool has(dns::NameView) const override { return signer != nullptr; }
   bool begin_anew(const dns::Name&, std::function<void(const Status&)>) override { return false; }
   [[nodiscard]] std::uint64_t now() const override { return two_zones::kNow; }
-  void when_known(dns::NameView, Known known) override {
+  void when_known(dns::NameView, bool, Known known) override {
     ++asked;
     known(signer);
   }
