@@ -104,7 +104,8 @@ TEST_F(WholeTransfer, IsSignedAndHasTwoSerials) {
   const auto records = signed_records();
   ASSERT_THAT(records, SizeIs(2));
   EXPECT_TRUE(is_whole_signing(records[0]));
-  EXPECT_EQ(records[0].from, records[0].to) << "no other data lead to these";
+  for (const JournalRecord& one : records)
+    EXPECT_EQ(one.from, one.to) << "no other data lead to these";
   EXPECT_EQ(shm::test::must(decode_signed(records[0].payload)).primary_serial, Known({20}));
   EXPECT_EQ(shm::test::must(decode_signed(records[1].payload)).primary_serial, Known({5}));
 }
