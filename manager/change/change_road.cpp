@@ -22,6 +22,13 @@ Status ask(const ZoneChange& change, const Stage& stage) {
   return change.check ? change.check(stage.draft.view()) : Status();
 }
 
+/// Whether somebody has signed the built data.
+bool is_source_signed(shm::Store& store, const dns::Name& apex, const WholeZone& data) {
+  const BuiltView source(store, apex, *data.built);
+  const auto zone = source.zone();
+  return zone && has_signers_records(*zone);
+}
+
 }  // namespace
 
 /// One change on its way, used by one thread at a time.
@@ -156,7 +163,9 @@ void ChangeRoad::submit(ZoneChange change) {
       work->asked.source == ChangeSource::kSigning)
     return begin(work);
   const dns::Name& zone = work->asked.zone;
-  signers_->when_known(zone, signers_->has(zone) && is_source_signed(*work),
+  const bool is_signed = signers_->has(zone) &&
+                         is_source_signed(store_, zone, std::get<WholeZone>(work->asked.content));
+  signers_->when_known(zone, is_signed,
                        [this, work](Result<ZoneSignerPtr> signer) {
                          sign_built(work, std::move(signer));
                        });
@@ -352,12 +361,6 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   auto signer = signers_->signer_of(zone);
   if (!signer) return pass(signer);
   return ChangeSigner{std::move(*signer), signers_->now()};
-}
-
-bool ChangeRoad::is_source_signed(const Work& work) const {
-  const BuiltView source(store_, work.asked.zone, *std::get<WholeZone>(work.asked.content).built);
-  const auto zone = source.zone();
-  return zone && has_signers_records(*zone);
 }
 
 bool ChangeRoad::signs_slowly(dns::NameView zone) const {

@@ -149,7 +149,9 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   }
   result.problem = signing.problem(zone);
   result.clock = signing.zones().clock_problem();
-  result.note = signing.zones().note(zone);
+  const auto policy = parts_.configuration.runtime->settings.dnssec_policy(result.policy);
+  if (policy && signer && *signer)
+    result.note = algorithm_note(policy->algorithm, (*signer)->keys().all());
   reply(json(result));
 }
 

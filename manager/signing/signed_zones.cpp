@@ -132,8 +132,10 @@ void SignedZones::retry(std::chrono::steady_clock::time_point now) {
   auto at = zones_.upper_bound(retried_);
   for (std::size_t i = 0; i < zones_.size() && wanted.size() < kMaxTogether; ++i, ++at) {
     if (at == zones_.end()) at = zones_.begin();
-    if (!at->second.opened || *at->second.opened) continue;
-    wanted.push_back(wanted_keys(at->second));
+    const Zone& zone = at->second;
+    const bool has_failed = zone.opened && !*zone.opened;
+    if (!has_failed && !(zone.awaits_source && wanted_keys(zone).is_known)) continue;
+    wanted.push_back(wanted_keys(zone));
     retried_ = at->first;
   }
   read(std::move(wanted));
@@ -209,7 +211,7 @@ void SignedZones::update_signer(Zone& zone) {
       zone.signer = ZoneSignerPtr();
     else
       zone.signer = std::make_shared<const ZoneSigner>(zone.name, *opened.keys, signing);
-    check_algorithm(zone);
+    zone.check_algorithm();
   }
   const dns::Name name = zone.name;
   const Result<ZoneSignerPtr> known = signer_of(name);
@@ -217,25 +219,22 @@ void SignedZones::update_signer(Zone& zone) {
   if (zone.opened->has_value() && ready_) ready_(name);
 }
 
-std::string SignedZones::note(dns::NameView zone) const {
-  const Zone* const found = find(zone);
-  if (found == nullptr || !found->opened || !*found->opened || !(*found->opened)->keys) return {};
-  const auto& keys = (*found->opened)->keys->all();
-  if (std::ranges::find(keys, found->algorithm, &dns::SigningKey::algorithm) != keys.end())
+std::string algorithm_note(std::uint8_t wanted, const std::vector<dns::SigningKey>& keys) {
+  if (keys.empty() || std::ranges::find(keys, wanted, &dns::SigningKey::algorithm) != keys.end())
     return {};
   return fmt::format(
       "the policy's algorithm, {}, is that of new keys: the zone keeps its key, and signs by {}",
-      dns::mnemonic_of(dns::kDnssecAlgorithms, found->algorithm),
+      dns::mnemonic_of(dns::kDnssecAlgorithms, wanted),
       dns::mnemonic_of(dns::kDnssecAlgorithms, keys.front().algorithm()));
 }
 
-/// A policy with another algorithm changes nothing in a zone that has keys: somebody may wait for it.
-void SignedZones::check_algorithm(Zone& zone) const {
-  const std::string text = note(zone.name);
+void SignedZones::Zone::check_algorithm() {
+  const auto& keys = (*opened)->keys;
+  const std::string text = keys ? algorithm_note(algorithm, keys->all()) : std::string();
   const std::uint8_t before =
-      std::exchange(zone.told_algorithm, text.empty() ? std::uint8_t{0} : zone.algorithm);
-  if (!text.empty() && before != zone.algorithm)
-    log::warning("signing_algorithm_kept", "zone", dns::to_text(zone.name), "text", text);
+      std::exchange(told_algorithm, text.empty() ? std::uint8_t{0} : algorithm);
+  if (!text.empty() && before != algorithm)
+    log::warning("signing_algorithm_kept", "zone", dns::to_text(name), "text", text);
 }
 
 /// The first stage of a zone is no news: a start finds those of all zones.
@@ -336,12 +335,6 @@ void SignedZones::when_known(dns::NameView zone, bool is_signed, Known known) {
   found->signer.reset();
   next_retry_ = {};
   read({wanted_keys(*found)});
-}
-
-void SignedZones::published(dns::NameView zone) {
-  Zone* const found = find(zone);
-  if (found == nullptr || !std::exchange(found->awaits_source, false)) return;
-  read_unread();
 }
 
 const SigningFacts* SignedZones::facts_of(dns::NameView zone) const {

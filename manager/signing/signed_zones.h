@@ -47,10 +47,12 @@ class SignedZones final : public ZoneSigners {
         clock_(std::move(clocks)) {}
 
   /// `ready` is called when the keys of a zone have become usable, or sign otherwise than before.
-  void on_ready(Ready ready) { ready_ = std::move(ready); }
   /// `unusable` is called each time that the keys of a zone cannot be used, with the policy's
   /// `refresh` in seconds.
-  void on_unusable(Unusable unusable) { unusable_ = std::move(unusable); }
+  void on_ready(Ready ready, Unusable unusable) {
+    ready_ = std::move(ready);
+    unusable_ = std::move(unusable);
+  }
   /// Takes the zones of `runtime`; with `only`, these alone are looked up there.
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr);
   /// Tries unusable keys again, each kRetry, and begins stages whose time has come; to be called
@@ -64,8 +66,6 @@ class SignedZones final : public ZoneSigners {
   bool begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) override;
   [[nodiscard]] bool has(dns::NameView zone) const override;
   void when_known(dns::NameView zone, bool is_signed, Known known) override;
-  /// The zone was published: one that waited for its source gets its first key.
-  void published(dns::NameView zone);
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
   template <class Visit>
@@ -98,8 +98,6 @@ class SignedZones final : public ZoneSigners {
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
-  /// What its policy says and does not do to the zone, in one line; empty: nothing.
-  [[nodiscard]] std::string note(dns::NameView zone) const;
   struct Counts {
     std::size_t zones = 0;         ///< with a policy
     std::size_t unusable = 0;      ///< whose keys or facts cannot be used
@@ -131,6 +129,9 @@ class SignedZones final : public ZoneSigners {
     std::uint64_t until = 0;              // its place in due_; 0: none
     /// The clock did not make the zone's newest signature doubtful, and goes on steadily since.
     mutable bool is_time_right = false;
+    /// A policy with another algorithm changes nothing in a zone that has keys, so that an operator
+    /// might wait for it: the log says so once.
+    void check_algorithm();
   };
   using Zones = std::map<std::string, Zone>;  // by dns::folded_key()
 
@@ -146,7 +147,6 @@ class SignedZones final : public ZoneSigners {
   void keys_read(const std::vector<WantedKeys>& wanted, std::vector<Result<OpenedKeys>>&& opened);
   void set_opened(Zone& zone, Result<OpenedKeys>&& opened);
   void update_signer(Zone& zone);
-  void check_algorithm(Zone& zone) const;
   void set_facts(const dns::Name& zone, const SigningFacts& facts);
   [[nodiscard]] SigningState state_of(const Zone& zone) const;
   void set_stage(Zone& zone, const SigningState& state);
@@ -171,6 +171,11 @@ class SignedZones final : public ZoneSigners {
   std::chrono::steady_clock::time_point next_retry_{};
   std::string retried_;  // key of the last zone whose keys were tried again
 };
+
+/// That a policy with the algorithm `wanted` leaves these keys in service, in one line; empty: some
+/// key has this algorithm.
+[[nodiscard]] std::string algorithm_note(std::uint8_t wanted,
+                                         const std::vector<dns::SigningKey>& keys);
 
 /// RDATA of the DS records (SHA-256) of the keys that sign a zone's DNSKEY set, as text; empty: the
 /// keys are not known, or the version is not signed by them (yet).

@@ -16,10 +16,10 @@ SigningService::SigningService(Parts parts, SigningClock::Sources clocks, Hooks 
                }) {
   parts.road.sign_by(zones_);
   parts.road.hold_updates_by(hooks_.holds);
-  zones_.on_ready([this](const dns::Name& zone) { ready(zone); });
-  zones_.on_unusable([this](const dns::Name& zone, std::uint64_t refresh) {
-    watch_.keys_unusable(zone, refresh);
-  });
+  zones_.on_ready([this](const dns::Name& zone) { ready(zone); },
+                  [this](const dns::Name& zone, std::uint64_t refresh) {
+                    watch_.keys_unusable(zone, refresh);
+                  });
 }
 
 void SigningService::check(std::chrono::steady_clock::time_point now) {
@@ -31,7 +31,6 @@ void SigningService::check(std::chrono::steady_clock::time_point now) {
 
 void SigningService::published(const dns::Name& zone, bool is_whole) {
   if (!zones_.has(zone)) return;
-  zones_.published(zone);
   whole_.check(zone);
   if (is_whole)
     renewal_.check_zone(zone);

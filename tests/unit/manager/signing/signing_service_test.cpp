@@ -196,11 +196,11 @@ TEST_F(SigningServiceTest, SignaturesOfAWrongFirstClockAreMadeAnew) {
 
 TEST_F(SigningServiceTest, AnotherAlgorithmOfThePolicyIsNoted) {
   serve();
-  EXPECT_EQ(zones().note(name(kZone)), "");
-  configure(", algorithm: ED25519");
-  EXPECT_THAT(zones().note(name(kZone)), HasSubstr("ED25519"));
-  configure("");
-  EXPECT_EQ(zones().note(name(kZone)), "");
+  const auto signer = zones().signer_of(name(kZone));
+  ASSERT_TRUE(signer && *signer);
+  const auto& keys = (*signer)->keys().all();
+  EXPECT_EQ(algorithm_note(13, keys), "");
+  EXPECT_THAT(algorithm_note(15, keys), HasSubstr("ED25519"));
 }
 
 TEST_F(SigningServiceTest, AnEditThatEndsAfterTheStopIsAnswered) {
