@@ -25,6 +25,13 @@ Status ask(const ZoneChange& change, const Stage& stage) {
 
 Status zone_moves() { return fail(Errc::kExists, "the zone changes again and again"); }
 
+/// Whether somebody has signed the built data.
+bool is_source_signed(shm::Store& store, const dns::Name& apex, const WholeZone& data) {
+  const BuiltView source(store, apex, *data.built);
+  const auto zone = source.zone();
+  return zone && has_signers_records(*zone);
+}
+
 }  // namespace
 
 /// One change on its way, used by one thread at a time.
@@ -185,7 +192,9 @@ void ChangeRoad::submit(ZoneChange change) {
       work->asked.source == ChangeSource::kSigning)
     return begin(work);
   const dns::Name& zone = work->asked.zone;
-  signers_->when_known(zone, signers_->has(zone) && is_source_signed(*work),
+  const bool is_signed = signers_->has(zone) &&
+                         is_source_signed(store_, zone, std::get<WholeZone>(work->asked.content));
+  signers_->when_known(zone, is_signed,
                        [this, work](Result<ZoneSignerPtr> signer) {
                          sign_built(work, std::move(signer));
                        });
@@ -358,7 +367,9 @@ void ChangeRoad::again(const WorkPtr& work) {
   if (work->asked.is_built()) {
     if (++work->tries >= kMaxTriesOfSigned) return finish(work, pass(zone_moves()));
     return signers_->when_known(
-        work->asked.zone, signers_->has(work->asked.zone) && is_source_signed(*work),
+        work->asked.zone,
+        signers_->has(work->asked.zone) &&
+            is_source_signed(store_, work->asked.zone, std::get<WholeZone>(work->asked.content)),
         [this, work](Result<ZoneSignerPtr> signer) { sign_built(work, std::move(signer)); });
   }
   asio::post(pool_, [this, work] {
@@ -388,12 +399,6 @@ Result<ChangeSigner> ChangeRoad::signer_of(const dns::Name& zone) const {
   auto signer = signers_->signer_of(zone);
   if (!signer) return pass(signer);
   return ChangeSigner{std::move(*signer), signers_->now()};
-}
-
-bool ChangeRoad::is_source_signed(const Work& work) const {
-  const BuiltView source(store_, work.asked.zone, *std::get<WholeZone>(work.asked.content).built);
-  const auto zone = source.zone();
-  return zone && has_signers_records(*zone);
 }
 
 bool ChangeRoad::signs_slowly(dns::NameView zone) const {

@@ -129,7 +129,6 @@ class ChangeRoad {
   void commit_here(const WorkPtr& work);
   Status stage_here(Work& work, Stage& stage);
   [[nodiscard]] Result<ChangeSigner> signer_of(const dns::Name& zone) const;
-  [[nodiscard]] bool is_source_signed(const Work& work) const;
   void put(const WorkPtr& work);
   void put_alone(const WorkPtr& work);
   void finish(const WorkPtr& work, const Result<std::uint64_t>& version);

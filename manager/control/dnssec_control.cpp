@@ -198,7 +198,8 @@ void DnssecControl::status(const dns::Name& zone, const Request&, const Reply& r
   }
   result.problem = signing.problem(zone);
   result.clock = signing.zones().clock_problem();
-  result.note = signing.zones().note(zone);
+  if (signer && *signer && result.roll.empty())
+    result.note = layout_note(signing.zones().wanted(zone).layout, (*signer)->keys().all());
   reply(json(result));
 }
 

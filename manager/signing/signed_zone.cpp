@@ -44,26 +44,26 @@ void SignedZone::make_signer(const SigningState& state) {
     signer = std::make_shared<const ZoneSigner>(name, used_keys(known), options);
 }
 
-std::string SignedZone::layout_note() const {
-  if (!is_open() || !(*opened)->keys || (*opened)->facts.roll.step != RollStep::kNone) return {};
-  const auto& keys = (*opened)->keys->all();
-  const bool has_algorithm = std::ranges::all_of(
-      keys, [this](const auto& key) { return key.algorithm() == layout.algorithm; });
+std::string layout_note(const KeyLayout& wanted, const std::vector<dns::SigningKey>& keys) {
   const auto has_kind = [&keys](bool is_sep) {
     return std::ranges::any_of(keys, [=](const auto& key) { return key.is_sep() == is_sep; });
   };
-  const bool is_split = has_kind(true) && has_kind(false);
-  // Keys from elsewhere may be of either layout.
-  if (has_algorithm && (is_split == layout.is_split || !may_make_key)) return {};
-  return fmt::format(
-      "the policy wants {}, {}; the zone keeps its keys until 'pandoctl dnssec roll {}'",
-      layout.is_split ? "a KSK and a ZSK" : "a CSK",
-      dns::mnemonic_of(dns::kDnssecAlgorithms, layout.algorithm), dns::to_text(name));
+  const bool has_algorithm = std::ranges::all_of(
+      keys, [&wanted](const auto& key) { return key.algorithm() == wanted.algorithm; });
+  // Of the usual layout, one CSK, nobody knows whether it was meant: keys may come from elsewhere.
+  const bool has_layout = !wanted.is_split || (has_kind(true) && has_kind(false));
+  if (has_algorithm && has_layout) return {};
+  return fmt::format("the policy wants {}, {}: the zone keeps its keys until 'pandoctl dnssec roll'",
+                     wanted.is_split ? "a KSK and a ZSK" : "a CSK",
+                     dns::mnemonic_of(dns::kDnssecAlgorithms, wanted.algorithm));
 }
 
 void SignedZone::tell_layout() {
-  const std::string text = layout_note();
-  const auto before = std::exchange(told_layout, text.empty() ? std::nullopt : std::optional(layout));
+  std::string text;
+  if (is_open() && (*opened)->keys && (*opened)->facts.roll.step == RollStep::kNone)
+    text = layout_note(layout, (*opened)->keys->all());
+  const auto before =
+      std::exchange(told_layout, text.empty() ? std::nullopt : std::optional(layout));
   if (!text.empty() && before != layout)
     log::warning("signing_keys_kept", "zone", dns::to_text(name), "text", text);
 }

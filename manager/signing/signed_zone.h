@@ -37,12 +37,15 @@ struct SignedZone {
   [[nodiscard]] SigningState state(std::uint64_t now) const;
   /// Makes the signer that the keys and facts demand in `state`; an error if they cannot be used.
   void make_signer(const SigningState& state);
-  /// That the policy wants other keys than the zone has, in one line; empty: it does not.
-  [[nodiscard]] std::string layout_note() const;
-  /// Says so in the log, once for each policy: somebody may wait for the keys.
+  /// Says in the log that the policy wants other keys, once for each policy: somebody may wait for
+  /// them.
   void tell_layout();
   /// The keys that a reader of the folder is to find. `served` may be null.
   [[nodiscard]] WantedKeys wanted_keys(const zone::ZoneView& served) const;
 };
+
+/// That a policy wants other keys than a zone has, in one line; empty: it does not.
+[[nodiscard]] std::string layout_note(const KeyLayout& wanted,
+                                      const std::vector<dns::SigningKey>& keys);
 
 }  // namespace pando::manager

@@ -134,8 +134,11 @@ void SignedZones::check(std::chrono::steady_clock::time_point now) {
   auto at = zones_.upper_bound(retried_);
   for (std::size_t i = 0; i < zones_.size() && wanted.size() < kMaxTogether; ++i, ++at) {
     if (at == zones_.end()) at = zones_.begin();
-    if (!at->second.opened || *at->second.opened) continue;
-    wanted.push_back(at->second.wanted_keys(version.zone_at(at->second.name)));
+    const Zone& zone = at->second;
+    const bool has_failed = zone.opened && !*zone.opened;
+    const WantedKeys keys = zone.wanted_keys(version.zone_at(zone.name));
+    if (!has_failed && !(zone.awaits_source && keys.is_known)) continue;
+    wanted.push_back(keys);
     retried_ = at->first;
   }
   read(std::move(wanted));
@@ -177,7 +180,8 @@ void SignedZones::set_opened(Zone& zone, Result<OpenedKeys>&& opened) {
   const bool had_failed = zone.opened && !*zone.opened;
   if (opened && opened->awaits_source) {
     zone.opened.reset();
-    zone.awaits_source = !zone.wanted_keys(committer_.current().zone_at(zone.name)).is_known;  // the source may have come meanwhile
+    const zone::ZoneView served = committer_.current().zone_at(zone.name);
+    zone.awaits_source = !zone.wanted_keys(served).is_known;  // it may have come meanwhile
     return;
   }
   if (!opened) {
@@ -212,11 +216,6 @@ void SignedZones::update_signer(Zone& zone) {
   const Result<ZoneSignerPtr> known = signer_of(name);
   for (const Known& waiting : std::exchange(zone.waiting, {})) waiting(known);
   if (zone.opened->has_value() && ready_) ready_(name);
-}
-
-std::string SignedZones::note(dns::NameView zone) const {
-  const Zone* const found = find(zone);
-  return found == nullptr ? "" : found->layout_note();
 }
 
 /// The first stage of a zone is no news: a start finds those of all zones.
@@ -318,12 +317,6 @@ void SignedZones::when_known(dns::NameView zone, bool is_signed, Known known) {
   found->signer.reset();
   next_retry_ = {};
   read({found->wanted_keys(committer_.current().zone_at(zone))});
-}
-
-void SignedZones::published(dns::NameView zone) {
-  Zone* const found = find(zone);
-  if (found == nullptr || !std::exchange(found->awaits_source, false)) return;
-  read_unread();
 }
 
 const SigningFacts* SignedZones::facts_of(dns::NameView zone) const {

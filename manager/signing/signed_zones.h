@@ -44,10 +44,12 @@ class SignedZones final : public ZoneSigners {
       : folders_(io, pool, files), committer_(committer), clock_(std::move(clocks)) {}
 
   /// `ready` is called when the keys of a zone have become usable, or sign otherwise than before.
-  void on_ready(Ready ready) { ready_ = std::move(ready); }
   /// `unusable` is called each time that the keys of a zone cannot be used, with the policy's
   /// `refresh` in seconds.
-  void on_unusable(Unusable unusable) { unusable_ = std::move(unusable); }
+  void on_ready(Ready ready, Unusable unusable) {
+    ready_ = std::move(ready);
+    unusable_ = std::move(unusable);
+  }
   /// Takes the zones of `runtime`; with `only`, these alone are looked up there.
   void configure(const RuntimePtr& runtime, const std::vector<dns::Name>* only = nullptr);
   /// Tries unusable keys again, each kRetry, and begins stages whose time has come; to be called
@@ -61,8 +63,6 @@ class SignedZones final : public ZoneSigners {
   bool begin_anew(const dns::Name& zone, std::function<void(const Status&)> then) override;
   [[nodiscard]] bool has(dns::NameView zone) const override;
   void when_known(dns::NameView zone, bool is_signed, Known known) override;
-  /// The zone was published: one that waited for its source gets its first key.
-  void published(dns::NameView zone);
   /// Calls `visit(const dns::Name& zone, const ZoneSigner& signer)` for each zone whose keys can be
   /// used.
   template <class Visit>
@@ -106,8 +106,6 @@ class SignedZones final : public ZoneSigners {
   /// Why the zone's keys cannot be used, in one line; empty: they can, or the zone is not signed
   /// here.
   [[nodiscard]] std::string problem(dns::NameView zone) const;
-  /// What its policy says and does not do to the zone, in one line; empty: nothing.
-  [[nodiscard]] std::string note(dns::NameView zone) const;
   struct Counts {
     std::size_t zones = 0;         ///< with a policy
     std::size_t unusable = 0;      ///< whose keys or facts cannot be used
@@ -156,8 +154,8 @@ class SignedZones final : public ZoneSigners {
   std::string retried_;  // key of the last zone whose keys were tried again
 };
 
-/// RDATA of the DS records (SHA-256) of the keys that the parent is to have such records of, as text; empty: the
-/// keys are not known, or the version is not signed by them (yet).
+/// RDATA of the DS records (SHA-256) that the parent is to have, as text; empty: the keys are not
+/// known, or the version is not signed by them (yet).
 [[nodiscard]] std::vector<std::string> ds_records(const ZoneSigners& signers,
                                                   const zone::ZoneView& served);
 

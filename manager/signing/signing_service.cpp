@@ -10,8 +10,8 @@ SigningService::SigningService(Parts parts, SigningClock::Sources clocks, Hooks 
       watch_(parts.store, parts.committer, zones_),
       rolls_(parts.committer, zones_),
       parent_(parts.io, parts.network, parts.committer, zones_),
-      whole_(parts.io, parts.network.builders(), parts.store, parts.slots, parts.committer, parts.road, zones_,
-             hooks_.holds, [this](const dns::Name& zone) { whole_is_done(zone); }),
+      whole_(parts.io, parts.network.builders(), parts.store, parts.slots, parts.committer,
+             parts.road, zones_, hooks_.holds, [this](const dns::Name& zone) { whole_is_done(zone); }),
       renewal_(parts.io, parts.background, parts.slots, parts.committer, parts.road, zones_,
                [this](const dns::Name& zone, const ZoneSignerPtr& signer,
                       const SignatureLook& look) {
@@ -21,10 +21,10 @@ SigningService::SigningService(Parts parts, SigningClock::Sources clocks, Hooks 
                }) {
   parts.road.sign_by(zones_);
   parts.road.hold_updates_by(hooks_.holds);
-  zones_.on_ready([this](const dns::Name& zone) { ready(zone); });
-  zones_.on_unusable([this](const dns::Name& zone, std::uint64_t refresh) {
-    watch_.keys_unusable(zone, refresh);
-  });
+  zones_.on_ready([this](const dns::Name& zone) { ready(zone); },
+                  [this](const dns::Name& zone, std::uint64_t refresh) {
+                    watch_.keys_unusable(zone, refresh);
+                  });
 }
 
 void SigningService::check(std::chrono::steady_clock::time_point now) {
@@ -37,7 +37,6 @@ void SigningService::check(std::chrono::steady_clock::time_point now) {
 
 void SigningService::published(const dns::Name& zone, bool is_whole) {
   if (!zones_.has(zone)) return;
-  zones_.published(zone);
   whole_.check(zone);
   if (is_whole)
     renewal_.check_zone(zone);

@@ -194,13 +194,14 @@ TEST_F(SigningServiceTest, SignaturesOfAWrongFirstClockAreMadeAnew) {
   EXPECT_TRUE(wait(is_valid_now));
 }
 
-TEST_F(SigningServiceTest, AnotherAlgorithmOfThePolicyIsNoted) {
+TEST_F(SigningServiceTest, OtherKeysOfThePolicyAreNoted) {
   serve();
-  EXPECT_EQ(zones().note(name(kZone)), "");
-  configure(", algorithm: ED25519");
-  EXPECT_THAT(zones().note(name(kZone)), HasSubstr("ED25519"));
-  configure("");
-  EXPECT_EQ(zones().note(name(kZone)), "");
+  const auto signer = zones().signer_of(name(kZone));
+  ASSERT_TRUE(signer && *signer);
+  const auto& keys = (*signer)->keys().all();
+  EXPECT_EQ(layout_note({13}, keys), "");
+  EXPECT_THAT(layout_note({15}, keys), HasSubstr("ED25519"));
+  EXPECT_THAT(layout_note({13, true}, keys), HasSubstr("a KSK and a ZSK"));
 }
 
 TEST_F(SigningServiceTest, AnEditThatEndsAfterTheStopIsAnswered) {
