@@ -11,7 +11,7 @@ import dns.update
 import pytest
 
 import servers
-from test_served_signed import TEXT, ZONE, check, ends, key_file, key_folder, looks, send, sets_of, zone_of
+from test_served_signed import TEXT, ZONE, check, ends, key_folder, looks, send, sets_of, zone_of
 from test_signing_stages import configure, status
 
 SHORT = "{name: short, validity: 60s, refresh: 20s, propagation: 1s, parent-ds-ttl: 1s, cds: false}"
