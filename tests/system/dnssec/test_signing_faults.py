@@ -1,5 +1,5 @@
 """Faults of the host beside zones that are signed here: a manager that was away for long, a folder of keys that cannot be
-written, a store at its limit, and roles that change."""
+written, and a store at its limit."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ import dns.update
 import pytest
 
 import servers
-from test_served_signed import TEXT, ZONE, check, ends, key_file, key_folder, looks, send, sets_of, zone_of
+from test_served_signed import TEXT, ZONE, check, ends, key_folder, looks, send, sets_of, zone_of
 from test_signing_stages import configure, status
 
 SHORT = "{name: short, validity: 60s, refresh: 20s, propagation: 1s, parent-ds-ttl: 1s, cds: false}"
@@ -107,29 +107,6 @@ def test_renewals_go_on_in_a_store_at_its_limit(make, options):
         raise AssertionError("it never got full")
     full_at = time.time()
     servers.wait_until("all signatures were made since", lambda: time.time() + min(ends(server)) > full_at + 61, 180)
-
-
-def test_a_zone_that_was_secondary_is_signed_again_by_its_key(make, options, folder, pando):
-    """What was seen of it before does not count: its parent may have other DS records since."""
-    other = pando([{"name": ZONE, "file": str(folder / "zone"), "allow-transfer": [{"address": "127.0.0.0/8"}]}],
-                  workers=1).start(ZONE)
-    server = make([options], remotes=[{"name": "up", "address": [f"127.0.0.1@{other.port}"]}]).start(ZONE)
-    servers.wait_until("the stage comes", lambda: status(server).get("stage") == "ds-wanted", 60)
-    server.control("dnssec", "ds-seen", ZONE)
-    key = key_file(server).read_text()
-    secondary = {"name": ZONE, "primaries": ["up"], "allow-transfer": [{"address": "127.0.0.0/8"}]}
-    server.zones = [secondary]
-    configure(server, SHORT)
-    server.control("reload")
-    servers.wait_until("it is a secondary", lambda: not server.ask(ZONE, "DNSKEY").answer and server.serial(ZONE) == 7, 60)
-    server.zones = [options]
-    configure(server, SHORT)
-    server.control("reload")
-    servers.wait_until("it is signed again", lambda: server.ask(ZONE, "DNSKEY").answer, 60)
-    assert key_file(server).read_text() == key
-    servers.wait_until("the parent is asked again", lambda: status(server).get("stage") == "ds-wanted", 60)
-    send(server, ("add", "new", 60, "A", "192.0.2.9"))
-    check(server)
 
 
 def test_a_policy_whose_definition_is_gone_changes_nothing_until_it_is_back(make, options):
