@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/assert.h"
-#include "manager/signing/signing_facts.h"
+#include "manager/signing/keys/signing_facts.h"
 #include "manager/signing/signing_stage.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -16,11 +17,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!facts) return 0;
   const auto again = parse_signing_facts(text_of(*facts), "again");
   PANDO_ASSERT(again && *again == *facts);
+  std::vector<FolderKey> keys;
+  for (const auto* ids : {&facts->roll.old_keys, &facts->roll.new_keys})
+    for (const KeyId& id : *ids) keys.push_back({id, id.tag % 2 == 0});
+  PANDO_ASSERT(uses_of(keys, facts->roll).size() == keys.size());
   constexpr std::uint64_t kTimes[] = {0, 1'800'000'000, UINT64_MAX};
   for (const std::uint64_t now : kTimes) {
-    const SigningState state = signing_state(*facts, {}, now);
+    const SigningState state = signing_state(*facts, keys, {}, now);
     PANDO_ASSERT(!to_text(state.stage).empty());
     PANDO_ASSERT(state.until == 0 || state.until > now);
+    PANDO_ASSERT(state.roll.until == 0 || state.roll.until > now);
   }
   return 0;
 }

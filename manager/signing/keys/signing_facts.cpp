@@ -169,6 +169,7 @@ Result<SigningFacts> parse_signing_facts(std::string_view text, std::string_view
     if (!take_line(line, facts))
       return fail(Errc::kCorrupt, "{}:{}: no word of this file and its value", path, number);
   }
+  if (facts.roll.step == RollStep::kNone) facts.roll = {};
   return facts;
 }
 

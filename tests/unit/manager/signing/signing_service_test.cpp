@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "manager/signing/zone_keys.h"
+#include "manager/signing/keys/zone_keys.h"
 #include "tests/unit/manager/io/failing_files.h"
 #include "tests/unit/manager/start/manager_parts.h"
 
