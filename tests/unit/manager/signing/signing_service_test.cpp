@@ -30,7 +30,7 @@ class SigningServiceTest : public ::testing::Test {
   SigningServiceTest() {
     auto& zones = parts_.zone_services;
     zones.signing = std::make_unique<SigningService>(
-        SigningService::Parts{parts_.io, parts_.pool, parts_.network.builders(), files_,
+        SigningService::Parts{parts_.io, parts_.pool, parts_.network, files_,
                               *parts_.data->store, *parts_.data->slots, *parts_.services.committer,
                               *parts_.services.road},
         SigningClock::Sources{[this] { return host_; }, [this] { return steady_; },

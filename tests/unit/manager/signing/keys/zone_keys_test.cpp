@@ -94,7 +94,7 @@ TEST_F(ZoneKeysTest, APolicyThatMakesNoKeysWaitsForThem) {
 TEST_F(ZoneKeysTest, AZoneWhoseDataAreNotKnownWaitsForThem) {
   const auto open_one = [this](bool is_signed, bool is_known) {
     return std::move(open_zone_keys(native_files(), folder_.path(),
-                                    {{key_zone("example."), 13, is_signed, true, is_known}})
+                                    {{key_zone("example."), {13}, is_signed, true, is_known}})
                          .front());
   };
   const auto waiting = open_one(false, false);
@@ -149,7 +149,7 @@ TEST_F(ZoneKeysTest, ADiskThatFailsAtAnyStepLosesNoKey) {
       return calls++ == failing ? Status(fail(Errc::kIo, "{}: Input/output error", path)) : Status();
     };
     const auto first = std::move(
-        open_zone_keys(files, folder_.path(), {{key_zone(zone), 15, false}}).front());
+        open_zone_keys(files, folder_.path(), {{key_zone(zone), {15}, false}}).front());
     if (calls <= failing) {  // nothing has failed
       EXPECT_GT(failing, 8) << "folder, key, names and list were among the calls";
       ASSERT_TRUE(first);
