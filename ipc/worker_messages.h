@@ -19,7 +19,7 @@
 /// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 6;
+inline constexpr std::uint16_t kWorkerProtocol = 7;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
@@ -267,10 +267,17 @@ struct CloseXdp {
   bool operator==(const CloseXdp&) const = default;
 };
 
+/// One descriptor: a packet connection to the process of pando-tls in this slot, which passes its
+/// clients through it (ipc/tls_messages.h). It replaces an earlier one of that slot.
+struct TlsIntake {
+  std::uint32_t slot = 0;
+  bool operator==(const TlsIntake&) const = default;
+};
+
 using FromWorker = std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye,
                                 DnstapLost, AdoptXdp, XdpServing, XdpClosed>;
 using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging,
-                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway>;
+                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway, TlsIntake>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);
