@@ -270,10 +270,17 @@ struct CloseXdp {
   bool operator==(const CloseXdp&) const = default;
 };
 
+/// One descriptor: a packet connection to the process of pando-tls in this slot, which passes its
+/// clients through it (ipc/tls_messages.h). It replaces an earlier one of that slot.
+struct TlsIntake {
+  std::uint32_t slot = 0;
+  bool operator==(const TlsIntake&) const = default;
+};
+
 using FromWorker = std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye,
                                 DnstapLost, AdoptXdp, XdpServing, XdpClosed>;
 using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging,
-                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway>;
+                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway, TlsIntake>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

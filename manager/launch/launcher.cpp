@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "ipc/privileges.h"
-#include "ipc/wire.h"
+#include "ipc/codec/wire.h"
 
 extern char** environ;
 

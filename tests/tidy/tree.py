@@ -27,6 +27,7 @@ ROOM_ORDER = {
     "worker": ["", "xdp", "net", "tap", "respond", "request", "answer"],
     "zone": ["audit", "dnssec", "dump", "builder", "draft", "history", "record", "read", "settings", "trie"],
     "dns": ["tsig", "zonefile", "message", "dnssec", "rdata", ""],
+    "ipc": ["", "codec"],
     "shm": ["inspect", "", "counts", "map"],
     "base": ["files", ""],
     "config": ["import", "import/pdns", "import/named", "import/model", "", "yaml", "settings"],

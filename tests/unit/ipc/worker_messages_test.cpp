@@ -73,6 +73,7 @@ std::vector<ToWorker> manager_messages() {
       ServeXdp{{"eth0", 3}, 1500, 2048, 1024, 512},
       CloseXdp{{"eth0", 3}},
       SentAway{true},
+      TlsIntake{3},
   };
 }
 
