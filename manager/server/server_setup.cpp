@@ -239,6 +239,9 @@ Status Server::open_workers() {
                            }},
       patience);
   workers_.pool->set_keys(configuration_.runtime->worker_keys);
+  workers_.certificates = std::make_unique<TlsCertificates>(
+      io_, background_.pool(), native_files(), TlsCertificates::Options{unix_seconds});
+  workers_.certificates->configure({configuration_.runtime, &configuration_.runtime->settings});
   return {};
 }
 
@@ -276,7 +279,7 @@ Status Server::open_control() {
   workers_.pinned =
       std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_.pool);
   const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
-                          *workers_.listeners, *workers_.pool, readiness_};
+                          *workers_.listeners, *workers_.pool, readiness_, *workers_.certificates};
   control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
   workers_.start = std::make_unique<ServiceStart>(
       io_, background_.pool(), parts, *workers_.previous_store, host_,

@@ -12,6 +12,7 @@
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/wanted_configuration.h"
+#include "manager/tls/tls_certificates.h"
 
 namespace pando::manager {
 
@@ -236,6 +237,7 @@ void Reloader::configure_zones(const Reload& reload) {
   parts_.zones.updates->set_runtime(reload.runtime);
   parts_.zones.notifier->configure(reload.runtime);
   parts_.zones.signatures->configured();
+  parts_.certificates.configure({reload.runtime, &reload.runtime->settings});
   configure_secondaries(reload);
 }
 

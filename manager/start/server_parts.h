@@ -32,6 +32,7 @@
 namespace pando::manager {
 
 class Listeners;
+class TlsCertificates;
 class WorkerPool;
 class ZoneLists;
 struct OpenedData;
@@ -97,6 +98,7 @@ struct ServerParts {
   Listeners& listeners;
   WorkerPool& workers;
   systemd::Readiness& readiness;
+  TlsCertificates& certificates;
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a
