@@ -30,7 +30,8 @@ using OwnedKey = OpensslOwned<EVP_PKEY, EVP_PKEY_free>;
 constexpr int kLeastSecurityBits = 112;
 /// A chain is a few certificates; a list of authorities has some 150.
 constexpr std::size_t kMaxCertificates = 10'000;
-constexpr std::uint64_t kYearSeconds = std::uint64_t{365} * 24 * 3600;
+constexpr const char* kFirstSecond = "19700101000000Z";
+constexpr const char* kLastSecond = "99991231235959Z";
 
 MemoryBio reader_of(ByteView text) {
   if (text.size() > std::numeric_limits<int>::max()) return nullptr;
@@ -131,15 +132,14 @@ Result<Bytes> pem_of(EVP_PKEY* key, const std::vector<OwnedCertificate>& certifi
   return pem;
 }
 
-/// A name for people, a serial number, a time, and nothing that is anybody else's.
-bool fill_own(X509* certificate, EVP_PKEY* key, std::uint64_t now) {
+/// A name for people, a serial number, all times, and nothing that is anybody else's.
+bool fill_own(X509* certificate, EVP_PKEY* key) {
   const auto serial = random_number<std::uint64_t>();
   X509_NAME* const name = X509_get_subject_name(certificate);
-  const std::uint64_t end = now + kOwnCertificateYears * kYearSeconds;
   return X509_set_version(certificate, X509_VERSION_3) == 1 &&
          ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1U) == 1 &&
-         ASN1_TIME_set(X509_getm_notBefore(certificate), static_cast<std::time_t>(now)) != nullptr &&
-         ASN1_TIME_set(X509_getm_notAfter(certificate), static_cast<std::time_t>(end)) != nullptr &&
+         ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), kFirstSecond) == 1 &&
+         ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), kLastSecond) == 1 &&
          X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                                     reinterpret_cast<const unsigned char*>("pando"), -1, -1,
                                     0) == 1 &&
@@ -178,18 +178,18 @@ Status check_authorities(ByteView certificates) {
   return {};
 }
 
-Result<CertificatePair> make_own_pair(std::uint64_t now) {
+Result<CertificatePair> make_own_pair() {
   const WipeFreed wipe_freed;
   const OwnedKey key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
   std::vector<OwnedCertificate> own;
   own.emplace_back(X509_new());
-  if (!key || !own.front() || !fill_own(own.front().get(), key.get(), now)) {
+  if (!key || !own.front() || !fill_own(own.front().get(), key.get())) {
     ERR_clear_error();
     return fail(Errc::kIo, "OpenSSL cannot make a certificate");
   }
   auto pem = pem_of(key.get(), own);
   if (!pem) return pass(pem);
-  auto facts = facts_of(own.front().get(), now);
+  auto facts = facts_of(own.front().get(), 0);
   if (!facts) return pass(facts);
   return CertificatePair{std::move(*pem), std::move(*facts)};
 }

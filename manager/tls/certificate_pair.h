@@ -37,9 +37,9 @@ Result<CertificateFacts> read_certificate(ByteView certificates, std::uint64_t n
 Status check_authorities(ByteView certificates);
 
 /// A new key (P-256) with a certificate that it signs itself. Such a certificate proves nothing but
-/// the key, so partners pin the key; `now` is the begin of kOwnCertificateYears.
-Result<CertificatePair> make_own_pair(std::uint64_t now);
-inline constexpr std::uint64_t kOwnCertificateYears = 50;
+/// the key, so partners pin the key. It is valid at all times: a wrong clock of the host must not
+/// take it out of use (RFC 5280 §4.1.2.5 has its last second for that).
+Result<CertificatePair> make_own_pair();
 
 /// A pin as in the configuration: base64.
 [[nodiscard]] std::string pin_text(ByteView pin);

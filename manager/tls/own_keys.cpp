@@ -44,7 +44,7 @@ Result<CertificatePair> open_one(Files& files, const std::string& journal, const
                                  std::uint64_t now) {
   auto found = read_own(files, path, now);
   if (found || found.error().code != Errc::kNotFound) return found;
-  auto made = make_own_pair(now);
+  auto made = make_own_pair();
   if (!made) return made;
   if (auto folder = files.make_directory(folder_of(journal)); !folder) return pass(folder);
   if (auto written = write_pair(files, path, *made); !written) return pass(written);
