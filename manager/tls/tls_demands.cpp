@@ -26,10 +26,11 @@ std::vector<ipc::TlsDemand> demands_of(const config::Settings& settings,
   for (const config::Remote& remote : settings.remotes) {
     if (!remote.tls || !named.contains(remote.name)) continue;
     ipc::TlsDemand demand{remote.name, remote.tls->hostname, {}, remote.tls->pins};
-    const auto authorities = material.authorities.find(remote.tls->ca);
-    if (!demand.hostname.empty() && authorities != material.authorities.end() &&
-        authorities->second.pem)
+    if (!demand.hostname.empty()) {
+      const auto authorities = material.authorities.find(remote.tls->ca);
+      if (authorities == material.authorities.end() || !authorities->second.pem) continue;
       demand.ca = *authorities->second.pem;
+    }
     demands.push_back(std::move(demand));
   }
   return demands;

@@ -9,7 +9,7 @@
 namespace pando::manager {
 
 /// What clients' certificates must prove to be the remotes that rules name, in the order of
-/// `remotes`. A remote whose authorities could not be read has none: no name is proved to it.
+/// `remotes`. A remote whose authorities could not be read is left out: nobody can prove its name.
 [[nodiscard]] std::vector<ipc::TlsDemand> demands_of(const config::Settings& settings,
                                                      const TlsMaterial& material);
 

@@ -179,15 +179,17 @@ TEST_F(Certificates, DemandsAreThoseOfRemotesThatRulesName) {
           "remotes: [{{name: a, address: [192.0.2.1], tls: {{hostname: a.test, ca: {}}}}},\n"
           "  {{name: b, address: [192.0.2.2], tls: {{pins: "
           "[AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=]}}}},\n"
-          "  {{name: unused, address: [192.0.2.3], tls: {{hostname: c.test, ca: {}}}}}]\n"
-          "zones: [{{name: z, file: f, allow-transfer: [{{tls: a}}], allow-update: {{tls: any}}}},\n"
+          "  {{name: c, address: [192.0.2.3], tls: {{hostname: c.test, ca: {}}}}},\n"
+          "  {{name: unused, address: [192.0.2.4], tls: {{hostname: d.test}}}}]\n"
+          "zones: [{{name: z, file: f, allow-transfer: [{{tls: a}}, {{tls: c}}],\n"
+          "         allow-update: {{tls: any}}}},\n"
           "  {{name: y, file: g, allow-query: [{{tls: b, deny: true}}]}}]\n",
           folder_.at("ca.pem"), folder_.at("missing.pem")),
       "/etc/p.yaml");
   ASSERT_TRUE(loaded.ok()) << loaded.error_text();
   configure(loaded.settings);
   auto demands = certificates_.demands();
-  ASSERT_EQ(demands.size(), 2U);
+  ASSERT_EQ(demands.size(), 2U) << "authorities of c are not there";
   EXPECT_EQ(demands[0].remote, "a");
   EXPECT_EQ(demands[0].hostname, "a.test");
   EXPECT_EQ(std::string(demands[0].ca.begin(), demands[0].ca.end()), folder_.read("ca.pem"));
