@@ -134,6 +134,8 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::zone_records, read_number<0, kNoMaximum>>("zone-records"),
     field<&Limits::tcp_clients, read_number<1, 1'000'000>>("tcp-clients"),
     field<&Limits::tcp_idle, read_duration_in<100, kMsPerHour>>("tcp-idle"),
+    field<&Limits::tls_clients, read_number<1, 1'000'000>>("tls-clients"),
+    field<&Limits::tls_idle, read_duration_in<100, kMsPerHour>>("tls-idle"),
     field<&Limits::transfers_in, read_number<1, 10'000>>("transfers-in"),
     field<&Limits::transfers_in_per_primary, read_number<1, 10'000>>("transfers-in-per-primary"),
     field<&Limits::transfer_time, read_duration_in<1000, 7 * 24 * kMsPerHour>>("transfer-time"),

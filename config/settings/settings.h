@@ -156,6 +156,9 @@ struct Limits {
   std::uint64_t zone_records = 0;  ///< 0 = none
   std::uint32_t tcp_clients = 1000;
   Duration tcp_idle = std::chrono::seconds(10);
+  std::uint32_t tls_clients = 1000;
+  /// Longer than tcp_idle, since a new connection costs a handshake.
+  Duration tls_idle = std::chrono::seconds(30);
   std::uint32_t transfers_in = 50;
   std::uint32_t transfers_in_per_primary = 10;
   Duration transfer_time = std::chrono::hours(2);

@@ -22,7 +22,7 @@ namespace {
 //   prefix  16 address, u8 length
 //   rate limit  u32 responses | u32 slip | u8 IPv4 prefix | u8 IPv6 prefix | u32 prefixes, prefix …
 constexpr std::uint8_t kFormat = 1;
-constexpr std::uint8_t kServerFormat = 2;
+constexpr std::uint8_t kServerFormat = 3;
 constexpr std::size_t kPrefixBytes = 17;
 
 constexpr std::uint8_t kSecondary = 1;
@@ -150,6 +150,8 @@ Bytes encode(const ServerSettings& settings) {
   append_be16(out, settings.udp_payload);
   append_be32(out, settings.tcp_clients);
   append_be32(out, settings.tcp_idle_ms);
+  append_be32(out, settings.tls_clients);
+  append_be32(out, settings.tls_idle_ms);
   put_text(out, settings.identity);
   put_text(out, settings.version);
   append_be32(out, static_cast<std::uint32_t>(settings.proxies.size()));
@@ -183,6 +185,8 @@ Result<ServerSettings> decode_server_settings(ByteView bytes) {
   settings.udp_payload = fields.u16();
   settings.tcp_clients = fields.u32();
   settings.tcp_idle_ms = fields.u32();
+  settings.tls_clients = fields.u32();
+  settings.tls_idle_ms = fields.u32();
   settings.identity = take_text(fields);
   settings.version = take_text(fields);
   for (std::uint32_t left = fields.count(kPrefixBytes); left > 0 && fields.ok(); --left)

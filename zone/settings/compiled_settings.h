@@ -59,6 +59,8 @@ struct ServerSettings {
   bool minimal_responses = true;
   std::uint32_t tcp_clients = 1000;  ///< per worker
   std::uint32_t tcp_idle_ms = 10000;
+  std::uint32_t tls_clients = 1000;  ///< per worker, beside those over plain TCP
+  std::uint32_t tls_idle_ms = 30000;
   RateLimit rate_limit;
   bool operator==(const ServerSettings&) const = default;
 };

@@ -49,6 +49,8 @@ const ServerSettings kServer{
     .minimal_responses = false,
     .tcp_clients = 77,
     .tcp_idle_ms = 12345,
+    .tls_clients = 78,
+    .tls_idle_ms = 54321,
     .rate_limit = {
         .responses = 50,
         .slip = 3,
