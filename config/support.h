@@ -21,7 +21,6 @@ struct NotYet {
 inline constexpr NotYet kNotYet[] = {
     {"server.listen-tls", Support::kDefaultOnly},
     {"server.tls", Support::kNone},
-    {"remotes[].tls", Support::kNone},
 };
 
 /// Support of a key in this build. `path` is a schema path such as "zones[].notify"; keys of

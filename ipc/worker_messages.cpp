@@ -20,8 +20,10 @@ auto fields(Is<Hello> auto& m) {
   return std::tie(m.slot, m.pid, m.layout, m.sockets, m.xdp_queues, m.build);
 }
 auto fields(Is<Adopt> auto& m) { return std::tie(m.sockets); }
+auto fields(Is<PeerIdentity> auto& m) { return std::tie(m.remotes); }
 auto fields(Is<Forward> auto& m) {
-  return std::tie(m.id, m.kind, m.transport, m.client, m.local, m.message, m.response, m.through);
+  return std::tie(m.id, m.kind, m.transport, m.client, m.local, m.message, m.response, m.through,
+                  m.peer);
 }
 auto fields(Is<SignTransfer> auto& m) {
   return std::tie(m.id, m.stream, m.last, m.request, m.message);

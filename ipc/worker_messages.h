@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/peer_identity.h"
 #include "base/result.h"
 #include "dns/name.h"
 #include "dns/tsig/tsig.h"
@@ -72,7 +73,8 @@ enum class ForwardKind : std::uint8_t { kUpdate = 0, kNotify = 1, kSignedQuery =
 /// A request that only the manager can answer. For kSignedQuery `response` is the unsigned
 /// response: the manager verifies the request's TSIG and gives the signed response, or the error
 /// response. With `through`, a UDP socket of the slot, the manager may send to `client` itself: the
-/// worker need not wake up for that. A wildcard socket sends from `local`.
+/// worker need not wake up for that. A wildcard socket sends from `local`. `peer`: of a client over
+/// TLS, and of no other.
 struct Forward {
   std::uint64_t id = 0;
   ForwardKind kind = ForwardKind::kUpdate;
@@ -82,6 +84,7 @@ struct Forward {
   Bytes message;
   Bytes response;
   std::optional<std::uint32_t> through{};
+  std::optional<PeerIdentity> peer{};
   bool operator==(const Forward&) const = default;
 };
 /// One message of a transfer out whose request was signed with a key that only the manager has. The

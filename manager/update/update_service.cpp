@@ -133,8 +133,7 @@ void UpdateService::verified_update(const Request& request) {
                options->forward_updates ? "no rule of allow-update lets this client's be passed on"
                                         : "secondary zone, updates are not forwarded",
                dns::ExtendedError::kProhibited};
-  else if (!may_update_something(options->allow_update,
-                                 {request->client().address, request->key()}))
+  else if (!may_update_something(options->allow_update, request->requester()))
     // Refused immediately: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   else if (frozen_ != nullptr && frozen_->contains(message->zone.name))
@@ -150,7 +149,7 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
                            const config::ZoneOptions& options) {
   UpdateRules rules;
   rules.allow_update = &options.allow_update;  // lives as long as the request's runtime
-  rules.requester = {request->client().address, request->key()};
+  rules.requester = request->requester();
   rules.serial_policy = options.serial_policy;
   rules.is_signed_here = options.is_signed_here();
   rules.now = seconds();
@@ -207,7 +206,7 @@ std::optional<ForwardedUpdate> UpdateService::to_forward(const ClientRequest& re
   const auto* options = settings.zones.options_of(zone->name);
   if (options == nullptr || !options->is_secondary() || !options->forward_updates)
     return std::nullopt;
-  const Requester requester{request.client().address, *tsig ? &(*tsig)->key_name : nullptr};
+  const Requester requester = request.requester_with(*tsig ? &(*tsig)->key_name : nullptr);
   const bool anybody = *tsig && options->allow_update.empty();
   if (!anybody && !may_update_something(options->allow_update, requester)) return std::nullopt;
   ForwardedUpdate update;
@@ -263,7 +262,7 @@ dns::Rcode UpdateService::judge_notify(const ClientRequest& request) {
   const auto* options = settings.zones.options_of(question->name);
   if (options == nullptr || !options->is_secondary()) return Rcode::kNotAuth;
   const zone::ZoneSettings rules = config::compile(*options, settings);
-  if (!zone::allowed(rules.allow_notify, request.client().address, request.key()))
+  if (!zone::allowed(rules.allow_notify, request.requester()))
     return Rcode::kRefused;
   auto serial = serial_hint(request.parsed());
   if (!serial) return Rcode::kFormErr;

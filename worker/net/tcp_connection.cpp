@@ -223,6 +223,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome,
   request.transport = client_.transport;
   request.client = client_.remote;
   request.local = client_.local;
+  if (client_.peer != nullptr) request.peer = *client_.peer;
   request.message.assign(message.begin(), message.end());
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   Bytes failure(kUdpSpace);

@@ -81,6 +81,10 @@ struct RequestContext {
   [[nodiscard]] const dns::Name* key_name() const noexcept {
     return request.tsig ? &request.tsig->key_name : nullptr;
   }
+  /// The client for the rules of a zone, with the key as claimed.
+  [[nodiscard]] zone::Requester requester() const noexcept {
+    return {address(), key_name(), client->peer};
+  }
 
   const BatchContext& batch;
   Counting counting;

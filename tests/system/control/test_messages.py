@@ -116,7 +116,7 @@ def test_a_bare_address_where_a_rule_is_wanted_is_one(make, rule):
     ("192.0.2.1", "other"), ("[127.0.0.1]", "'[127.0.0.1]' is no JSON"),
     ("localhost", "allow-transfer: 'localhost' is not an IP address"),
     ("127.0.0.1/8", "has bits set behind its prefix length"), ("[]", "other"),
-    ('{"deny": true}', "a rule needs 'key', 'address' or both")])
+    ('{"deny": true}', "a rule needs 'key', 'address' or 'tls'")])
 def test_a_bare_address_is_a_rule_in_commands_too(make, tmp_path, value, refusal):
     server = make({}).start(ZONE)
     assert ctl(server, "zone", "add", "added.test", "--file", str(tmp_path / "said.zone"))[0] == 0

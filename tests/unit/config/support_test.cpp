@@ -17,7 +17,6 @@ TEST(Support, KeysWhoseFeatureIsNotBuiltAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"server: {listen-tls: [127.0.0.1], tls: {certificate: c, key: k}}", "server.listen-tls"},
       {"server: {tls: {certificate: c, key: k}}", "server.tls"},
-      {"remotes: [{name: a, address: [::1], tls: {hostname: h, ca: c}}]", "remotes[0].tls"},
   };
   for (const auto& [text, key] : cases)
     EXPECT_THAT(errors_of(text), HasSubstr(fmt::format("{}: not supported yet", key))) << text;
