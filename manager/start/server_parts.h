@@ -32,6 +32,7 @@
 namespace pando::manager {
 
 class Listeners;
+class TlsProcesses;
 class WorkerPool;
 class ZoneLists;
 struct OpenedData;
@@ -96,6 +97,7 @@ struct ServerParts {
   ZoneLists& lists;
   Listeners& listeners;
   WorkerPool& workers;
+  TlsProcesses& tls;
   systemd::Readiness& readiness;
 };
 

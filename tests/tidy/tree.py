@@ -25,7 +25,7 @@ MAY_INCLUDE = {
 # The rooms of a folder from top to bottom: a room includes only rooms below it. "" is the folder's own files.
 ROOM_ORDER = {
     "manager": ["", "server", "control", "control/report", "catalog", "start", "update", "request", "secondary", "secondary/transfer", "checkpoint", "zonefile", "merge", "signing", "change", "notify", "dnssec", "verifier", "upkeep", "commit", "inspect", "journal", "journal/record",
-                "workers", "workers/rules", "launch", "xdp", "net", "io", "systemd", "support"],
+                "tls", "workers", "workers/rules", "launch", "xdp", "net", "io", "systemd", "support"],
     "worker": ["", "xdp", "net", "tap", "respond", "request", "answer"],
     "tls": ["", "relay", "session"],
     "zone": ["audit", "dnssec", "dump", "builder", "draft", "history", "record", "read", "settings", "trie"],
