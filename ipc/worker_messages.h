@@ -9,7 +9,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
-#include "base/peer_identity.h"
+#include "base/net/peer_identity.h"
 #include "base/result.h"
 #include "dns/name.h"
 #include "dns/tsig/tsig.h"

@@ -33,6 +33,7 @@ namespace pando::manager {
 
 class Listeners;
 class TlsCertificates;
+class TlsProcesses;
 class WorkerPool;
 class ZoneLists;
 struct OpenedData;
@@ -97,8 +98,9 @@ struct ServerParts {
   ZoneLists& lists;
   Listeners& listeners;
   WorkerPool& workers;
-  systemd::Readiness& readiness;
+  TlsProcesses& tls;
   TlsCertificates& certificates;
+  systemd::Readiness& readiness;
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a

@@ -26,8 +26,8 @@ bool take(WatchedPair& watched, Result<SealedPair> read) {
   if (!read) {
     watched.problem = read.error().text;
     if (watched.problem != before)
-      log::error("tls_certificate_refused", "reason", watched.problem, "kept",
-                 watched.in_use ? watched.in_use->facts.subject : "");
+      log::error("tls_certificate_refused", "error", watched.problem, "effect",
+                 watched.in_use ? "the pair before stays in use" : "there is none");
     return false;
   }
   const std::string& file = watched.paths.certificate;
@@ -59,7 +59,7 @@ bool refresh_authorities(WatchedAuthorities& watched, const std::string& path) {
   if (!read) {
     watched.problem = read.error().text;
     if (watched.problem != before)
-      log::error("tls_authorities_refused", "reason", watched.problem);
+      log::error("tls_authorities_refused", "error", watched.problem);
     return false;
   }
   if (watched.pem && *watched.pem == *read) return false;

@@ -5,7 +5,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
-#include "base/peer_identity.h"
+#include "base/net/peer_identity.h"
 #include "dns/message/message.h"
 #include "dns/tsig/tsig.h"
 #include "ipc/worker_messages.h"

@@ -65,6 +65,9 @@ struct RequestContext {
   }
 
   [[nodiscard]] bool is_udp() const noexcept { return client->is_udp(); }
+  [[nodiscard]] bool is_tls() const noexcept {
+    return client->transport == ipc::Transport::kTls;
+  }
   [[nodiscard]] const IpAddress& address() const noexcept { return client->remote.address; }
   /// True when the request has an OPT record with this option.
   [[nodiscard]] bool asks(std::uint16_t option) const noexcept {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/address.h"
-#include "base/peer_identity.h"
+#include "base/net/peer_identity.h"
 #include "dns/name.h"
 
 namespace pando::zone {

@@ -206,6 +206,6 @@ def test_authorities_are_read_again_when_their_file_changes(tmp_path, pando, cer
         assert done.returncode == (1 if rows[0]["problem"] else 0)
         return rows[0]["problem"]
     assert problem() == f"{ca}: there is no certificate in it (PEM)"
-    assert f"tls_authorities_refused reason=\"{ca}: there is no certificate" in server.log()
+    assert f"tls_authorities_refused error=\"{ca}: there is no certificate" in server.log()
     ca.write_text((certificates.folder / "ca.pem").read_text())
     servers.wait_until("the file was read again", lambda: not problem(), 60)
