@@ -92,7 +92,8 @@ def pandoctl(*words):
     ("server:\n  listen: ['127.0.0.1:53']\n", "a port is written '127.0.0.1@53'"),
     ("server:\n  listen: ['[::1]:53']\n", "a port is written '::1@53'"),
     ("server: {listne: []}\n", "did you mean 'listen'?"),
-    ("server: {tls: {}}\nremotes: [{name: a, address: [127.0.0.1], tls: {}}]\n", "not supported yet")])
+    ("remotes: [{name: a, address: [127.0.0.1], tls: {}}]\n"
+     "zones: [{name: z, file: z, allow-transfer: [{tls: a}]}]\n", "neither 'hostname' nor 'pins'")])
 def test_a_mistake_of_the_configuration_is_told_with_its_remedy(tmp_path, text, message):
     path = tmp_path / "p.yaml"
     path.write_text(text)

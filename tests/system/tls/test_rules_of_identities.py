@@ -2,82 +2,47 @@
 
 import json
 import socket
-import ssl
-import struct
 import subprocess
 
 import dns.flags
 import dns.message
+import dns.name
+import dns.opcode
 import dns.query
 import dns.rcode
-import dns.rdatatype
+import dns.rdataclass
 import dns.tsigkeyring
 import dns.update
 import dns.xfr
 import pytest
 
 import servers
+import tls_clients
+from streams import Stream, framed
 from test_protocol import proxied
+from tls_certificates import self_signed
 
 KEY = {"name": "ours", "algorithm": "hmac-sha256", "secret": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}
 KEYRING = dns.tsigkeyring.from_text({KEY["name"]: KEY["secret"]})
 ZONE = "$ORIGIN z.test.\n$TTL 60\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.80\n"
 
 
-def openssl(*words):
-    return subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True).stdout
-
-
-class Certificates:
-    """An authority, and certificates for clients that it signs; others sign themselves."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.own("ca")
-
-    def own(self, name):
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
-                "-keyout", self.folder / f"{name}.key", "-out", self.folder / f"{name}.pem", "-subj", f"/CN={name}",
-                "-addext", f"subjectAltName=DNS:{name}.test")
-        return self.files(name)
-
-    def signed(self, name):
-        extensions = self.folder / f"{name}.ext"
-        extensions.write_text(f"subjectAltName=DNS:{name}.test\n")
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
-                self.folder / f"{name}.key", "-out", self.folder / f"{name}.csr", "-subj", f"/CN={name}")
-        openssl("x509", "-req", "-in", self.folder / f"{name}.csr", "-CA", self.folder / "ca.pem", "-CAkey",
-                self.folder / "ca.key", "-days", "30", "-extfile", extensions, "-out", self.folder / f"{name}.pem")
-        return self.files(name)
-
-    def files(self, name):
-        return self.folder / f"{name}.pem", self.folder / f"{name}.key"
-
-    def pin(self, name):
-        key = openssl("x509", "-in", self.folder / f"{name}.pem", "-pubkey", "-noout")
-        done = subprocess.run("openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | openssl base64 -A",
-                              shell=True, check=True, input=key, capture_output=True)
-        return done.stdout.decode()
-
-
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    made = Certificates(tmp_path_factory.mktemp("certificates"))
-    for name in ("second", "third"):
-        made.signed(name)
-    made.own("pinned")
-    made.own("server")
-    return made
+def pairs(authority, tmp_path_factory):
+    """What clients show: two certificates of an authority, and one that signed itself."""
+    return {"second": authority.sign("second", "second.test"), "third": authority.sign("third", "third.test"),
+            "pinned": self_signed(tmp_path_factory.mktemp("pinned"), "pinned"),
+            "expired": authority.sign("expired", "second.test", "20200101000000Z", "20200201000000Z")}
 
 
-def remotes(certificates):
-    ca = str(certificates.folder / "ca.pem")
+def remotes(authority, pairs):
+    ca = str(authority.pair.certificate)
     return [{"name": "second", "address": ["127.0.0.1"], "tls": {"hostname": "second.test", "ca": ca}},
-            {"name": "pinned", "address": ["127.0.0.1"], "tls": {"pins": [certificates.pin("pinned")]}},
+            {"name": "pinned", "address": ["127.0.0.1"], "tls": {"pins": [pairs["pinned"].pin()]}},
             {"name": "both", "address": ["127.0.0.1"],
-             "tls": {"hostname": "third.test", "ca": ca, "pins": [certificates.pin("third")]}},
+             "tls": {"hostname": "third.test", "ca": ca, "pins": [pairs["third"].pin()]}},
             {"name": "never", "address": ["127.0.0.1"],
-             "tls": {"hostname": "third.test", "ca": ca, "pins": [certificates.pin("pinned")]}},
+             "tls": {"hostname": "third.test", "ca": ca, "pins": [pairs["pinned"].pin()]}},
             {"name": "primary", "address": ["127.0.0.9@9"]}]
 
 
@@ -94,21 +59,13 @@ def ask(port, message, transport, head=b""):
             udp.settimeout(20)
             udp.sendto(head + message, ("127.0.0.1", port))
             return udp.recv(65535)[3] & 15
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as tcp:
-        tcp.sendall(head)
-        stream = tcp if transport == "tcp" else transport.wrap_socket(tcp)
-        stream.sendall(struct.pack(">H", len(message)) + message)
-        with stream.makefile("rb") as answers:
-            return answers.read(struct.unpack(">H", answers.read(2))[0])[3] & 15
-
-
-def context(certificate=None):
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    made.set_alpn_protocols(["dot"])
-    if certificate:
-        made.load_cert_chain(*map(str, certificate))
-    return made
+    if transport == "tcp":
+        with Stream(port) as tcp:
+            tcp.send(head + framed(message))
+            return tcp.receive()[3] & 15
+    with tls_clients.TlsStream(port, transport, before=head) as tls:
+        tls.send(framed(message))
+        return tls.receive()[3] & 15
 
 
 def requests(name, keyring=None):
@@ -138,10 +95,10 @@ RULES = ("allow-query", "allow-transfer", "allow-update")
 
 @pytest.mark.parametrize("rule", [{"tls": "any"}, {"tls": "second"}, {"tls": "any", "key": "ours"},
                                   {"tls": "pinned", "address": "127.0.0.0/8"}])
-def test_no_request_over_udp_or_plain_tcp_matches(tmp_path, pando, certificates, rule):
+def test_no_request_over_udp_or_plain_tcp_matches(tmp_path, pando, authority, pairs, rule):
     served = zone(tmp_path, "z.test", **{key: [rule] for key in RULES})
     secondary = {"name": "sz.test", "primaries": ["primary"], "allow-notify": [rule]}
-    server = pando([served, secondary], keys=[KEY], remotes=remotes(certificates), workers=1,
+    server = pando([served, secondary], keys=[KEY], remotes=remotes(authority, pairs), workers=1,
                    extra="  proxy-protocol-from: [127.0.0.0/8]")
     server.start()
     servers.wait_until("the zone is there", lambda: server.control("status")["zones_loaded"] == 1)
@@ -156,18 +113,18 @@ def test_no_request_over_udp_or_plain_tcp_matches(tmp_path, pando, certificates,
     assert server.control("zone", "status", "z.test")["serial"] == 1
 
 
-def test_a_rule_that_denies_tls_leaves_others_alone(tmp_path, pando, certificates):
+def test_a_rule_that_denies_tls_leaves_others_alone(tmp_path, pando, authority, pairs):
     rules = [{"tls": "any", "deny": True}, {"address": "127.0.0.0/8"}]
-    server = pando([zone(tmp_path, "z.test", **{key: rules for key in RULES})], remotes=remotes(certificates))
+    server = pando([zone(tmp_path, "z.test", **{key: rules for key in RULES})], remotes=remotes(authority, pairs))
     server.start("z.test")
     made = requests("z.test")
     for kind, transport in (("query", "udp"), ("axfr", "tcp"), ("update", "tcp")):
         assert ask(server.port, made[kind], transport) == dns.rcode.NOERROR, kind
 
 
-def test_a_reload_that_takes_an_identity_away_is_refused_while_rules_name_it(tmp_path, pando, certificates):
+def test_a_reload_that_takes_an_identity_away_is_refused_while_rules_name_it(tmp_path, pando, authority, pairs):
     server = pando([zone(tmp_path, "z.test", **{"allow-transfer": [{"tls": "second"}]})],
-                   remotes=remotes(certificates))
+                   remotes=remotes(authority, pairs))
     server.start("z.test")
     server.remotes[0].pop("tls")
     server.write_config()
@@ -177,24 +134,24 @@ def test_a_reload_that_takes_an_identity_away_is_refused_while_rules_name_it(tmp
     assert ask(server.port, requests("z.test")["axfr"], "tcp") == dns.rcode.REFUSED
 
 
-def test_status_tells_what_certificates_have_to_prove(tmp_path, pando, certificates):
+def test_status_tells_what_certificates_have_to_prove(tmp_path, pando, authority, pairs):
     server = pando([zone(tmp_path, "z.test", **{"allow-transfer": [{"tls": "second"}]})],
-                   remotes=remotes(certificates))
+                   remotes=remotes(authority, pairs))
     server.start("z.test")
     status = server.control("tls", "status")
     rows = {row["remote"]: row for row in status["remotes"]}
     assert not status["served"] and sorted(rows) == ["both", "never", "pinned", "second"]
     assert rows["second"]["hostname"] == "second.test" and not rows["second"]["problem"]
-    assert rows["pinned"]["pins"] == [certificates.pin("pinned")] and rows["pinned"]["authenticated"]
+    assert rows["pinned"]["pins"] == [pairs["pinned"].pin()] and rows["pinned"]["authenticated"]
     done = subprocess.run([str(servers.build_folder() / "pandoctl"), "--config", str(server.config), "tls", "roll"],
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "server.listen-tls names no address" in done.stderr
 
 
-def test_authorities_are_read_again_when_their_file_changes(tmp_path, pando, certificates):
+def test_authorities_are_read_again_when_their_file_changes(tmp_path, pando, authority, pairs):
     ca = tmp_path / "ca.pem"
     ca.write_text("nothing\n")
-    made = remotes(certificates)
+    made = remotes(authority, pairs)
     made[0]["tls"]["ca"] = str(ca)
     server = pando([zone(tmp_path, "z.test", **{"allow-transfer": [{"tls": "second"}]})], remotes=made)
     server.start("z.test")
@@ -207,5 +164,72 @@ def test_authorities_are_read_again_when_their_file_changes(tmp_path, pando, cer
         return rows[0]["problem"]
     assert problem() == f"{ca}: there is no certificate in it (PEM)"
     assert f"tls_authorities_refused error=\"{ca}: there is no certificate" in server.log()
-    ca.write_text((certificates.folder / "ca.pem").read_text())
+    ca.write_text(authority.pair.certificate.read_text())
     servers.wait_until("the file was read again", lambda: not problem(), 60)
+
+
+def shows(pairs, name=None):
+    return tls_clients.context(pair=pairs[name] if name else None)
+
+
+@pytest.mark.parametrize("rule, proven", [
+    ({"tls": "any"}, {None, "second", "third", "pinned", "expired"}),
+    ({"tls": "second"}, {"second"}),
+    ({"tls": "pinned"}, {"pinned"}),
+    ({"tls": "both"}, {"third"}),
+    ({"tls": "never"}, set()),
+    ({"tls": "second", "address": "127.0.0.0/8"}, {"second"}),
+    ({"tls": "second", "address": "192.0.2.0/24"}, set())])
+def test_a_rule_matches_whoever_proves_the_identity(tmp_path, secure, authority, pairs, rule, proven):
+    server = secure(rules={key: [rule] for key in RULES} | {"allow-query": [{"address": "127.0.0.0/8"}]},
+                    remotes=remotes(authority, pairs))
+    made = requests("tls.test")
+    for name in (None, *pairs):
+        wanted = dns.rcode.NOERROR if name in proven else dns.rcode.REFUSED
+        for kind in ("axfr", "ixfr", "update"):
+            assert ask(server.tls_port, made[kind], shows(pairs, name)) == wanted, (name, kind)
+
+
+def test_address_key_and_identity_of_one_rule_hold_together(secure, authority, pairs):
+    rules = [{"tls": "second", "key": "ours"}, {"tls": "pinned", "address": "192.0.2.0/24"}]
+    server = secure(rules={"allow-transfer": rules, "allow-update": rules}, keys=[KEY],
+                    remotes=remotes(authority, pairs))
+    for name in (None, *pairs):
+        for keyring in (None, KEYRING):
+            wanted = dns.rcode.NOERROR if name == "second" and keyring else dns.rcode.REFUSED
+            made = requests("tls.test", keyring)
+            for kind in ("axfr", "update"):
+                assert ask(server.tls_port, made[kind], shows(pairs, name)) == wanted, (name, kind, bool(keyring))
+    for keyring in (None, KEYRING):
+        assert ask(server.port, requests("tls.test", keyring)["axfr"], "tcp") == dns.rcode.REFUSED
+
+
+def test_notify_is_taken_from_an_identity(secure, authority, pairs, tmp_path):
+    server = secure(remotes=remotes(authority, pairs), start=False)
+    server.zones.append({"name": "stls.test", "primaries": ["primary"], "allow-notify": [{"tls": "second"}]})
+    server.write_config()
+    server.start("tls.test")
+    servers.wait_until("TLS is served", lambda: tls_clients.ask(server.tls_port, "www.tls.test"))
+    message = requests("tls.test")["notify"]
+    for name in (None, *pairs):
+        wanted = dns.rcode.NOERROR if name == "second" else dns.rcode.REFUSED
+        assert ask(server.tls_port, message, shows(pairs, name)) == wanted, name
+
+
+def test_an_identity_that_leaves_the_configuration_loses_its_connection(secure, authority, pairs):
+    server = secure(rules={"allow-transfer": [{"tls": "second"}, {"tls": "pinned"}]},
+                    remotes=remotes(authority, pairs))
+    with tls_clients.TlsStream(server.tls_port, shows(pairs, "second")) as second, \
+            tls_clients.TlsStream(server.tls_port, shows(pairs)) as stranger:
+        assert second.ask("tls.test", "AXFR").rcode() == dns.rcode.NOERROR
+        assert stranger.ask("www.tls.test").rcode() == dns.rcode.NOERROR
+        server.zones[0]["allow-transfer"] = [{"tls": "pinned"}]
+        server.write_config()
+        server.control("reload")
+        second.plain.settimeout(60)
+        try:
+            assert second.read(1) == b""
+        except OSError:
+            pass  # a reset is an end as well
+        assert stranger.ask("www.tls.test").rcode() == dns.rcode.NOERROR
+    assert ask(server.tls_port, requests("tls.test")["axfr"], shows(pairs, "second")) == dns.rcode.REFUSED
