@@ -26,6 +26,7 @@ def test_a_first_start_without_a_pair_serves_everything_else(secure, pair, tmp_p
     assert tls_clients.ask(server.tls_port, "www.tls.test") is None
     servers.wait_until("the fault is in the log", lambda: "tls_certificate_refused" in server.log())
     assert f"{pair.key}" in server.log()
+    pair.key.touch(0o600)
     pair.key.write_bytes(Authority(tmp_path / "other").pair.key.read_bytes())
     server.control("reload")
     servers.wait_until("the fault is in the log",

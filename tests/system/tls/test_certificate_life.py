@@ -10,7 +10,7 @@ import threading
 
 import servers
 import tls_clients
-from tls_certificates import Authority, openssl
+from tls_certificates import Authority, openssl, self_signed
 
 NAME = "www.tls.test"
 
@@ -110,13 +110,14 @@ def test_a_fault_of_the_files_is_told_and_the_old_pair_stays(secure, pair, tmp_p
         "tls", "status", check=False)["certificate"]["problem"], 60)
 
 
-def test_a_certificate_that_ends_soon_is_told_once(secure, pair):
+def test_a_certificate_that_ends_soon_is_told_once(secure, pair, tmp_path):
     server = secure()
-    authority_days = 30
-    assert f"tls_certificate_ends file={pair.certificate}" in server.log(), "the authority signs for 30 days"
-    assert f"days={authority_days}" in server.log()
+    put(self_signed(tmp_path, "ending", days=5), pair, ("certificate", "key"))
+    servers.wait_until("the alarm", lambda: "days=7" in server.log(), 60)
     server.control("reload")
-    assert server.log().count("tls_certificate_ends") == 1
+    servers.wait_until("it is shown", lambda: shown(server.tls_port) == der(pair))
+    [line] = [line for line in server.log().splitlines() if line.endswith("days=7")]
+    assert f"tls_certificate_ends file={pair.certificate} " in line
 
 
 def test_own_keys_are_rolled_by_command(secure, tmp_path):
