@@ -30,7 +30,8 @@ void read_one(const Value& value, zone::Acl& out, ReadRule read_rule) {
   read_rule(value, members, rule);
   members.finish();
   // A rule without a condition would match everybody: a hole, not a default.
-  if (!rule.key && !rule.address && !rule.tls && value.context().problems.error_count() == errors_before)
+  const bool is_valid = value.context().problems.error_count() == errors_before;
+  if (is_valid && !rule.key && !rule.address && !rule.tls)
     value.fail("a rule needs 'key', 'address' or 'tls'");
 }
 

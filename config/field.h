@@ -298,7 +298,8 @@ constexpr auto nested(std::string_view name, Apply apply = Apply::kLive) {
     compare_nested(Table, fmt::format("{}{}.", prefix, compared.name), old_section, new_section,
                    out);
     // With defaults alone the section's being there is all of the change.
-    if (out.size() != changes_before || (old_section == nullptr) == (new_section == nullptr)) return;
+    const bool is_both_or_none = (old_section == nullptr) == (new_section == nullptr);
+    if (out.size() != changes_before || is_both_or_none) return;
     const auto text = [](const auto* section) {
       return section == nullptr ? std::string() : std::string(kEmptySection);
     };

@@ -31,7 +31,7 @@ auto fields(Is<SignTransfer> auto& m) {
 auto fields(Is<Drained> auto& m) { return std::tie(m.socket); }
 auto fields(Is<TransferFinished> auto& m) {
   return std::tie(m.zone, m.client, m.incremental, m.end, m.serial, m.messages, m.bytes, m.records,
-                  m.milliseconds);
+                  m.milliseconds, m.peer);
 }
 auto fields(Is<Bye> auto&) { return std::tie(); }
 auto fields(Is<DnstapLost> auto&) { return std::tie(); }

@@ -134,6 +134,7 @@ struct TransferFinished {
   std::uint64_t bytes = 0;
   std::uint64_t records = 0;
   std::uint32_t milliseconds = 0;
+  std::optional<PeerIdentity> peer{};  ///< as in Forward
   bool operator==(const TransferFinished&) const = default;
 };
 /// The dnstap stream that the worker had has broken, and the worker has closed it.

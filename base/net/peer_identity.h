@@ -24,4 +24,11 @@ struct PeerIdentity {
   bool operator==(const PeerIdentity&) const = default;
 };
 
+/// For people: the names of the remotes, "second,third"; empty if nothing was proved.
+[[nodiscard]] inline std::string to_text(const PeerIdentity& peer) {
+  std::string text;
+  for (const std::string& remote : peer.remotes) text += (text.empty() ? "" : ",") + remote;
+  return text;
+}
+
 }  // namespace pando

@@ -283,7 +283,9 @@ WorkerPool::Hooks Server::worker_hooks() {
     const auto left_out = limit.one_more(steady_milliseconds());
     if (!left_out) return;
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
-              "kind", transfer.incremental ? "ixfr" : "axfr", "complete",
+              "transport", transfer.peer ? "tls" : "tcp", "identity",
+              transfer.peer ? to_text(*transfer.peer) : "", "kind",
+              transfer.incremental ? "ixfr" : "axfr", "complete",
               transfer.end == ipc::TransferEnd::kComplete, "reason", to_text(transfer.end),
               "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
               transfer.milliseconds, "slot", slot, "left_out", *left_out);

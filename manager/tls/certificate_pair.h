@@ -24,13 +24,13 @@ struct CertificatePair {
   CertificateFacts facts;
 };
 
-/// Checks that both are PEM, belong together, and can be used at `now`. The first certificate is the
-/// server's own. kInvalid: a text for the operator, without a file's name. The key may not have a
-/// passphrase, which nobody could type.
+/// Checks that both are PEM, belong together, and can be used at `now`. The first certificate is
+/// the server's own. kInvalid: a text for the operator, without a file's name. The key may not have
+/// a passphrase, which nobody could type.
 Result<CertificatePair> check_pair(ByteView certificates, ByteView key, std::uint64_t now);
 
-/// What the first certificate says. kInvalid: there is none, or it is not valid at `now`. By this an
-/// error of check_pair() is the certificate's, or the key's.
+/// What the first certificate says. kInvalid: there is none, or it is not valid at `now`. By this
+/// an error of check_pair() is the certificate's, or the key's.
 Result<CertificateFacts> read_certificate(ByteView certificates, std::uint64_t now);
 
 /// kInvalid: the text is not a list of certificates in PEM.

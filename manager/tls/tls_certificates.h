@@ -53,7 +53,7 @@ class TlsCertificates {
   void roll(Done done);
   void stop();
 
-  /// The server's key and certificates, sealed; null: none that could be used, or TLS is not served.
+  /// The server's key and certificates, sealed; null: none can be used, or TLS is not served.
   [[nodiscard]] std::shared_ptr<const Fd> server_pair() const;
   /// The certificate for a remote, sealed: its own, or the server's; null: none.
   [[nodiscard]] std::shared_ptr<const Fd> pair_for(const std::string& remote) const;

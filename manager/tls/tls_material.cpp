@@ -48,12 +48,15 @@ bool is_changed(FileMarks& known, const std::vector<std::string>& paths) {
 
 bool refresh_files(WatchedPair& watched, const config::TlsPair& paths, std::uint64_t now) {
   watched.paths = paths;
-  if (!is_changed(watched.marks, {paths.certificate, paths.key})) return false;
+  // Time alone may make a certificate valid, and a folder's rights a file readable.
+  if (!is_changed(watched.marks, {paths.certificate, paths.key}) && watched.problem.empty())
+    return false;
   return take(watched, seal(read_pair(paths, now)));
 }
 
 bool refresh_authorities(WatchedAuthorities& watched, const std::string& path) {
-  if (!is_changed(watched.marks, {path.empty() ? system_authorities() : path})) return false;
+  const std::string file = path.empty() ? system_authorities() : path;
+  if (!is_changed(watched.marks, {file}) && watched.problem.empty()) return false;
   const std::string before = std::exchange(watched.problem, {});
   auto read = read_authorities(path);
   if (!read) {

@@ -56,8 +56,8 @@ struct TlsMaterial {
   /// By path; that of the system's is empty.
   std::map<std::string, WatchedAuthorities> authorities;
 
-  /// Reads files that have changed since the last call, or all that are new. What cannot be used
-  /// leaves what was in use. True if anything that a pando-tls gets has changed.
+  /// Reads files that are new, have changed since the last call, or could not be used then. What
+  /// cannot be used leaves what was in use. True if anything that a pando-tls gets has changed.
   bool refresh(const WantedMaterial& wanted, Files& files, std::uint64_t now);
   /// Puts the next own key into use (roll_own_keys()); for a server that has own keys.
   Status roll(const WantedMaterial& wanted, Files& files, std::uint64_t now);

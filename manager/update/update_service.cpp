@@ -115,6 +115,20 @@ void UpdateService::count(const ClientRequest& request, ipc::ZoneCounter counter
     zone_counts_->count(ipc::zone_count_key(zone), static_cast<std::size_t>(counter));
 }
 
+namespace {
+
+/// What the client has shown, for the history: "key ours.", "tls second", or both.
+std::string proof_of(const ClientRequest& request) {
+  const zone::Requester requester = request.requester();
+  std::string proof;
+  if (requester.key != nullptr) proof = "key " + to_text(*requester.key);
+  if (requester.peer != nullptr && !requester.peer->remotes.empty())
+    proof += (proof.empty() ? "tls " : ", tls ") + to_text(*requester.peer);
+  return proof;
+}
+
+}  // namespace
+
 bool UpdateService::has_room() const noexcept {
   return waiting_ < limits_.updates && waiting_octets_ < limits_.octets;
 }
@@ -164,8 +178,8 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     waiting_octets_ -= octets;
     committed(*request, zone, verdict, applied);
   };
-  const std::string key = request->key() == nullptr ? "" : "key " + to_text(*request->key());
-  const zone::Author author = zone::make_author(key, to_text(request->client().address));
+  const zone::Author author =
+      zone::make_author(proof_of(*request), to_text(request->client().address));
   commits_.submit({request->client(), std::move(message), rules, author, request,
                    [this, zone] { return takes_updates(zone); }, std::move(done)});
 }

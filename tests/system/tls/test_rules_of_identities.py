@@ -196,6 +196,15 @@ def test_address_key_and_identity_of_one_rule_hold_together(secure, authority, p
         assert ask(server.port, requests("tls.test", keyring)["axfr"], "tcp") == dns.rcode.REFUSED
 
 
+def test_the_history_names_the_identity(secure, authority, pairs):
+    server = secure(rules={"allow-update": [{"tls": "second"}]}, keys=[KEY], remotes=remotes(authority, pairs))
+    for keyring, by in ((None, "tls second"), (KEYRING, "key ours., tls second")):
+        update = dns.update.Update("tls.test", keyring=keyring)
+        update.replace("new", 60, "TXT", by)
+        assert ask(server.tls_port, update.to_wire(), shows(pairs, "second")) == dns.rcode.NOERROR
+        assert by in [changeset["by"] for changeset in server.control("zone", "history", "tls.test")["changesets"]]
+
+
 def test_notify_is_taken_from_an_identity(secure, authority, pairs, tmp_path):
     server = secure(remotes=remotes(authority, pairs), start=False)
     server.zones.append({"name": "stls.test", "primaries": ["primary"], "allow-notify": [{"tls": "second"}]})
@@ -214,6 +223,7 @@ def test_an_identity_that_leaves_the_configuration_loses_its_connection(secure, 
     with tls_clients.TlsStream(server.tls_port, shows(pairs, "second")) as second, \
             tls_clients.TlsStream(server.tls_port, shows(pairs)) as stranger:
         assert second.ask("tls.test", "AXFR").rcode() == dns.rcode.NOERROR
+        servers.wait_until("the log names it", lambda: " transport=tls identity=second kind=axfr" in server.log())
         assert stranger.ask("www.tls.test").rcode() == dns.rcode.NOERROR
         server.zones[0]["allow-transfer"] = [{"tls": "pinned"}]
         server.write_config()

@@ -24,7 +24,8 @@ class CertificateFolder {
 
   [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
   void run(const std::string& arguments) const {
-    const std::string line = fmt::format("cd {} && umask 077 && openssl {} 2>log", path_, arguments);
+    const std::string line =
+        fmt::format("cd {} && umask 077 && openssl {} 2>log", path_, arguments);
     ASSERT_EQ(std::system(line.c_str()), 0) << line;
   }
   /// NAME.key and NAME.pem, signed by itself, for so many days from now.

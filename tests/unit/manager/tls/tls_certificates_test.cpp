@@ -19,7 +19,7 @@ namespace tls_certificates_test {
 using ::testing::HasSubstr;
 using testing::CertificateFolder;
 
-constexpr std::uint64_t kDay = 86'400;
+constexpr std::int64_t kDay = 86'400;
 
 std::string sealed_text(const std::shared_ptr<const Fd>& file) {
   if (!file) return {};
@@ -73,11 +73,12 @@ class Certificates : public ::testing::Test {
   testing::FakeDisk disk_;
   asio::io_context io_{1};
   asio::thread_pool pool_{1};
-  std::uint64_t now_ = unix_seconds();
+  std::int64_t later_ = 0;  ///< seconds by which our clock is ahead of that of openssl(1)
   int changes_ = 0;
   int new_pairs_ = 0;
   TlsCertificates certificates_{
-      io_, pool_, disk_, {[this] { return now_; }, std::chrono::hours(1)}};
+      io_, pool_, disk_, {[this] { return unix_seconds() + static_cast<std::uint64_t>(later_); },
+                            std::chrono::hours(1)}};
 };
 
 TEST_F(Certificates, APairOfFilesIsSealed) {
@@ -143,11 +144,22 @@ TEST_F(Certificates, WhatCannotBeUsedLeavesWhatWasInUse) {
 
 TEST_F(Certificates, AFirstStartWithoutAUsablePairSaysWhy) {
   folder_.make("a", 1);
-  now_ += 2 * kDay;
+  later_ = 2 * kDay;
   configure(serving("a"));
   EXPECT_EQ(certificates_.server_pair(), nullptr);
   EXPECT_THAT(problem(), HasSubstr("a.pem: the certificate has expired at"));
   EXPECT_EQ(certificates_.status().certificate.pin, "");
+}
+
+TEST_F(Certificates, ACertificateOfTheFutureIsTakenWhenItsTimeHasCome) {
+  folder_.make("a");
+  later_ = -kDay;
+  configure(serving("a"));
+  EXPECT_THAT(problem(), HasSubstr("a.pem: the certificate is not valid before"));
+  later_ = 0;
+  look();
+  EXPECT_EQ(problem(), "");
+  EXPECT_NE(certificates_.server_pair(), nullptr);
 }
 
 TEST_F(Certificates, WithoutFilesTheServerHasKeysOfItsOwn) {

@@ -202,7 +202,8 @@ TEST(Acl, ATlsRuleNeedsThatIdentity) {
   EXPECT_FALSE(allowed({for_tls("Second")}, {address("192.0.2.1"), nullptr, &second}))
       << "remotes' names have upper and lower case";
   EXPECT_FALSE(allowed({for_tls("secon")}, {address("192.0.2.1"), nullptr, &second}));
-  EXPECT_FALSE(allowed({for_tls("any", true), AclRule{}}, {address("192.0.2.1"), nullptr, &second}));
+  EXPECT_FALSE(
+      allowed({for_tls("any", true), AclRule{}}, {address("192.0.2.1"), nullptr, &second}));
 }
 
 TEST(Acl, AddressKeyAndIdentityOfOneRuleHoldTogether) {
