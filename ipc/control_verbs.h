@@ -47,6 +47,8 @@ inline constexpr std::string_view kDnssecDsGone = "dnssec-ds-gone";
 inline constexpr std::string_view kDnssecUnsign = "dnssec-unsign";
 inline constexpr std::string_view kDnssecStaySigned = "dnssec-stay-signed";
 inline constexpr std::string_view kDnssecClockOk = "dnssec-clock-ok";
+inline constexpr std::string_view kTlsStatus = "tls-status";
+inline constexpr std::string_view kTlsRoll = "tls-roll";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
@@ -117,6 +119,8 @@ inline constexpr ControlVerb kControlVerbs[] = {
     {verb::kDnssecUnsign, "name", "begin to take a zone's signatures away"},
     {verb::kDnssecStaySigned, "name", "end the unsigning of a zone, which stays signed"},
     {verb::kDnssecClockOk, "", "the host's clock is right, although it jumped"},
+    {verb::kTlsStatus, "", "certificates of TLS, until when, and their pins"},
+    {verb::kTlsRoll, "", "put the next key of the server's own into use"},
     {verb::kStoreCopy, "to [descriptor]",
      "write an image on which a server with an empty journal can start"},
     {verb::kStoreDump, "to [descriptor]",

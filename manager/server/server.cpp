@@ -158,6 +158,7 @@ void Server::end_parts() {
   services_.road->stop();
   network_->stop();
   zones_.verifiers->stop();
+  workers_.certificates->stop();
   if (control_.socket) control_.socket->close();
 }
 

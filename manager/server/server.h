@@ -22,6 +22,7 @@
 #include "manager/start/zone_lists.h"
 #include "manager/support/background_threads.h"
 #include "manager/systemd/readiness.h"
+#include "manager/tls/tls_certificates.h"
 #include "manager/tls/tls_processes.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool.h"
@@ -36,6 +37,7 @@ struct WorkerServices {
   std::unique_ptr<WorkerPool> pool;
   std::unique_ptr<TlsProcesses> tls;  ///< after the pool, to whose workers it leads
   std::unique_ptr<PinnedMemory> pinned;
+  std::unique_ptr<TlsCertificates> certificates;
   std::unique_ptr<PreviousStore> previous_store;
 };
 

@@ -13,6 +13,7 @@
 #include "manager/start/produced_catalogs.h"
 #include "manager/start/tls_configuration.h"
 #include "manager/start/wanted_configuration.h"
+#include "manager/tls/tls_certificates.h"
 
 namespace pando::manager {
 
@@ -237,6 +238,7 @@ void Reloader::configure_zones(const Reload& reload) {
   parts_.zones.updates->set_runtime(reload.runtime);
   parts_.zones.notifier->configure(reload.runtime);
   parts_.zones.signatures->configured();
+  parts_.certificates.configure({reload.runtime, &reload.runtime->settings});
   configure_secondaries(reload);
 }
 
@@ -267,7 +269,7 @@ void Reloader::configure_workers(Reload& reload) {
     log::error("listen_failed", "reason", error);
     reload.result.warnings.push_back(error);
   }
-  for (std::string& error : configure_tls(settings, parts_.tls))
+  for (std::string& error : configure_tls(settings, parts_.certificates, parts_.tls))
     reload.result.warnings.push_back(std::move(error));
   workers.sockets_changed(change);
   workers.set_xdp(xdp_options(settings.server));

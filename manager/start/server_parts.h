@@ -32,6 +32,7 @@
 namespace pando::manager {
 
 class Listeners;
+class TlsCertificates;
 class TlsProcesses;
 class WorkerPool;
 class ZoneLists;
@@ -99,6 +100,7 @@ struct ServerParts {
   WorkerPool& workers;
   TlsProcesses& tls;
   systemd::Readiness& readiness;
+  TlsCertificates& certificates;
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a

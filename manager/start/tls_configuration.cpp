@@ -5,7 +5,7 @@
 #include "ipc/log.h"
 #include "manager/start/log_options.h"
 #include "manager/start/server_parts.h"
-#include "manager/tls/server_certificate.h"
+#include "manager/tls/tls_certificates.h"
 #include "manager/tls/tls_processes.h"
 #include "manager/workers/listening_socket.h"
 
@@ -13,7 +13,7 @@ namespace pando::manager {
 
 namespace {
 
-TlsOptions tls_options(const config::Settings& settings) {
+TlsOptions tls_options(const config::Settings& settings, const TlsCertificates& certificates) {
   TlsOptions options;
   options.listen = settings.server.listen_tls;
   // A query over TLS costs pando-tls some more than the worker.
@@ -21,33 +21,19 @@ TlsOptions tls_options(const config::Settings& settings) {
   options.limits.connections = settings.limits.tls_clients;
   options.limits.idle_ms = static_cast<std::uint32_t>(settings.limits.tls_idle.count());
   options.limits.proxies = settings.server.proxy_protocol_from;
+  options.demands = certificates.demands();
   options.logging = worker_logging(settings.server.log);
   return options;
 }
 
-Result<Fd> read_certificate(const config::Settings& settings) {
-  if (!settings.server.tls) return fail(Errc::kNotFound, "server.tls is missing");
-  return read_server_certificate(*settings.server.tls);
-}
-
 }  // namespace
 
-std::vector<std::string> configure_tls(const config::Settings& settings, TlsProcesses& tls) {
-  std::vector<std::string> problems;
-  if (!settings.server.listen_tls.empty()) {
-    auto certificate = read_certificate(settings);
-    if (certificate) {
-      tls.set_certificate(std::move(*certificate));
-    } else {
-      log::error("tls_certificate_not_read", "error", certificate.error().text);
-      problems.push_back("tls: " + certificate.error().text);
-    }
-  }
-  for (const std::string& error : tls.configure(tls_options(settings))) {
-    log::error("listen_failed", "reason", error);
-    problems.push_back(error);
-  }
-  return problems;
+std::vector<std::string> configure_tls(const config::Settings& settings,
+                                       const TlsCertificates& certificates, TlsProcesses& tls) {
+  tls.set_certificate(certificates.server_pair());
+  std::vector<std::string> errors = tls.configure(tls_options(settings, certificates));
+  for (const std::string& error : errors) log::error("listen_failed", "reason", error);
+  return errors;
 }
 
 std::vector<systemd::InheritedDescriptor> take_tls_sockets(

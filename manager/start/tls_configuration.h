@@ -8,11 +8,13 @@
 
 namespace pando::manager {
 
+class TlsCertificates;
 class TlsProcesses;
 
-/// Gives pando-tls what the configuration says, certificates included. Errors of certificates and
-/// of listening sockets, which are logged: the server goes on with what it had.
-std::vector<std::string> configure_tls(const config::Settings& settings, TlsProcesses& tls);
+/// Gives pando-tls what the configuration and the files of certificates say. Errors of listening
+/// sockets, which are logged.
+std::vector<std::string> configure_tls(const config::Settings& settings,
+                                       const TlsCertificates& certificates, TlsProcesses& tls);
 
 /// Takes the sockets at the addresses `listen`, which a socket unit has opened, out of `inherited`.
 [[nodiscard]] std::vector<systemd::InheritedDescriptor> take_tls_sockets(

@@ -16,7 +16,7 @@ ROOMS = {  # third-party header → folders that may include it
     r"boost/(interprocess|version)": {"shm"},
     r"boost/(asio|beast|system)": {"http"},
     r"boost/": {"shm", "http"},
-    r"openssl/": {"dns"},
+    r"openssl/": {"dns", "manager/tls"},
     r"systemd/": {"manager", "ctl"},
     r"seccomp\.h": {"worker"},
     r"nlohmann/": {"ipc", "ctl", "manager", "http"},
