@@ -261,8 +261,9 @@ Status Server::open_tls(std::vector<systemd::InheritedDescriptor> sockets) {
           [this] { return workers_.pool->serving(); }});
   workers_.certificates = std::make_unique<TlsCertificates>(
       io_, background_.pool(), native_files(), TlsCertificates::Options{unix_seconds});
-  workers_.certificates->on_change([this](bool is_new_pair) {
-    give_certificates(*workers_.certificates, is_new_pair, *workers_.tls);
+  workers_.certificates->on_change([this] {
+    static_cast<void>(configure_tls(configuration_.runtime->settings, *workers_.certificates,
+                                    *workers_.tls));
   });
   workers_.certificates->configure({configuration_.runtime, &configuration_.runtime->settings});
   return workers_.tls->open(std::move(sockets), server.listen_tls);
@@ -307,8 +308,8 @@ Status Server::open_control() {
   workers_.pinned =
       std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_.pool);
   const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
-                          *workers_.listeners, *workers_.pool, *workers_.tls,
-                          *workers_.certificates, readiness_};
+                          *workers_.listeners, *workers_.pool, *workers_.tls, readiness_,
+                          *workers_.certificates};
   control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
   workers_.start = std::make_unique<ServiceStart>(
       io_, background_.pool(), parts, *workers_.previous_store, host_,

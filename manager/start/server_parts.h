@@ -99,8 +99,8 @@ struct ServerParts {
   Listeners& listeners;
   WorkerPool& workers;
   TlsProcesses& tls;
-  TlsCertificates& certificates;
   systemd::Readiness& readiness;
+  TlsCertificates& certificates;
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a

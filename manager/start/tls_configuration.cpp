@@ -1,7 +1,5 @@
 #include "manager/start/tls_configuration.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include "ipc/log.h"
@@ -15,7 +13,7 @@ namespace pando::manager {
 
 namespace {
 
-TlsOptions tls_options(const config::Settings& settings) {
+TlsOptions tls_options(const config::Settings& settings, const TlsCertificates& certificates) {
   TlsOptions options;
   options.listen = settings.server.listen_tls;
   // A query over TLS costs pando-tls some more than the worker.
@@ -23,6 +21,7 @@ TlsOptions tls_options(const config::Settings& settings) {
   options.limits.connections = settings.limits.tls_clients;
   options.limits.idle_ms = static_cast<std::uint32_t>(settings.limits.tls_idle.count());
   options.limits.proxies = settings.server.proxy_protocol_from;
+  options.demands = certificates.demands();
   options.logging = worker_logging(settings.server.log);
   return options;
 }
@@ -31,17 +30,10 @@ TlsOptions tls_options(const config::Settings& settings) {
 
 std::vector<std::string> configure_tls(const config::Settings& settings,
                                        const TlsCertificates& certificates, TlsProcesses& tls) {
-  TlsOptions options = tls_options(settings);
-  options.demands = certificates.demands();
-  std::vector<std::string> problems = tls.configure(std::move(options));
-  for (const std::string& error : problems) log::error("listen_failed", "reason", error);
-  return problems;
-}
-
-void give_certificates(const TlsCertificates& certificates, bool is_new_pair, TlsProcesses& tls) {
-  tls.set_demands(certificates.demands());
-  const auto pair = certificates.server_pair();
-  if (is_new_pair && pair) tls.set_certificate(Fd(::fcntl(pair->get(), F_DUPFD_CLOEXEC, 0)));
+  tls.set_certificate(certificates.server_pair());
+  std::vector<std::string> errors = tls.configure(tls_options(settings, certificates));
+  for (const std::string& error : errors) log::error("listen_failed", "reason", error);
+  return errors;
 }
 
 std::vector<systemd::InheritedDescriptor> take_tls_sockets(

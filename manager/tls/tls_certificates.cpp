@@ -78,10 +78,9 @@ void TlsCertificates::begin(std::shared_ptr<Look> look) {
 
 void TlsCertificates::finish(const std::shared_ptr<Look>& look) {
   is_looking_ = false;
-  const auto pair_before = server_pair();
   material_ = std::move(look->material);
   sound_alarms();
-  if (look->changed) changed_(server_pair() != pair_before);
+  if (look->changed) changed_();
   for (const Done& done : look->rolls) done(look->rolled);
   if (!rolls_.empty())
     begin(std::make_shared<Look>(Look{wanted_, material_, std::exchange(rolls_, {}), false, {}}));

@@ -42,9 +42,8 @@ class TlsCertificates {
   TlsCertificates& operator=(const TlsCertificates&) = delete;
 
   /// `changed` is called after each look that found something else for pando-tls, the first one
-  /// after configure() included. `is_new_pair`: server_pair() is another one.
-  using Changed = std::function<void(bool is_new_pair)>;
-  void on_change(Changed changed) { changed_ = std::move(changed); }
+  /// after configure() included.
+  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   /// Takes other settings, and reads their files soon.
   void configure(SettingsPtr settings);
   /// Looks at the files now. The timer does so as well, from configure() on.
@@ -75,7 +74,7 @@ class TlsCertificates {
   asio::thread_pool& pool_;
   Files& files_;
   Options options_;
-  Changed changed_ = [](bool) {};
+  std::function<void()> changed_ = [] {};
   SettingsPtr settings_;
   WantedMaterial wanted_;
   TlsMaterial material_;

@@ -164,15 +164,15 @@ void TlsProcesses::take(TlsSlot& slot, ipc::Packet&& packet) {
 void TlsProcesses::certificate_judged(TlsSlot& slot, const std::string& fault) {
   if (fault.empty()) {
     if (certificate_.offered) {
-      certificate_.good = std::exchange(certificate_.offered, Fd());
+      certificate_.good = std::exchange(certificate_.offered, nullptr);
       log::info("tls_certificate_used", "slot", slot.number);
     }
     slot.has_certificate = true;
     return send_sockets(slot);
   }
   if (!certificate_.offered) return;
-  certificate_.offered = Fd();
-  log::error("tls_certificate_refused", "error", fault, "effect",
+  certificate_.offered = nullptr;
+  log::error("tls_certificate_not_used", "error", fault, "effect",
              certificate_.good ? "the pair before stays in use" : "TLS is not served");
   // A process that began with the refused pair has none.
   for (auto& [number, other] : slots_)
@@ -202,15 +202,14 @@ void TlsProcesses::follow_interfaces() {
   if (listeners_.has_moved_interface()) configure(std::move(options_));
 }
 
-void TlsProcesses::set_demands(std::vector<ipc::TlsDemand> demands) {
-  if (demands == options_.demands) return;
-  options_.demands = std::move(demands);
-  for (auto& [number, slot] : slots_)
-    if (slot.link) send_demands(slot);
+void TlsProcesses::start() {
+  started_ = true;
+  adapt_number();
 }
 
-void TlsProcesses::set_certificate(Fd file) {
-  certificate_.offered = std::move(file);
+void TlsProcesses::set_certificate(const File& file) {
+  if (!file || file == certificate_.good || file == certificate_.offered) return;
+  certificate_.offered = file;
   for (auto& [number, slot] : slots_)
     if (slot.link) send_certificate(slot, certificate_.offered);
   adapt_number();
@@ -225,10 +224,10 @@ void TlsProcesses::send_settings(TlsSlot& slot) {
   send_certificate(slot, certificate_.offered ? certificate_.offered : certificate_.good);
 }
 
-void TlsProcesses::send_certificate(TlsSlot& slot, const Fd& file) {
+void TlsProcesses::send_certificate(TlsSlot& slot, const File& file) {
   if (!file) return;
   std::vector<Fd> descriptors;
-  descriptors.push_back(duplicate(file));
+  descriptors.push_back(duplicate(*file));
   tell(slot, ipc::TlsCertificate{}, std::move(descriptors));
 }
 
@@ -295,7 +294,7 @@ void TlsProcesses::renew_ticket_keys() {
 
 /// Without a certificate there is nothing to serve.
 void TlsProcesses::adapt_number() {
-  if (stopped_) return;
+  if (stopped_ || !started_) return;
   const bool wanted = !options_.listen.empty() && (certificate_.good || certificate_.offered);
   const std::uint32_t count = wanted ? options_.processes : 0;
   for (std::uint32_t number = 0; number < count; ++number) {

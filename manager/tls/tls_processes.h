@@ -68,11 +68,11 @@ class TlsProcesses {
                      const std::vector<Endpoint>& listen);
   /// For present and future processes. Errors of listening sockets.
   std::vector<std::string> configure(TlsOptions options);
-  /// The same of what clients' certificates must prove.
-  void set_demands(std::vector<ipc::TlsDemand> demands);
-  /// A file for ipc::TlsCertificate. The processes refuse one that is no pair: the one before stays
-  /// in use.
-  void set_certificate(Fd file);
+  /// A file for ipc::TlsCertificate; null: there is none, or none that could be used. The processes
+  /// refuse one that is no pair: the one before stays in use.
+  void set_certificate(const std::shared_ptr<const Fd>& file);
+  /// From now on there are workers, so that processes may start.
+  void start();
   /// The slot's worker serves from now on.
   void worker_serves(std::uint32_t slot);
   /// An interface that the addresses name may have come or gone.
@@ -88,9 +88,10 @@ class TlsProcesses {
 
  private:
   using Link = std::shared_ptr<ipc::Channel>;
+  using File = std::shared_ptr<const Fd>;
   struct Certificate {
-    Fd good;     ///< in use
-    Fd offered;  ///< not judged by a process yet
+    File good;     ///< in use
+    File offered;  ///< not judged by a process yet
   };
 
   void accept_next();
@@ -108,7 +109,7 @@ class TlsProcesses {
   void end(TlsSlot& slot, std::uint32_t grace_ms);
   void kill(TlsSlot& slot);
   void send_settings(TlsSlot& slot);
-  void send_certificate(TlsSlot& slot, const Fd& file);
+  void send_certificate(TlsSlot& slot, const File& file);
   void send_sockets(TlsSlot& slot);
   void send_demands(TlsSlot& slot);
   void connect(TlsSlot& slot, std::uint32_t worker);
@@ -130,6 +131,7 @@ class TlsProcesses {
   asio::steady_timer accept_pause_;
   std::set<Link> before_hello_;
   std::map<std::uint32_t, TlsSlot> slots_;
+  bool started_ = false;
   std::function<void()> stopped_;  ///< set while all processes end
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

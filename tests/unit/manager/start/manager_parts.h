@@ -48,8 +48,8 @@ class ManagerParts {
     reloader.emplace(io, pool, parts());
   }
   [[nodiscard]] ServerParts parts() {
-    return {configuration, *data, services, zone_services, *lists, listeners, *workers, tls,
-            certificates, readiness};
+    return {configuration, *data,    services, zone_services, *lists,
+            listeners,     *workers, tls,      readiness,     certificates};
   }
   ~ManagerParts() {
     zone_services.loader->stop();
@@ -123,11 +123,7 @@ class ManagerParts {
   std::unique_ptr<WorkerPool> workers;
   systemd::Readiness readiness{
       {[] { return std::nullopt; }, [] { return std::string(); }, [](const std::string&) {}}};
-  TlsProcesses tls{io,
-                   folder.path(),
-                   {},
-                   {[](std::uint32_t, const ipc::TlsIntake&, Fd) { return false; },
-                    [] { return std::vector<std::uint32_t>(); }}};
+  TlsProcesses tls{io, folder.path(), {}, {}};
   TlsCertificates certificates{io, pool, native_files(), {[] { return std::uint64_t{0}; }}};
   Network network;
   std::optional<Reloader> reloader;
