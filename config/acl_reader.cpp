@@ -11,6 +11,7 @@ using zone::AclRule;
 constexpr Field<AclRule> kRuleFields[] = {
     field<&AclRule::key, read_key_reference>("key"),
     field<&AclRule::address, read_prefix>("address"),
+    field<&AclRule::tls, read_tls_reference>("tls"),
     field<&AclRule::deny, read_bool>("deny"),
 };
 constexpr Field<AclRule> kUpdateRuleFields[] = {
@@ -29,8 +30,9 @@ void read_one(const Value& value, zone::Acl& out, ReadRule read_rule) {
   read_rule(value, members, rule);
   members.finish();
   // A rule without a condition would match everybody: a hole, not a default.
-  if (!rule.key && !rule.address && value.context().problems.error_count() == errors_before)
-    value.fail("a rule needs 'key', 'address' or both");
+  const bool is_valid = value.context().problems.error_count() == errors_before;
+  if (is_valid && !rule.key && !rule.address && !rule.tls)
+    value.fail("a rule needs 'key', 'address' or 'tls'");
 }
 
 /// A rule where a list is wanted is the only one of its list.

@@ -8,7 +8,7 @@ namespace pando::config {
 /// Keys of one rule; `names` and `types` are for allow-update only.
 [[nodiscard]] std::vector<KeyInfo> list_rule_fields();
 
-/// An `allow-…` list: [{key: …, address: …, deny: true}, …].
+/// An `allow-…` list: [{key: …, address: …, tls: …, deny: true}, …].
 void read_acl(const Value& value, zone::Acl& out);
 void read_update_acl(const Value& value, zone::Acl& out);
 

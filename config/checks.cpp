@@ -27,8 +27,6 @@ bool last_is_repeated(const std::vector<T>& list, Member member) {
 void check_server(const Value& value, const Server& server) {
   if (server.listen.empty() && server.listen_tls.empty())
     value.fail("'listen' names no address, and there is no 'listen-tls' either");
-  if (!server.listen_tls.empty() && !server.tls)
-    value.fail("'listen-tls' needs a certificate: 'tls' is missing");
   if (server.run_directory.size() > kMaxRunDirectoryBytes)
     value.fail(fmt::format("'run-directory' is longer than {} bytes, too long for its sockets",
                            kMaxRunDirectoryBytes));
@@ -76,11 +74,22 @@ void check_new_key(const Value& value, const std::vector<Key>& keys) {
     value.fail("hmac-md5 is refused unless 'server.md5' is true");
 }
 
-void check_new_remote(const Value& value, const std::vector<Remote>& remotes) {
-  const Remote& remote = remotes.back();
+void check_remote_tls(const Value& value, const RemoteTls& tls) {
+  if (!tls.ca.empty() && tls.hostname.empty())
+    value.fail("'ca' needs 'hostname': the authority may have certified others as well");
+  if (tls.certificate.empty() != tls.key.empty())
+    value.fail("'certificate' and 'key' belong together");
+}
+
+void complete_new_remote(const Value& value, std::vector<Remote>& remotes) {
+  Remote& remote = remotes.back();
+  for (Endpoint& endpoint : remote.address)
+    if (endpoint.port == kPortByTransport) endpoint.port = remote.tls ? 853 : 53;  // RFC 9103 §7.1
   if (last_is_repeated(remotes, [](const Remote& r) { return std::string_view(r.name); }))
     value.fail(fmt::format("a remote '{}' is there already", remote.name));
   if (remote.address.empty()) value.fail("'address' names no address");
+  if (remote.tls && remote.name == kAnyTlsPeer)
+    value.fail(fmt::format("in rules '{}' stands for any client over TLS", kAnyTlsPeer));
 }
 
 /// Anybody between a resolver and here could forge its answers otherwise.

@@ -207,6 +207,13 @@ T& opened(std::optional<T>& section) {
   return section.emplace();
 }
 
+/// A section that exists with defaults alone is written as this.
+inline constexpr std::string_view kEmptySection = "{}";
+template <class T>
+inline constexpr bool kMayBeAbsent = false;
+template <class T>
+inline constexpr bool kMayBeAbsent<std::optional<T>> = true;
+
 /// The nested mapping, or null where there is none.
 template <class T>
 const T* existing(const T& section) {
@@ -276,6 +283,8 @@ constexpr auto nested(std::string_view name, Apply apply = Apply::kLive) {
     if (nested_section == nullptr) return;
     SettingLines probe;  // a key without keys below it would have no value
     show_fields(Table, *nested_section, probe);
+    if (probe.text().empty() && kMayBeAbsent<typename MemberOf<decltype(Member)>::Type>)
+      return out.add(shown_row.name, std::string(kEmptySection));
     if (probe.text().empty()) return;
     out.open(shown_row.name);
     show_fields(Table, *nested_section, out);
@@ -283,8 +292,19 @@ constexpr auto nested(std::string_view name, Apply apply = Apply::kLive) {
   };
   row.compare = [](const Field<Section>& compared, const std::string& prefix,
                    const Section& before, const Section& after, SettingChanges& out) {
-    compare_nested(Table, fmt::format("{}{}.", prefix, compared.name), existing(before.*Member),
-                   existing(after.*Member), out);
+    const auto* const old_section = existing(before.*Member);
+    const auto* const new_section = existing(after.*Member);
+    const std::size_t changes_before = out.size();
+    compare_nested(Table, fmt::format("{}{}.", prefix, compared.name), old_section, new_section,
+                   out);
+    // With defaults alone the section's being there is all of the change.
+    const bool is_both_or_none = (old_section == nullptr) == (new_section == nullptr);
+    if (out.size() != changes_before || is_both_or_none) return;
+    const auto text = [](const auto* section) {
+      return section == nullptr ? std::string() : std::string(kEmptySection);
+    };
+    out.push_back({prefix + std::string(compared.name), text(old_section), text(new_section),
+                   compared.apply == Apply::kRestart});
   };
   return row;
 }

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kMaxTextBytes = 255;      // some become one string of TXT
 constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its final NUL
+constexpr std::size_t kPinBytes = 32;           // SHA-256
+/// A key and the next one, of a certificate and of one in reserve (RFC 7858 §4.2).
+constexpr std::size_t kMaxPins = 4;
 constexpr std::size_t kCookieSecretBytes = 16;  // RFC 9018 §4.4: a SipHash key
 /// RFC 8945 §4.2 (by RFC 2104 §3) discourages keys shorter than the hash; below 16 octets a key is
 /// a mistake.
@@ -49,6 +52,17 @@ void read_unique(const Value& value, std::vector<T>& out, Read read) {
 bool read_one_name(const Value& value, dns::Name& out) {
   const auto text = value.scalar();
   return text && value.assign(parse_name(*text), out);
+}
+
+bool read_one_host(const Value& value, std::string& out) {
+  const auto text = value.scalar();
+  if (!text) return false;
+  out = lower_case(*text);
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+  const bool good = !out.empty() && out.size() <= kMaxTextBytes &&
+                    out.find_first_not_of(kAllowed) == std::string::npos;
+  if (!good) value.fail(fmt::format("'{}' is no name of a host, which has no port", *text));
+  return good;
 }
 
 void decode_secret(const Value& value, std::string_view base64, Bytes& out) {
@@ -105,23 +119,31 @@ bool read_remote(const Value& value, std::string& out) {
   return true;
 }
 
+/// read_remote() for a remote to which this server sends.
+bool read_partner(const Value& value, std::string& out) {
+  if (!read_remote(value, out)) return false;
+  if (!value.context().settings.find_remote(out)->tls) return true;
+  value.fail(fmt::format("remote '{}' has 'tls': nothing is sent over TLS yet, it may stand in "
+                         "rules alone", out));
+  return false;
+}
+
 }  // namespace
 
 void read_text(const Value& value, std::string& out) {
   if (const auto text = printable(value, kMaxTextBytes)) out = *text;
 }
 
+void read_host_name(const Value& value, std::string& out) {
+  std::string host;
+  if (!read_one_host(value, host)) return;
+  if (host.ends_with('.')) host.pop_back();  // names in certificates have none (RFC 5280 §4.2.1.6)
+  if (host.empty()) return value.fail("'.' is no name of a host");
+  out = std::move(host);
+}
+
 void read_host_names(const Value& value, std::vector<std::string>& out) {
-  read_unique(value, out, [](const Value& element, std::string& host) {
-    const auto text = element.scalar();
-    if (!text) return false;
-    host = lower_case(*text);
-    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
-    const bool good = !host.empty() && host.size() <= kMaxTextBytes &&
-                      host.find_first_not_of(kAllowed) == std::string::npos;
-    if (!good) element.fail(fmt::format("'{}' is no name of a host, which has no port", *text));
-    return good;
-  });
+  read_unique(value, out, read_one_host);
 }
 
 void read_interface(const Value& value, std::string& out) {
@@ -213,6 +235,17 @@ void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<
   });
 }
 
+void read_pins(const Value& value, std::vector<Bytes>& out) {
+  read_unique(value, out, [](const Value& element, Bytes& pin) {
+    const auto text = element.scalar();
+    if (!text || !element.assign(decode_base64(*text), pin)) return false;
+    if (pin.size() != kPinBytes)
+      element.fail(fmt::format("is no SHA-256 in base64: {} bytes", pin.size()));
+    return pin.size() == kPinBytes;
+  });
+  if (out.size() > kMaxPins) value.fail(fmt::format("at most {} pins", kMaxPins));
+}
+
 void read_prefixes(const Value& value, std::vector<IpPrefix>& out) {
   read_unique(value, out, [](const Value& element, IpPrefix& prefix) {
     const auto text = element.scalar();
@@ -302,7 +335,21 @@ std::optional<dns::Name> key_reference(const Value& value) {
 }
 
 void read_remote_references(const Value& value, std::vector<std::string>& out) {
-  read_unique(value, out, read_remote);
+  read_unique(value, out, read_partner);
+}
+
+void read_tls_reference(const Value& value, RareValue<std::string>& out) {
+  if (value.node().is_scalar() && value.scalar() == kAnyTlsPeer)
+    return static_cast<void>(out = std::string(kAnyTlsPeer));
+  std::string name;
+  if (!read_remote(value, name)) return;
+  const Remote& remote = *value.context().settings.find_remote(name);
+  if (!remote.tls)
+    return value.fail(fmt::format("remote '{}' has no 'tls'", name));
+  if (!remote.tls->authenticates())
+    return value.fail(fmt::format("no certificate can prove to be remote '{}': its 'tls' has "
+                                  "neither 'hostname' nor 'pins'", name));
+  out = std::move(name);
 }
 
 void read_member_of(const Value& value, RareValue<dns::Name>& out) {

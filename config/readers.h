@@ -72,6 +72,8 @@ inline constexpr auto read_words = []<class Word>(const Value& value, std::vecto
 
 /// Text for people, the system or a TXT record: printable, not empty, at most 255 bytes.
 void read_text(const Value& value, std::string& out);
+/// The name of a host in a certificate; lower case, without a final dot.
+void read_host_name(const Value& value, std::string& out);
 /// Names of hosts without a port: letters, digits, '.', '-' and '_', which become lower case.
 void read_host_names(const Value& value, std::vector<std::string>& out);
 /// A name that a network interface may have; at most 15 bytes.
@@ -99,7 +101,11 @@ void read_endpoints(const Value& value, std::uint16_t default_port, std::vector<
 template <std::uint16_t DefaultPort>
 inline constexpr auto read_endpoints_at =
     [](const Value& value, std::vector<Endpoint>& out) { read_endpoints(value, DefaultPort, out); };
+/// Stands for no port: the remote's transport has a default of its own.
+inline constexpr std::uint16_t kPortByTransport = 0;
 void read_prefixes(const Value& value, std::vector<IpPrefix>& out);
+/// SHA-256 digests in base64.
+void read_pins(const Value& value, std::vector<Bytes>& out);
 
 void read_workers(const Value& value, Workers& out);
 void read_cookie_secrets(const Value& value, std::vector<Bytes>& out);
@@ -120,6 +126,8 @@ void read_types(const Value& value, std::vector<dns::RRType>& out);
 inline constexpr auto read_key_reference = [](const Value& value, auto& out) {
   if (const auto name = key_reference(value)) out = *name;
 };
+/// The name of a remote that a certificate can prove to be, or kAnyTlsPeer.
+void read_tls_reference(const Value& value, RareValue<std::string>& out);
 void read_remote_references(const Value& value, std::vector<std::string>& out);
 /// A consumed catalog, which need not exist any more.
 void read_member_of(const Value& value, RareValue<dns::Name>& out);

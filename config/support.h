@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -18,11 +19,7 @@ struct NotYet {
 };
 
 /// A feature that gets built loses its row.
-inline constexpr NotYet kNotYet[] = {
-    {"server.listen-tls", Support::kDefaultOnly},
-    {"server.tls", Support::kNone},
-    {"remotes[].tls", Support::kNone},
-};
+inline constexpr std::array<NotYet, 0> kNotYet{};
 
 /// Support of a key in this build. `path` is a schema path such as "zones[].notify"; keys of
 /// templates count as keys of zones.

@@ -4,6 +4,7 @@
 #include "config/checks.h"
 #include "config/field.h"
 #include "config/readers.h"
+#include "dns/encoding.h"
 
 /// The schema: one row per key, in the order of docs/reference/configuration.md. A section is read
 /// after all sections to which it may refer.
@@ -49,10 +50,9 @@ inline constexpr std::pair<std::string_view, XdpInterface::Mode> kXdpModes[] = {
 
 inline constexpr bool kRequired = true;
 
-inline constexpr Field<ServerTls> kServerTlsFields[] = {
-    field<&ServerTls::certificate, read_path>("certificate", Apply::kLive, kRequired),
-    field<&ServerTls::key, read_path>("key", Apply::kLive, kRequired),
-    field<&ServerTls::client_ca, read_path>("client-ca"),
+inline constexpr Field<TlsPair> kServerTlsFields[] = {
+    field<&TlsPair::certificate, read_path>("certificate", Apply::kLive, kRequired),
+    field<&TlsPair::key, read_path>("key", Apply::kLive, kRequired),
 };
 
 inline constexpr Field<Cookies> kCookieFields[] = {
@@ -138,6 +138,8 @@ inline constexpr Field<Limits> kLimitFields[] = {
     field<&Limits::zone_records, read_number<0, kNoMaximum>>("zone-records"),
     field<&Limits::tcp_clients, read_number<1, 1'000'000>>("tcp-clients"),
     field<&Limits::tcp_idle, read_duration_in<100, kMsPerHour>>("tcp-idle"),
+    field<&Limits::tls_clients, read_number<1, 1'000'000>>("tls-clients"),
+    field<&Limits::tls_idle, read_duration_in<100, kMsPerHour>>("tls-idle"),
     field<&Limits::transfers_in, read_number<1, 10'000>>("transfers-in"),
     field<&Limits::transfers_in_per_primary, read_number<1, 10'000>>("transfers-in-per-primary"),
     field<&Limits::transfer_time, read_duration_in<1000, 7 * 24 * kMsPerHour>>("transfer-time"),
@@ -159,16 +161,24 @@ inline constexpr Field<Key> kKeyFields[] = {
     field<&Key::session_file, read_path>("session-file"),
 };
 
+inline constexpr auto show_pins = [](const std::vector<Bytes>& pins) -> Shown {
+  if (pins.empty()) return std::nullopt;
+  return flow_list(pins, [](const Bytes& pin) { return yaml_scalar(dns::base64_encode(pin)); });
+};
 inline constexpr Field<RemoteTls> kRemoteTlsFields[] = {
-    field<&RemoteTls::hostname, read_text>("hostname", Apply::kLive, kRequired),
+    field<&RemoteTls::hostname, read_host_name>("hostname"),
     field<&RemoteTls::ca, read_path>("ca"),
+    field<&RemoteTls::pins, read_pins, show_pins>("pins"),
+    field<&RemoteTls::certificate, read_path>("certificate"),
+    field<&RemoteTls::key, read_path>("key"),
 };
 
 inline constexpr Field<Remote> kRemoteFields[] = {
     field<&Remote::name, read_text>("name", Apply::kLive, kRequired),
-    field<&Remote::address, read_endpoints_at<53>>("address", Apply::kLive, kRequired),
+    field<&Remote::address, read_endpoints_at<kPortByTransport>>("address", Apply::kLive,
+                                                                 kRequired),
     field<&Remote::key, read_key_reference>("key"),
-    nested<&Remote::tls, kRemoteTlsFields>("tls"),
+    nested<&Remote::tls, kRemoteTlsFields, check_remote_tls>("tls"),
 };
 
 inline constexpr Field<DnssecPolicy> kDnssecPolicyFields[] = {
@@ -195,9 +205,9 @@ inline constexpr Field<HttpKey> kHttpKeyFields[] = {
     field<&HttpKey::zones, read_zone_patterns>("zones"),
 };
 
-inline constexpr Field<HttpTls> kHttpTlsFields[] = {
-    field<&HttpTls::certificate, read_path>("certificate", Apply::kRestart, kRequired),
-    field<&HttpTls::key, read_path>("key", Apply::kRestart, kRequired),
+inline constexpr Field<TlsPair> kHttpTlsFields[] = {
+    field<&TlsPair::certificate, read_path>("certificate", Apply::kRestart, kRequired),
+    field<&TlsPair::key, read_path>("key", Apply::kRestart, kRequired),
 };
 
 inline constexpr Field<Http> kHttpFields[] = {
@@ -294,7 +304,7 @@ inline constexpr Field<Settings> kFirstSections[] = {
     nested<&Settings::store, kStoreFields, check_store>("store"),
     nested<&Settings::limits, kLimitFields>("limits"),
     list_of<&Settings::keys, kKeyFields, check_new_key>("keys"),
-    list_of<&Settings::remotes, kRemoteFields, check_new_remote>("remotes"),
+    list_of<&Settings::remotes, kRemoteFields, complete_new_remote>("remotes"),
     list_of<&Settings::dnssec_policies, kDnssecPolicyFields, check_new_dnssec_policy>(
         "dnssec-policies"),
 };

@@ -16,7 +16,7 @@ struct VerbGroup {
 constexpr VerbGroup kVerbGroups[] = {
     {"", "Server", " status ready top reload stop hand-over upgrade "},
     {"", "Answers", " explain compare "},
-    {"", "Words that verbs follow", " zone dnssec store worker journal config log "},
+    {"", "Words that verbs follow", " zone dnssec tls store worker journal config log "},
     {"", "Copies and moves", " backup restore import "},
     {"", "About pandoctl", " help version completion "},
     {"zone", "State", " list status "},
@@ -44,6 +44,7 @@ void add_verbs(CommandLine& line) {
   add_explain_verb(line);
   add_zone_verbs(line);
   add_dnssec_verbs(line);
+  add_tls_verbs(line);
   add_store_verbs(line);
   add_journal_verbs(line);
   add_worker_verbs(line);

@@ -15,6 +15,7 @@ void add_zone_verbs(CommandLine& line);
 /// The verb `sign` of the group `zone`.
 void add_sign_verb(CommandLine& line, CLI::App* zone);
 void add_dnssec_verbs(CommandLine& line);
+void add_tls_verbs(CommandLine& line);
 void add_store_verbs(CommandLine& line);
 void add_journal_verbs(CommandLine& line);
 void add_worker_verbs(CommandLine& line);

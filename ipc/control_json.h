@@ -43,6 +43,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DnssecListResult, zones, next)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DnssecCheckResult, zone, policy, serial, keys,
                                                 makes_key, signatures, left_out, max_ttl, problems,
                                                 notes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TlsCertificateRow, file, subject, until, pin,
+                                                problem)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TlsRemoteRow, remote, authenticated, hostname, pins,
+                                                certificate, problem)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TlsStatusResult, served, certificate, next_pin,
+                                                remotes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerRow, slot, pid, state, started, restarts,
                                                 leases, counters, opcodes, rcodes, types,
                                                 page_tables, build)

@@ -197,6 +197,34 @@ struct DnssecCheckResult {
   bool operator==(const DnssecCheckResult&) const = default;
 };
 
+/// A certificate that this server shows.
+struct TlsCertificateRow {
+  std::string file{};     ///< empty: none of the configuration; with `pin`, one of an own key
+  std::string subject{};  ///< empty: none that could be used
+  std::uint64_t until = 0;
+  std::string pin{};      ///< SHA-256 of its public key, in base64
+  std::string problem{};  ///< why what the files have now is not in use
+  bool operator==(const TlsCertificateRow&) const = default;
+};
+
+struct TlsRemoteRow {
+  std::string remote{};
+  bool authenticated = false;  ///< its certificate has to prove something
+  std::string hostname{};
+  std::vector<std::string> pins{};
+  TlsCertificateRow certificate{};  ///< that it is shown; without a file, the server's
+  std::string problem{};            ///< of the authorities' file
+  bool operator==(const TlsRemoteRow&) const = default;
+};
+
+struct TlsStatusResult {
+  bool served = false;  ///< server.listen-tls names an address
+  TlsCertificateRow certificate{};
+  std::string next_pin{};  ///< of the key that a roll puts into use; empty without own keys
+  std::vector<TlsRemoteRow> remotes{};
+  bool operator==(const TlsStatusResult&) const = default;
+};
+
 struct ZoneListResult {
   std::vector<ZoneRow> zones{};
   std::string next{};  ///< `after` for the next page; empty = this was the last one

@@ -51,6 +51,8 @@ inline constexpr std::string_view kDnssecContinue = "dnssec-continue";
 inline constexpr std::string_view kDnssecHold = "dnssec-hold";
 inline constexpr std::string_view kDnssecRestoreKey = "dnssec-restore-key";
 inline constexpr std::string_view kDnssecClockOk = "dnssec-clock-ok";
+inline constexpr std::string_view kTlsStatus = "tls-status";
+inline constexpr std::string_view kTlsRoll = "tls-roll";
 inline constexpr std::string_view kStoreCopy = "store-copy";
 inline constexpr std::string_view kStoreDump = "store-dump";
 inline constexpr std::string_view kWorkerList = "worker-list";
@@ -127,6 +129,8 @@ inline constexpr ControlVerb kControlVerbs[] = {
     {verb::kDnssecRestoreKey, "name label",
      "take a key that was put away back; the label is its tag"},
     {verb::kDnssecClockOk, "", "the host's clock is right, although it jumped"},
+    {verb::kTlsStatus, "", "certificates of TLS, until when, and their pins"},
+    {verb::kTlsRoll, "", "put the next key of the server's own into use"},
     {verb::kStoreCopy, "to [descriptor]",
      "write an image on which a server with an empty journal can start"},
     {verb::kStoreDump, "to [descriptor]",

@@ -55,6 +55,10 @@ enum class Counter : std::uint16_t {
   kXdpDropped,           ///< frames that were no request, or found no room for an answer
   kXdpMissed,            ///< frames that the kernel dropped because a ring was full
   kTransfersWithoutRow,  ///< transfers of zones beyond those that the page has rows for
+  kTlsAccepted,
+  kTlsRefused,   ///< above tls-clients
+  kTlsTimeouts,
+  kTlsOpen,      ///< a level: connections open now
   kEnd
 };
 
@@ -99,7 +103,11 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::
                   "xdp_sent",
                   "xdp_dropped",
                   "xdp_missed",
-                  "transfers_without_row"};
+                  "transfers_without_row",
+                  "tls_accepted",
+                  "tls_refused",
+                  "tls_timeouts",
+                  "tls_open"};
 
 // Blocks indexed by a protocol number, after the single counters. Room is left for growth.
 inline constexpr std::size_t kOpcodeBase = 64;  ///< 16 counters

@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/net/peer_identity.h"
 #include "base/result.h"
 #include "dns/name.h"
 #include "dns/tsig/tsig.h"
@@ -19,7 +20,7 @@
 /// as hostile: a worker that was taken over must not take the manager with it.
 namespace pando::ipc {
 
-inline constexpr std::uint16_t kWorkerProtocol = 6;
+inline constexpr std::uint16_t kWorkerProtocol = 7;
 /// A signed query of 64 KiB and the response to it fit into one packet.
 inline constexpr std::size_t kMaxPacketBytes = std::size_t{132} << 10;
 inline constexpr std::size_t kMaxPacketDescriptors = 16;
@@ -72,7 +73,8 @@ enum class ForwardKind : std::uint8_t { kUpdate = 0, kNotify = 1, kSignedQuery =
 /// A request that only the manager can answer. For kSignedQuery `response` is the unsigned
 /// response: the manager verifies the request's TSIG and gives the signed response, or the error
 /// response. With `through`, a UDP socket of the slot, the manager may send to `client` itself: the
-/// worker need not wake up for that. A wildcard socket sends from `local`.
+/// worker need not wake up for that. A wildcard socket sends from `local`. `peer`: of a client over
+/// TLS, and of no other.
 struct Forward {
   std::uint64_t id = 0;
   ForwardKind kind = ForwardKind::kUpdate;
@@ -82,6 +84,7 @@ struct Forward {
   Bytes message;
   Bytes response;
   std::optional<std::uint32_t> through{};
+  std::optional<PeerIdentity> peer{};
   bool operator==(const Forward&) const = default;
 };
 /// One message of a transfer out whose request was signed with a key that only the manager has. The
@@ -131,6 +134,7 @@ struct TransferFinished {
   std::uint64_t bytes = 0;
   std::uint64_t records = 0;
   std::uint32_t milliseconds = 0;
+  std::optional<PeerIdentity> peer{};  ///< as in Forward
   bool operator==(const TransferFinished&) const = default;
 };
 /// The dnstap stream that the worker had has broken, and the worker has closed it.
@@ -267,10 +271,17 @@ struct CloseXdp {
   bool operator==(const CloseXdp&) const = default;
 };
 
+/// One descriptor: a packet connection to the process of pando-tls in this slot, which passes its
+/// clients through it (ipc/tls_messages.h). It replaces an earlier one of that slot.
+struct TlsIntake {
+  std::uint32_t slot = 0;
+  bool operator==(const TlsIntake&) const = default;
+};
+
 using FromWorker = std::variant<Hello, Adopt, Forward, SignTransfer, Drained, TransferFinished, Bye,
                                 DnstapLost, AdoptXdp, XdpServing, XdpClosed>;
 using ToWorker = std::variant<Setup, Keys, Sockets, CloseSockets, Reply, Stop, Finished, Logging,
-                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway>;
+                              Dnstap, QueryLog, ServeXdp, CloseXdp, SentAway, TlsIntake>;
 
 Bytes encode(const FromWorker& message);
 Bytes encode(const ToWorker& message);

@@ -11,7 +11,7 @@
 #include "ipc/log.h"
 #include "ipc/privileges.h"
 #include "shm/slots.h"
-#include "worker/hardening.h"
+#include "sandbox/hardening.h"
 #include "worker/service.h"
 #include "zone/draft/draft.h"
 
@@ -35,20 +35,21 @@ pando::Status give_up_rights(const Arguments& arguments) {
   if (auto dropped = pando::ipc::drop_capabilities(pando::ipc::Keep::kNothing); !dropped)
     return dropped;
   if (arguments.cpu) {
-    auto pinned = pando::worker::pin_to_processor(*arguments.cpu);
+    auto pinned = pando::sandbox::pin_to_processor(*arguments.cpu);
     if (!pinned) return pinned;
   }
-  pando::worker::raise_descriptor_limit();
-  return pando::worker::forbid_inspection();
+  pando::sandbox::raise_descriptor_limit();
+  return pando::sandbox::forbid_inspection();
 }
 
 int run(const Arguments& arguments) {
   asio::io_context io(1);
   pando::worker::Service service(io, arguments.service);
   ::tzset();  // the log's times need a file that cannot be opened later
-  auto confined = pando::worker::limit_memory();
-  if (confined) confined = pando::worker::forbid_files();
-  if (confined) confined = pando::worker::filter_system_calls();
+  auto confined = pando::sandbox::limit_memory();
+  if (confined) confined = pando::sandbox::forbid_files(pando::shm::kSlotFileSize);
+  if (confined)
+    confined = pando::sandbox::filter_system_calls(pando::sandbox::SocketPairs::kForbidden);
   if (!confined) {
     pando::log::error("worker_failed", "error", confined.error().text);
     return 1;

@@ -31,6 +31,7 @@ Service::Service(asio::io_context& io, const ServiceOptions& options)
       taps_(io, dnstap_calls(), query_log_count()),
       udp_(io, core_, [this](std::uint32_t id) { drained(id); }),
       tcp_(io, core_, [this](std::uint32_t id) { drained(id); }),
+      tls_(io, core_),
       xdp_(io, core_, udp_,
            {[this](const ipc::XdpQueue& queue) { link_.tell(ipc::XdpServing{queue}); },
             [this](const ipc::XdpQueue& queue) { link_.tell(ipc::XdpClosed{queue}); }}),
@@ -77,6 +78,10 @@ ManagerLink::Handlers Service::link_handlers() {
     taps_.set(settings, std::move(stream));
     taps_changed();
   };
+  handlers.tls_intake = [this](const ipc::TlsIntake& intake, Fd connection) {
+    if (!core_.attached()) return fail("the manager sent a connection to pando-tls before a store");
+    if (!stopping_) tls_.add(intake.slot, std::move(connection));
+  };
   return handlers;
 }
 
@@ -112,7 +117,8 @@ void Service::set_up(const ipc::Setup& setup, shm::SlotLoan files, Fd image) {
   if (setup.slot != options_.slot) return fail("the manager means another slot");
   if (core_.is_attached_to(files)) return core_.reader().settle();
   // A new store: no connection may continue reading the old one.
-  tcp_.close_all();
+  tcp_.clients().close_all();
+  tls_.clients().close_all();
   const auto attached =
       core_.attach(std::move(files), options_.layout, options_.slot, std::move(image));
   if (!attached) return fail(attached.error().text);
@@ -137,7 +143,7 @@ void Service::serve_one(const ipc::SocketDescription& description, Fd socket) {
       return udp_.add(description, std::move(socket));
     case ipc::Transport::kTcp:
       return tcp_.add(description, std::move(socket));
-    case ipc::Transport::kTls:
+    case ipc::Transport::kTls:  // pando-tls listens there
       return log::warning("tls_not_served", "address", to_text(description.local));
   }
 }
@@ -161,6 +167,7 @@ void Service::stop(milliseconds grace) {
   stopping_ = true;
   log::info("worker_stopping", "slot", options_.slot);
   if (core_.attached()) core_.reader().leave();
+  tls_.stop_accepting();
   stop_begun_ = Clock::now();
   stop_deadline_ = stop_begun_ + grace;
   stop_step();
@@ -171,7 +178,8 @@ void Service::stop_step() {
   udp_.drain();
   xdp_.drain();
   if (now - stop_begun_ >= kAcceptLinger || now >= stop_deadline_) tcp_.stop_accepting();
-  const std::size_t connections = tcp_.close_idle(kQuiet);
+  const std::size_t connections =
+      tcp_.clients().close_idle(kQuiet) + tls_.clients().close_idle(kQuiet);
   const bool lingering = now - stop_begun_ < kAcceptLinger;
   const bool finished = !lingering && connections == 0 && link_.pending() == 0;
   if (finished || now >= stop_deadline_) return leave();
@@ -182,7 +190,8 @@ void Service::stop_step() {
 }
 
 void Service::leave() {
-  tcp_.close_all();
+  tcp_.clients().close_all();
+  tls_.clients().close_all();
   udp_.drain();
   xdp_.drain();
   taps_.end();

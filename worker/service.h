@@ -12,6 +12,7 @@
 #include "worker/tap/taps.h"
 #include "worker/net/manager_link.h"
 #include "worker/net/tcp_service.h"
+#include "worker/net/tls_intake.h"
 #include "worker/net/udp_service.h"
 #include "worker/request/key_set.h"
 #include "worker/xdp/xdp_service.h"
@@ -63,6 +64,7 @@ class Service {
   KeyCollector keys_;
   UdpService udp_;
   TcpService tcp_;
+  TlsIntake tls_;
   XdpService xdp_;
   asio::signal_set signals_;
   asio::steady_timer stop_timer_;

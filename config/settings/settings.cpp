@@ -110,6 +110,8 @@ zone::ServerSettings compile(const Server& server, const Limits& limits) {
   compiled.tcp_clients = limits.tcp_clients;
   compiled.rate_limit = server.rate_limit;
   compiled.tcp_idle_ms = static_cast<std::uint32_t>(limits.tcp_idle.count());
+  compiled.tls_clients = limits.tls_clients;
+  compiled.tls_idle_ms = static_cast<std::uint32_t>(limits.tls_idle.count());
   return compiled;
 }
 

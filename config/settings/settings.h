@@ -39,12 +39,11 @@ struct Workers {
   bool operator==(const Workers&) const = default;
 };
 
-/// server.tls: certificate and client requirements of DNS over TLS (RFC 7858, RFC 9103).
-struct ServerTls {
+/// Paths of a certificate with its chain, and of its private key, in PEM.
+struct TlsPair {
   std::string certificate;
   std::string key;
-  std::string client_ca;  ///< empty = clients need no certificate
-  bool operator==(const ServerTls&) const = default;
+  bool operator==(const TlsPair&) const = default;
 };
 
 using RateLimit = zone::RateLimit;
@@ -92,7 +91,7 @@ struct XdpInterface {
 struct Server {
   std::vector<Endpoint> listen = default_listen();
   std::vector<Endpoint> listen_tls;  ///< default port 853
-  std::optional<ServerTls> tls;
+  std::optional<TlsPair> tls;        ///< absent = the manager makes a key and a certificate
   std::vector<IpPrefix> proxy_protocol_from;
   Workers workers;
   bool cpu_affinity = false;
@@ -156,6 +155,9 @@ struct Limits {
   std::uint64_t zone_records = 0;  ///< 0 = none
   std::uint32_t tcp_clients = 1000;
   Duration tcp_idle = std::chrono::seconds(10);
+  std::uint32_t tls_clients = 1000;
+  /// Longer than tcp_idle, since a new connection costs a handshake.
+  Duration tls_idle = std::chrono::seconds(30);
   std::uint32_t transfers_in = 50;
   std::uint32_t transfers_in_per_primary = 10;
   Duration transfer_time = std::chrono::hours(2);
@@ -180,9 +182,15 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 
+/// remotes[].tls: what the remote's certificate must prove, and ours for it (RFC 9103 §9.3).
 struct RemoteTls {
-  std::string hostname;
-  std::string ca;  ///< empty = the system's certificates
+  std::string hostname;     ///< empty = any name
+  std::string ca;           ///< empty = the system's certificates
+  std::vector<Bytes> pins;  ///< SHA-256 of public keys (RFC 7858 §4.2); empty = any key
+  std::string certificate;  ///< shown to the remote; empty = server.tls
+  std::string key;
+  /// Whether a certificate can prove to be the remote's; else it only encrypts.
+  [[nodiscard]] bool authenticates() const noexcept { return !hostname.empty() || !pins.empty(); }
   bool operator==(const RemoteTls&) const = default;
 };
 
@@ -274,12 +282,6 @@ struct HttpKey {
   bool operator==(const HttpKey&) const = default;
 };
 
-struct HttpTls {
-  std::string certificate;
-  std::string key;
-  bool operator==(const HttpTls&) const = default;
-};
-
 /// Loopback, so that nobody else can read before somebody wrote an address down.
 [[nodiscard]] std::vector<Endpoint> default_http_listen();
 
@@ -290,7 +292,7 @@ struct HttpTls {
 struct Http {
   std::vector<Endpoint> listen = default_http_listen();
   std::vector<HttpKey> keys;  ///< empty = everybody reads
-  std::optional<HttpTls> tls;
+  std::optional<TlsPair> tls;
   std::string user = "pando-http";
   std::uint32_t metrics_zones = 0;  ///< zones with metrics of their own
   std::string template_name;        ///< of zones that clients add; empty = "default" only

@@ -37,6 +37,7 @@ std::string rule_yaml(const zone::AclRule& rule) {
   };
   if (rule.key) add("key", yaml_name(*rule.key));
   if (rule.address) add("address", yaml_scalar(prefix_text(*rule.address)));
+  if (rule.tls) add("tls", yaml_scalar(*rule.tls));
   if (rule.deny) add("deny", "true");
   if (!rule.names.empty())
     add("names", flow_list(rule.names, [](const dns::Name& name) { return yaml_name(name); }));

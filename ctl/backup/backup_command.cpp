@@ -226,14 +226,18 @@ class Making {
     if (settings.server.tls) {
       secret.push_back(settings.server.tls->key);
       open.push_back(settings.server.tls->certificate);
-      if (!settings.server.tls->client_ca.empty()) open.push_back(settings.server.tls->client_ca);
     }
     if (settings.http && settings.http->tls) {
       secret.push_back(settings.http->tls->key);
       open.push_back(settings.http->tls->certificate);
     }
-    for (const config::Remote& remote : settings.remotes)
-      if (remote.tls && !remote.tls->ca.empty()) open.push_back(remote.tls->ca);
+    for (const config::Remote& remote : settings.remotes) {
+      if (!remote.tls) continue;
+      if (!remote.tls->ca.empty()) open.push_back(remote.tls->ca);
+      if (remote.tls->key.empty()) continue;
+      secret.push_back(remote.tls->key);
+      open.push_back(remote.tls->certificate);
+    }
     for (const std::string& path : secret)
       if (auto saved = save_secret(path); !saved) return saved;
     for (const std::string& path : open)

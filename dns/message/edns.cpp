@@ -7,7 +7,6 @@ namespace pando::dns {
 
 namespace {
 
-constexpr std::size_t kOptionHeaderOctets = 4;  // OPTION-CODE, OPTION-LENGTH
 
 /// Records the present options; false when an option runs over the end.
 bool take_options(Edns& edns) noexcept {
@@ -121,6 +120,13 @@ bool OptBuilder::add_zone_version(std::uint8_t labels, Serial serial) noexcept {
   out[0] = labels;
   out[1] = kSoaSerial;
   store_be32(out + 2, serial.value);
+  return true;
+}
+
+bool OptBuilder::add_padding(std::size_t octets) noexcept {
+  std::uint8_t* out = begin_option(kOptionPadding, octets);
+  if (out == nullptr) return false;
+  std::fill_n(out, octets, std::uint8_t{0});
   return true;
 }
 

@@ -14,8 +14,9 @@ namespace pando::dns {
 
 /// Option codes used here (IANA registry).
 inline constexpr std::uint16_t kOptionNsid = 3, kOptionExpire = 9, kOptionCookie = 10,
-                               kOptionKeepalive = 11, kOptionEde = 15,
+                               kOptionKeepalive = 11, kOptionPadding = 12, kOptionEde = 15,
                                kOptionZoneVersion = 19;
+inline constexpr std::size_t kOptionHeaderOctets = 4;  ///< OPTION-CODE, OPTION-LENGTH
 
 /// EDNS(0) of a request (RFC 6891 §6.1).
 struct Edns {
@@ -78,6 +79,8 @@ class OptBuilder {
   bool add_expire(std::uint32_t seconds) noexcept;                  ///< RFC 7314 §3.2
   /// RFC 9660 §2, TYPE 0: the serial of the zone whose name has `labels` labels (the root's 0).
   bool add_zone_version(std::uint8_t labels, Serial serial) noexcept;
+  /// RFC 7830 §3: `octets` zeros, beside the option's header.
+  bool add_padding(std::size_t octets) noexcept;
 
   /// The whole record in wire form; valid while the builder lives.
   [[nodiscard]] ByteView record() const noexcept { return {octets_.data(), size_}; }

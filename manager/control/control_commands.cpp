@@ -61,6 +61,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
       zone_(parts),
       records_(io, pool, parts),
       dnssec_(io, pool, parts),
+      tls_(parts),
       workers_(io, parts),
       config_(io, pool, parts.configuration, parts.workers) {
   using Request = ipc::ControlRequest;
@@ -69,6 +70,7 @@ ControlCommands::ControlCommands(asio::io_context& io, asio::thread_pool& pool, 
   zone_.add_to(table_);
   records_.add_to(table_);
   dnssec_.add_to(table_);
+  tls_.add_to(table_);
   workers_.add_to(table_);
   config_.add_to(table_);
   table_.add_query(ipc::verb::kStatus, [this](const Request&) -> Result<json> {

@@ -7,6 +7,7 @@
 #include "manager/control/record_control.h"
 #include "manager/control/report/status_report.h"
 #include "manager/control/store_control.h"
+#include "manager/control/tls_control.h"
 #include "manager/control/worker_control.h"
 #include "manager/control/zone_control.h"
 #include "manager/control/zone_report.h"
@@ -59,6 +60,7 @@ class ControlCommands {
   ZoneControl zone_;
   RecordControl records_;
   DnssecControl dnssec_;
+  TlsControl tls_;
   WorkerControl workers_;
   ConfigControl config_;
   CommandTable table_;

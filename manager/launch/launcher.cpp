@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "ipc/privileges.h"
-#include "ipc/wire.h"
+#include "ipc/codec/wire.h"
 
 extern char** environ;
 
@@ -73,7 +73,7 @@ Result<Child> spawn_process(const std::vector<std::string>& words,
 
 // Requests to the launcher: one packet each; the answer is an byte (0 = done), and for a failure
 // the error's text. Words of a packet: u8 what, then the fields.
-enum class Ask : std::uint8_t { kCommand = 1, kSpawn = 2, kSignal = 3, kVerifier = 4 };
+enum class Ask : std::uint8_t { kCommand = 1, kSpawn = 2, kSignal = 3, kVerifier = 4, kTls = 5 };
 
 void put_texts(ipc::Encoder& out, const std::vector<std::string>& texts) {
   out.u32(static_cast<std::uint32_t>(texts.size()));
@@ -170,6 +170,9 @@ class LauncherProcess {
       case Ask::kSignal:
         done = signal_one(in, request);
         break;
+      case Ask::kTls:
+        done = spawn_one_tls(in, out, descriptors);
+        break;
       case Ask::kVerifier:
         done = spawn_a_verifier(in, request, out, descriptors);
         break;
@@ -185,7 +188,7 @@ class LauncherProcess {
 
   /// Taken once, from the manager that is still root: afterwards the program cannot be changed.
   Status take_command(ipc::Decoder& in) {
-    WorkerCommand command{in.text(), in.text(), in.text()};
+    WorkerCommand command{in.text(), in.text(), in.text(), in.text()};
     if (auto whole = in.finish(); !whole) return whole;
     if (!command_.binary.empty()) return fail(Errc::kDenied, "the command is set already");
     auto uid = ipc::user_id(command.user);
@@ -202,6 +205,12 @@ class LauncherProcess {
     if (auto whole = in.finish(); !whole) return whole;
     return tell(spawn_worker(command_, slot, pinned ? std::optional(cpu) : std::nullopt), out,
                 descriptors);
+  }
+
+  Status spawn_one_tls(ipc::Decoder& in, ipc::Encoder& out, std::vector<int>& descriptors) {
+    const std::uint32_t slot = in.u32();
+    if (auto whole = in.finish(); !whole) return whole;
+    return tell(manager::spawn_tls(command_, slot), out, descriptors);
   }
 
   /// The manager chooses the program, and never its user: the new process only counts the words
@@ -271,12 +280,29 @@ std::string reap(int pidfd) {
   return fmt::format("{} {}", info.si_code == CLD_EXITED ? "exit" : "signal", info.si_status);
 }
 
-std::string worker_binary(const std::string& configured) {
-  if (!configured.empty()) return configured;
+namespace {
+
+/// The program of this name beside the running program.
+std::string neighbour(const char* name) {
   char path[4096];
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
   const std::string own(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  return own.substr(0, own.rfind('/') + 1) + "pando-worker";
+  return own.substr(0, own.rfind('/') + 1) + name;
+}
+
+}  // namespace
+
+std::string worker_binary(const std::string& configured) {
+  return configured.empty() ? neighbour("pando-worker") : configured;
+}
+
+std::string tls_binary() { return neighbour("pando-tls"); }
+
+Result<Child> spawn_tls(const WorkerCommand& command, std::uint32_t slot) {
+  std::vector<std::string> words{command.tls_binary, "--slot", fmt::format("{}", slot),
+                                 "--run-directory", command.run_directory};
+  if (!command.user.empty()) words.insert(words.end(), {"--user", command.user});
+  return spawn_process(words, nullptr, environ);
 }
 
 Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
@@ -338,6 +364,7 @@ Result<Launcher> Launcher::start(const WorkerCommand& command) {
   out.text(command.binary);
   out.text(command.run_directory);
   out.text(command.user);
+  out.text(command.tls_binary);
   if (auto told = launcher.ask(request, {}); !told) return pass(told);
   return launcher;
 }
@@ -349,6 +376,14 @@ Result<Child> Launcher::spawn(std::uint32_t slot, std::optional<std::uint32_t> c
   out.u32(slot);
   out.boolean(cpu.has_value());
   out.u32(cpu.value_or(0));
+  return child_of(ask(request, {}));
+}
+
+Result<Child> Launcher::spawn_tls(std::uint32_t slot) const {
+  Bytes request;
+  ipc::Encoder out(request);
+  out.u8(static_cast<std::uint8_t>(Ask::kTls));
+  out.u32(slot);
   return child_of(ask(request, {}));
 }
 

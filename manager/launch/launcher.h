@@ -33,6 +33,7 @@ struct WorkerCommand {
   std::string binary;
   std::string run_directory;
   std::string user;  ///< `--user`: the worker becomes it; empty = stays
+  std::string tls_binary{};  ///< pando-tls, which becomes the same user
 };
 
 /// The worker's program: `configured`, or pando-worker beside the running program.
@@ -42,6 +43,11 @@ struct WorkerCommand {
 /// ours are O_CLOEXEC, so the child gets 0, 1 and 2. `cpu`: pins the worker to that processor.
 Result<Child> spawn_worker(const WorkerCommand& command, std::uint32_t slot,
                            std::optional<std::uint32_t> cpu);
+
+/// The program of pando-tls beside the running program.
+[[nodiscard]] std::string tls_binary();
+/// As spawn_worker(), for a process of pando-tls.
+Result<Child> spawn_tls(const WorkerCommand& command, std::uint32_t slot);
 
 /// A program of the operator that verifies a zone (manager/verifier).
 struct VerifierCommand {
@@ -57,8 +63,8 @@ Result<Child> spawn_verifier(const VerifierCommand& command,
                              const VerifierDescriptors& descriptors);
 
 /// The manager's end of a small process that keeps the right to change users when the manager gives
-/// it up: a root process, or one with CAP_SETUID and CAP_SETGID. It does nothing but start workers
-/// and verifiers, which become the worker's user, and signal processes of that user (the manager's
+/// it up: a root process, or one with CAP_SETUID and CAP_SETGID. It does nothing but start workers,
+/// pando-tls and verifiers, which become the worker's user, and signal processes of that user (the manager's
 /// user may not). Any thread may ask it.
 class Launcher {
  public:
@@ -67,6 +73,7 @@ class Launcher {
 
   /// All wait for the launcher's answer, some 100 µs.
   Result<Child> spawn(std::uint32_t slot, std::optional<std::uint32_t> cpu) const;
+  Result<Child> spawn_tls(std::uint32_t slot) const;
   Status signal(int pidfd, int signal_number) const;
   /// As the free function, but whatever `command.user` says, the user is the worker's.
   Result<Child> spawn_verifier(const VerifierCommand& command,

@@ -13,7 +13,7 @@
 #include "manager/net/network.h"
 #include "manager/notify/notify_queue.h"
 #include "manager/notify/remote_presence.h"
-#include "manager/support/token_bucket.h"
+#include "base/net/token_bucket.h"
 
 namespace pando::manager {
 

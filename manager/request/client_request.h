@@ -10,6 +10,7 @@
 #include "manager/request/recent_replies.h"
 #include "manager/request/used_signatures.h"
 #include "manager/workers/worker_link.h"
+#include "zone/settings/requester.h"
 
 namespace pando::manager {
 
@@ -42,6 +43,12 @@ class ClientRequest {
   [[nodiscard]] dns::Rcode tsig_error() const noexcept { return verdict_.tsig_error; }
   /// Name of the verified key that signed the request; null for an unsigned request.
   [[nodiscard]] const dns::Name* key() const noexcept;
+  /// The client for the rules of a zone; valid as long as the request.
+  [[nodiscard]] zone::Requester requester() const noexcept { return requester_with(key()); }
+  /// The same with a key that the client merely names.
+  [[nodiscard]] zone::Requester requester_with(const dns::Name* claimed) const noexcept {
+    return {client().address, claimed, forward_.peer ? &*forward_.peer : nullptr};
+  }
   /// Signs a finished response if verify() found a signature. An error's response gets the TSIG
   /// record of the error (RFC 8945 §5.3.2). Empty if signing fails.
   [[nodiscard]] Bytes sign(Bytes response, std::uint64_t now);

@@ -20,7 +20,7 @@
 #include "manager/secondary/refresh_cycle.h"
 #include "manager/secondary/refresh_places.h"
 #include "manager/secondary/refresh_schedule.h"
-#include "manager/support/token_bucket.h"
+#include "base/net/token_bucket.h"
 #include "shm/slots.h"
 #include "shm/store.h"
 

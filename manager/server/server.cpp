@@ -72,6 +72,7 @@ void Server::tick() {
   zones_.signing->check(std::chrono::steady_clock::now());
   zones_.loader->log_progress(std::chrono::steady_clock::now());
   control_.reloader->free_retired();
+  workers_.tls->follow_interfaces();
   if (zones_.loader->idle()) services_.heap_upkeep->check(std::chrono::steady_clock::now());
   tick_later();
 }
@@ -105,7 +106,10 @@ void Server::stop() {
   // Workers first, so that no request comes in any more; then accepted work is finished.
   write_last_checkpoint([this] {
     end_parts();
-    workers_.pool->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
+    // Workers end the connections of pando-tls, which has nothing to do then.
+    workers_.pool->stop([this] {
+      workers_.tls->stop([this] { leave(std::chrono::steady_clock::now() + kLastWork); });
+    });
   });
 }
 
@@ -131,6 +135,7 @@ void Server::leave_workers() {
   log::info("manager_handing_over");
   readiness_.stops();
   workers_.pool->abandon();
+  workers_.tls->abandon();
   end_parts();
   leave(std::chrono::steady_clock::now() + kLastWork);
 }
@@ -153,6 +158,7 @@ void Server::end_parts() {
   services_.road->stop();
   network_->stop();
   zones_.verifiers->stop();
+  workers_.certificates->stop();
   if (control_.socket) control_.socket->close();
 }
 

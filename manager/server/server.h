@@ -22,6 +22,8 @@
 #include "manager/start/zone_lists.h"
 #include "manager/support/background_threads.h"
 #include "manager/systemd/readiness.h"
+#include "manager/tls/tls_certificates.h"
+#include "manager/tls/tls_processes.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool.h"
 
@@ -33,6 +35,8 @@ struct WorkerServices {
   std::string binary;  ///< empty: the program beside this one
   std::unique_ptr<Listeners> listeners;
   std::unique_ptr<WorkerPool> pool;
+  std::unique_ptr<TlsProcesses> tls;  ///< after the pool, to whose workers it leads
+  std::unique_ptr<TlsCertificates> certificates;
   std::unique_ptr<PinnedMemory> pinned;
   std::unique_ptr<PreviousStore> previous_store;
 };
@@ -79,6 +83,7 @@ class Server {
   void make_update_services();
   void make_lists(UnreadLists lists);
   Status open_workers();
+  Status open_tls(std::vector<systemd::InheritedDescriptor> sockets);
   Status open_control();
   [[nodiscard]] WorkerPool::Hooks worker_hooks();
   // server_follow_up.cpp

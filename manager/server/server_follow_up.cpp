@@ -23,6 +23,7 @@ void Server::image_damaged(const Error& reason) {
   if (!begin_stop()) return;
   readiness_.stops();
   workers_.pool->abandon();
+  workers_.tls->abandon();
   end_parts();
   leave(std::chrono::steady_clock::now() + kLastWork);
 }

@@ -12,6 +12,7 @@
 #include "manager/notify/seen_by_workers.h"
 #include "manager/server/server.h"
 #include "manager/start/log_options.h"
+#include "manager/start/tls_configuration.h"
 #include "manager/support/rate_limited_log.h"
 #include "shm/slot_guard.h"
 
@@ -220,12 +221,14 @@ Status Server::open_workers() {
   options.xdp = xdp_options(settings.server);
   const config::Server& server = settings.server;
   workers_.listeners =
-      std::make_unique<Listeners>(Listeners::Addresses{server.listen, server.listen_tls});
+      std::make_unique<Listeners>(Listeners::Addresses{server.listen, {}});
+  auto of_tls = take_tls_sockets(host_.inherited, server.listen_tls);
   workers_.listeners->restore(std::move(host_.inherited));
   auto pool = WorkerPool::open(io_, std::move(options), *data_->slots, *workers_.listeners,
                                host_.launcher ? &*host_.launcher : nullptr, worker_hooks());
   if (!pool) return pass(pool);
   workers_.pool = std::move(*pool);
+  if (auto opened = open_tls(std::move(of_tls)); !opened) return opened;
   PreviousStore::Options patience;
   patience.patience = shortened(patience.patience);
   workers_.previous_store = std::make_unique<PreviousStore>(
@@ -240,6 +243,30 @@ Status Server::open_workers() {
       patience);
   workers_.pool->set_keys(configuration_.runtime->worker_keys);
   return {};
+}
+
+Status Server::open_tls(std::vector<systemd::InheritedDescriptor> sockets) {
+  const config::Server& server = configuration_.runtime->settings.server;
+  TlsProcesses::Rights rights{
+      host_.launcher ? &*host_.launcher : nullptr,
+      {workers_.binary, server.run_directory, host_.worker_user, tls_binary()},
+      host_.worker_uid,
+      host_.worker_group};
+  workers_.tls = std::make_unique<TlsProcesses>(
+      io_, server.run_directory, std::move(rights),
+      TlsProcesses::Calls{
+          [this](std::uint32_t worker, const ipc::TlsIntake& intake, Fd connection) {
+            return workers_.pool->lend_tls(worker, intake, std::move(connection));
+          },
+          [this] { return workers_.pool->serving(); }});
+  workers_.certificates = std::make_unique<TlsCertificates>(
+      io_, background_.pool(), native_files(), TlsCertificates::Options{unix_seconds});
+  workers_.certificates->on_change([this] {
+    static_cast<void>(configure_tls(configuration_.runtime->settings, *workers_.certificates,
+                                    *workers_.tls));
+  });
+  workers_.certificates->configure({configuration_.runtime, &configuration_.runtime->settings});
+  return workers_.tls->open(std::move(sockets), server.listen_tls);
 }
 
 WorkerPool::Hooks Server::worker_hooks() {
@@ -257,13 +284,18 @@ WorkerPool::Hooks Server::worker_hooks() {
     const auto left_out = limit.one_more(steady_milliseconds());
     if (!left_out) return;
     log::info("transfer_out", "zone", to_text(transfer.zone), "client", to_text(transfer.client),
-              "kind", transfer.incremental ? "ixfr" : "axfr", "complete",
+              "transport", transfer.peer ? "tls" : "tcp", "identity",
+              transfer.peer ? to_text(*transfer.peer) : "", "kind",
+              transfer.incremental ? "ixfr" : "axfr", "complete",
               transfer.end == ipc::TransferEnd::kComplete, "reason", to_text(transfer.end),
               "serial", transfer.serial, "records", transfer.records, "bytes", transfer.bytes, "ms",
               transfer.milliseconds, "slot", slot, "left_out", *left_out);
   };
   hooks.current_version = [this] { return data_->store->current().number; };
-  hooks.serving = [this](std::uint32_t) { lists_->worker_serves(); };
+  hooks.serving = [this](std::uint32_t slot) {
+    lists_->worker_serves();
+    workers_.tls->worker_serves(slot);
+  };
   hooks.pins_cleared = [this] { services_.upkeep->reclaim(); };
   hooks.no_previous_layout_workers = [this] { workers_.start->previous_layout_ended(); };
   hooks.image = [this]() -> Result<shm::ImageFile> {
@@ -276,7 +308,8 @@ Status Server::open_control() {
   workers_.pinned =
       std::make_unique<PinnedMemory>(*data_->store, *data_->slots, services_, *workers_.pool);
   const ServerParts parts{configuration_,      *data_,         services_, zones_, *lists_,
-                          *workers_.listeners, *workers_.pool, readiness_};
+                          *workers_.listeners, *workers_.pool, *workers_.tls, readiness_,
+                          *workers_.certificates};
   control_.reloader = std::make_unique<Reloader>(io_, background_.pool(), parts);
   workers_.start = std::make_unique<ServiceStart>(
       io_, background_.pool(), parts, *workers_.previous_store, host_,

@@ -11,6 +11,7 @@
 #include "manager/commit/zone_table_sync.h"
 #include "manager/launch/adopted_worker.h"
 #include "manager/start/startup.h"
+#include "manager/tls/tls_processes.h"
 #include "manager/start/zone_lists.h"
 #include "manager/systemd/readiness.h"
 #include "manager/workers/worker_pool.h"
@@ -91,6 +92,7 @@ void ServiceStart::start_workers() {
   if (auto started = parts_.workers.start(wanted_workers(parts_.configuration.runtime->settings));
       !started)
     log::error("listen_failed", "reason", started.error().text);
+  parts_.tls.start();
   // Workers start before the image is read, as the reading takes the disk for itself.
   if (parts_.services.copying_image)
     parts_.services.copying_image->start([this](const Status& status) { image_copied(status); });

@@ -104,7 +104,8 @@ void warn_of_shared_user(Host& host) {
 /// the workers' user.
 Status start_launcher(const config::Settings& settings, Host& host) {
   auto launcher = Launcher::start(
-      {worker_binary(""), settings.server.run_directory, settings.server.worker_user});
+      {worker_binary(""), settings.server.run_directory, settings.server.worker_user,
+       tls_binary()});
   if (!launcher) return pass(launcher);
   host.launcher.emplace(std::move(*launcher));
   return {};

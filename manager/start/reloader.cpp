@@ -11,7 +11,9 @@
 #include "manager/signing/keys/signed_zone_list.h"
 #include "manager/start/log_options.h"
 #include "manager/start/produced_catalogs.h"
+#include "manager/start/tls_configuration.h"
 #include "manager/start/wanted_configuration.h"
+#include "manager/tls/tls_certificates.h"
 
 namespace pando::manager {
 
@@ -236,6 +238,7 @@ void Reloader::configure_zones(const Reload& reload) {
   parts_.zones.updates->set_runtime(reload.runtime);
   parts_.zones.notifier->configure(reload.runtime);
   parts_.zones.signatures->configured();
+  parts_.certificates.configure({reload.runtime, &reload.runtime->settings});
   configure_secondaries(reload);
 }
 
@@ -261,11 +264,13 @@ void Reloader::configure_workers(Reload& reload) {
   workers.set_dnstap(dnstap_options(settings.server));
   workers.set_query_log(query_log_options(settings.server));
   auto change =
-      parts_.listeners.set_addresses({settings.server.listen, settings.server.listen_tls});
+      parts_.listeners.set_addresses({settings.server.listen, {}});
   for (const std::string& error : change.errors) {
     log::error("listen_failed", "reason", error);
     reload.result.warnings.push_back(error);
   }
+  for (std::string& error : configure_tls(settings, parts_.certificates, parts_.tls))
+    reload.result.warnings.push_back(std::move(error));
   workers.sockets_changed(change);
   workers.set_xdp(xdp_options(settings.server));
   for (const ipc::XdpRow& row : workers.xdp_status())

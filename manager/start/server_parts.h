@@ -32,6 +32,8 @@
 namespace pando::manager {
 
 class Listeners;
+class TlsCertificates;
+class TlsProcesses;
 class WorkerPool;
 class ZoneLists;
 struct OpenedData;
@@ -96,7 +98,9 @@ struct ServerParts {
   ZoneLists& lists;
   Listeners& listeners;
   WorkerPool& workers;
+  TlsProcesses& tls;
   systemd::Readiness& readiness;
+  TlsCertificates& certificates;
 };
 
 /// Passes the zones of `runtime` to the exports, unless the image is still being copied: data of a

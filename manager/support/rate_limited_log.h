@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ipc/log.h"
-#include "manager/support/token_bucket.h"
+#include "base/net/token_bucket.h"
 
 namespace pando::manager {
 

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "manager/net/network.h"
 #include "manager/secondary/refresh_slots.h"
-#include "manager/support/token_bucket.h"
+#include "base/net/token_bucket.h"
 
 namespace pando::manager {
 

@@ -55,8 +55,7 @@ bool matches_first_labels(dns::NameView owner, std::size_t owner_labels, dns::Na
 bool may_update(const zone::Acl& rules, const Requester& requester, dns::NameView owner,
                 dns::RRType type) noexcept {
   for (const zone::AclRule& rule : rules)
-    if (zone::concerns(rule, requester.address, requester.key) &&
-        covers(rule, requester, owner, type))
+    if (zone::concerns(rule, requester) && covers(rule, requester, owner, type))
       return !rule.deny;
   return false;
 }

@@ -7,20 +7,16 @@
 
 namespace pando::manager {
 
-/// The sender of an update as rules see it: the (proxied) client and the verified key, if any.
-struct Requester {
-  IpAddress address;
-  const dns::Name* key = nullptr;
-};
+using zone::Requester;
 
 /// True if some rule could allow this requester anything (zone::could_allow). Checked before the
 /// prerequisites, so that strangers cannot probe a zone with them.
 [[nodiscard]] inline bool may_update_something(const zone::Acl& rules,
                                                const Requester& requester) noexcept {
-  return zone::could_allow(rules, requester.address, requester.key);
+  return zone::could_allow(rules, requester);
 }
 
-/// The first rule with matching address, key, names and types decides; none = false.
+/// The first rule with matching address, key, identity, names and types decides; none = false.
 [[nodiscard]] bool may_update(const zone::Acl& rules, const Requester& requester,
                               dns::NameView owner, dns::RRType type) noexcept;
 

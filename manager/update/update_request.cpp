@@ -50,7 +50,7 @@ Refused check_zone(const zone::ZoneView& zone) {
 // Permission ------------------------------------------------------------------------------------
 
 bool may_update(const UpdateRules& rules, dns::NameView owner, RRType type) {
-  return may_update(*rules.allow_update, rules.requester, owner, type);
+  return manager::may_update(*rules.allow_update, rules.requester, owner, type);
 }
 
 /// True if `may` holds for each type with records or signatures at `owner`. A signature counts as

@@ -115,6 +115,20 @@ void UpdateService::count(const ClientRequest& request, ipc::ZoneCounter counter
     zone_counts_->count(ipc::zone_count_key(zone), static_cast<std::size_t>(counter));
 }
 
+namespace {
+
+/// What the client has shown, for the history: "key ours.", "tls second", or both.
+std::string proof_of(const ClientRequest& request) {
+  const zone::Requester requester = request.requester();
+  std::string proof;
+  if (requester.key != nullptr) proof = "key " + to_text(*requester.key);
+  if (requester.peer != nullptr && !requester.peer->remotes.empty())
+    proof += (proof.empty() ? "tls " : ", tls ") + to_text(*requester.peer);
+  return proof;
+}
+
+}  // namespace
+
 bool UpdateService::has_room() const noexcept {
   return waiting_ < limits_.updates && waiting_octets_ < limits_.octets;
 }
@@ -133,8 +147,7 @@ void UpdateService::verified_update(const Request& request) {
                options->forward_updates ? "no rule of allow-update lets this client's be passed on"
                                         : "secondary zone, updates are not forwarded",
                dns::ExtendedError::kProhibited};
-  else if (!may_update_something(options->allow_update,
-                                 {request->client().address, request->key()}))
+  else if (!may_update_something(options->allow_update, request->requester()))
     // Refused immediately: updates of strangers must not wait for the disk among those of clients.
     refusal = {Rcode::kRefused, "no rule of allow-update matches", dns::ExtendedError::kProhibited};
   else if (frozen_ != nullptr && frozen_->contains(message->zone.name))
@@ -150,7 +163,7 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
                            const config::ZoneOptions& options) {
   UpdateRules rules;
   rules.allow_update = &options.allow_update;  // lives as long as the request's runtime
-  rules.requester = {request->client().address, request->key()};
+  rules.requester = request->requester();
   rules.serial_policy = options.serial_policy;
   rules.is_signed_here = options.is_signed_here();
   rules.now = seconds();
@@ -165,8 +178,8 @@ void UpdateService::commit(const Request& request, UpdateMessage message,
     waiting_octets_ -= octets;
     committed(*request, zone, verdict, applied);
   };
-  const std::string key = request->key() == nullptr ? "" : "key " + to_text(*request->key());
-  const zone::Author author = zone::make_author(key, to_text(request->client().address));
+  const zone::Author author =
+      zone::make_author(proof_of(*request), to_text(request->client().address));
   commits_.submit({request->client(), std::move(message), rules, author, request,
                    [this, zone] { return takes_updates(zone); }, std::move(done)});
 }
@@ -207,7 +220,7 @@ std::optional<ForwardedUpdate> UpdateService::to_forward(const ClientRequest& re
   const auto* options = settings.zones.options_of(zone->name);
   if (options == nullptr || !options->is_secondary() || !options->forward_updates)
     return std::nullopt;
-  const Requester requester{request.client().address, *tsig ? &(*tsig)->key_name : nullptr};
+  const Requester requester = request.requester_with(*tsig ? &(*tsig)->key_name : nullptr);
   const bool anybody = *tsig && options->allow_update.empty();
   if (!anybody && !may_update_something(options->allow_update, requester)) return std::nullopt;
   ForwardedUpdate update;
@@ -263,7 +276,7 @@ dns::Rcode UpdateService::judge_notify(const ClientRequest& request) {
   const auto* options = settings.zones.options_of(question->name);
   if (options == nullptr || !options->is_secondary()) return Rcode::kNotAuth;
   const zone::ZoneSettings rules = config::compile(*options, settings);
-  if (!zone::allowed(rules.allow_notify, request.client().address, request.key()))
+  if (!zone::allowed(rules.allow_notify, request.requester()))
     return Rcode::kRefused;
   auto serial = serial_hint(request.parsed());
   if (!serial) return Rcode::kFormErr;

@@ -19,7 +19,7 @@
 #include "base/whole_number.h"
 #include "ipc/packet_socket.h"
 #include "ipc/privileges.h"
-#include "ipc/wire.h"
+#include "ipc/codec/wire.h"
 #include "manager/verifier/confinement.h"
 
 namespace pando::manager {

@@ -40,8 +40,10 @@ bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
 
 }  // namespace
 
-Listeners::Listeners(Addresses addresses)
-    : addresses_(std::move(addresses)), wanted_(resolve(addresses_)), next_id_(first_id()) {}
+Listeners::Listeners(Addresses addresses, Keep keep)
+    : addresses_(std::move(addresses)), wanted_(resolve(addresses_)), next_id_(first_id()) {
+  if (keep == Keep::kNowhere) store_.leave();
+}
 
 // Sockets that the service manager passes
 // -----------------------------------------------------------------------------

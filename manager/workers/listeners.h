@@ -36,7 +36,10 @@ class Listeners {
     std::vector<Endpoint> tls;
   };
 
-  explicit Listeners(Addresses addresses);
+  /// Whether the service manager keeps the sockets, too. It names them by slots of workers.
+  enum class Keep : std::uint8_t { kAtServiceManager, kNowhere };
+
+  explicit Listeners(Addresses addresses, Keep keep = Keep::kAtServiceManager);
 
   /// Takes the descriptors that the service manager has passed. A socket of an earlier manager comes
   /// back to its slot, whether or not a worker is in it; a socket of a socket unit is shared. All

@@ -152,6 +152,10 @@ void WorkerPool::set_keys(WorkerKeys keys) { parts_->connections.set_keys(std::m
 void WorkerPool::sockets_changed(const Listeners::Change& change) {
   parts_->handover.sockets_changed(change);
 }
+bool WorkerPool::lend_tls(std::uint32_t slot, const ipc::TlsIntake& intake, Fd connection) {
+  return parts_->tell_with(slot, intake, std::move(connection));
+}
+std::vector<std::uint32_t> WorkerPool::serving() const { return parts_->serving(); }
 void WorkerPool::set_pin_time(std::chrono::milliseconds pin_time) {
   parts_->options.pin_time = pin_time;
 }

@@ -44,6 +44,10 @@ class WorkerPool {
   [[nodiscard]] std::vector<ipc::XdpRow> xdp_status() const;
   /// Passes on what Listeners::set_addresses opened and closed.
   void sockets_changed(const Listeners::Change& change);
+  /// Gives the slot's worker its end of a connection to pando-tls; false: the slot has no worker.
+  bool lend_tls(std::uint32_t slot, const ipc::TlsIntake& intake, Fd connection);
+  /// The slots whose workers serve.
+  [[nodiscard]] std::vector<std::uint32_t> serving() const;
   void set_pin_time(std::chrono::milliseconds pin_time);
   /// The store borrows no chunks any more: all workers, idle ones too, look into the store alone.
   void store_copied();

@@ -337,7 +337,7 @@ class Pando(Server):
         shutil.rmtree(self.store, ignore_errors=True)
 
     def left_over(self):
-        """Pids of workers that serve this run directory."""
+        """Pids of workers and of pando-tls that serve this run directory."""
         run = str(self.folder / "run")
         found = []
         for entry in pathlib.Path("/proc").iterdir():
@@ -346,7 +346,7 @@ class Pando(Server):
                     words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
                 except OSError:
                     continue
-                if "pando-worker" in words[0] and run in words:
+                if words[0].endswith(("pando-worker", "pando-tls")) and run in words:
                     found.append(int(entry.name))
         return found
 

@@ -49,6 +49,7 @@ ELSEWHERE = {"zone-copy-written", "zone-replaced",  # of secondary zones: test_o
              "zone-counts-made", "zone-counts-named",  # where zones have metrics: below
              "dump-written", "dump-synced", "dump-zones-loaded", "dump-taken-over", "dump-noted",  # test_dump.py
              "key-written", "key-made", "zone-signed", "served-zone-signed",  # dnssec/test_served_signed.py
+             "tls-key-rolled",  # own_keys_test.cpp
              "facts-written",  # dnssec/test_signing_stages.py
              "roll-noted", "key-put-away", "restore-noted",  # dnssec/test_key_rolls.py
              # control/test_run_time_zones.py

@@ -212,7 +212,8 @@ def test_lines_of_documents_fit(path):
 def test_manual_pages_are_made(tmp_path):
     subprocess.run([ROOT / "scripts/make-man", tmp_path], check=True)
     pages = {path.name for path in tmp_path.iterdir()}
-    assert pages == {"pandoctl.1.gz", "pando-manager.8.gz", "pando-worker.8.gz", "pando-http.8.gz", "pando.yaml.5.gz"}
+    assert pages == {"pandoctl.1.gz", "pando-manager.8.gz", "pando-worker.8.gz", "pando-tls.8.gz",
+                     "pando-http.8.gz", "pando.yaml.5.gz"}
     for page in pages:
         text = gzip.decompress((tmp_path / page).read_bytes()).decode()
         (tmp_path / page).write_text(text)

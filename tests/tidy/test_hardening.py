@@ -12,7 +12,7 @@ import pytest
 
 from tree import ROOT
 
-PROGRAMS = ("pando-manager", "pando-worker", "pandoctl", "pando-http")
+PROGRAMS = ("pando-manager", "pando-worker", "pandoctl", "pando-http", "pando-tls")
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
 PROBED_PAGE = bytes.fromhex("4881ec00100000 48830c2400")  # subtract 4,096 from the stack pointer, and write there
 

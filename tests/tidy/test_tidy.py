@@ -16,12 +16,12 @@ ROOMS = {  # third-party header → folders that may include it
     r"boost/(interprocess|version)": {"shm"},
     r"boost/(asio|beast|system)": {"http"},
     r"boost/": {"shm", "http"},
-    r"openssl/": {"dns"},
+    r"openssl/": {"dns", "manager/tls", "tls"},
     r"systemd/": {"manager", "ctl"},
-    r"seccomp\.h": {"worker"},
+    r"seccomp\.h": {"sandbox"},
     r"nlohmann/": {"ipc", "ctl", "manager", "http"},
-    r"CLI/": {"ctl", "manager", "worker", "http"},
-    r"asio": {"ipc", "worker", "manager", "ctl"},
+    r"CLI/": {"ctl", "manager", "worker", "http", "tls"},
+    r"asio": {"ipc", "worker", "manager", "ctl", "tls"},
     r"xxhash\.h": {"base", "shm", "zone", "worker", "manager"},
 }
 

@@ -71,8 +71,9 @@ void Core::pin() {
   view_ = reader_->pin();
   responder_->begin(zone::StoreView(view_.window, view_.root, view_.version), coarse_now(),
                     link_.takes_requests());
-  tcp_clients_ = responder_->settings().tcp_clients;
-  tcp_idle_ms_ = responder_->settings().tcp_idle_ms;
+  const zone::ServerSettings& settings = responder_->settings();
+  tcp_limits_ = {settings.tcp_clients, settings.tcp_idle_ms};
+  tls_limits_ = {settings.tls_clients, settings.tls_idle_ms};
 }
 
 void Core::look_at_settings() {

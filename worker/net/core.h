@@ -72,9 +72,14 @@ class Core {
   /// is_proxy: `address` may put a PROXY header before its requests. any_proxy: some address may.
   [[nodiscard]] bool any_proxy() const noexcept { return !responder_->settings().proxies.empty(); }
   [[nodiscard]] bool is_proxy(const IpAddress& address) const noexcept;
-  /// Settings of the last version seen.
-  [[nodiscard]] std::uint32_t tcp_clients() const noexcept { return tcp_clients_; }
-  [[nodiscard]] std::uint32_t tcp_idle_ms() const noexcept { return tcp_idle_ms_; }
+  struct StreamLimits {
+    std::uint32_t clients = 1000;
+    std::uint32_t idle_ms = 10000;
+  };
+  /// Limits of connections over TCP or TLS, by the settings of the last version seen.
+  [[nodiscard]] StreamLimits stream_limits(ipc::Transport transport) const noexcept {
+    return transport == ipc::Transport::kTls ? tls_limits_ : tcp_limits_;
+  }
   /// Seconds since 1970 from the coarse clock: no system call, and an error of a few ms is harmless
   /// for expiry and TSIG.
   static std::uint64_t coarse_now() noexcept;
@@ -99,8 +104,8 @@ class Core {
   shm::Reader::View view_;
   std::uint64_t begun_ns_ = 0;  ///< receive of the first unsent response's batch
   std::size_t unsent_ = 0;      ///< responses between answered() and sent()
-  std::uint32_t tcp_clients_ = 1000;
-  std::uint32_t tcp_idle_ms_ = 10000;
+  StreamLimits tcp_limits_;
+  StreamLimits tls_limits_;
   RefusalLog refusals_;
 };
 

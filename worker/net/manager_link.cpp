@@ -252,6 +252,12 @@ void ManagerLink::take(ipc::QueryLog&& log, ipc::Packet& packet) {
   handlers_.query_log(log, descriptors.empty() ? Fd() : std::move(descriptors.front()));
 }
 
+void ManagerLink::take(ipc::TlsIntake&& intake, ipc::Packet& packet) {
+  auto& descriptors = packet.descriptors;
+  if (descriptors.size() != 1) return lost({Errc::kInvalid, "TlsIntake without a connection"});
+  if (handlers_.tls_intake) handlers_.tls_intake(intake, std::move(descriptors.front()));
+}
+
 void ManagerLink::lost(const Error& error) {
   if (!connected_) return;
   connected_ = false;

@@ -63,6 +63,7 @@ class ManagerLink {
     std::function<void(const ipc::Logging&)> logging;
     std::function<void(ipc::Dnstap&&, Fd stream)> dnstap;
     std::function<void(const ipc::QueryLog&, Fd stream)> query_log;
+    std::function<void(const ipc::TlsIntake&, Fd connection)> tls_intake;
   };
   struct Identity {
     std::uint32_t slot = 0;
@@ -127,6 +128,7 @@ class ManagerLink {
   void take(ipc::QueryLog&& log, ipc::Packet& packet);
   void take(ipc::ServeXdp&& serve, ipc::Packet& packet);
   void take(ipc::CloseXdp&& close, ipc::Packet& packet);
+  void take(ipc::TlsIntake&& intake, ipc::Packet& packet);
   void ask(std::uint64_t id, ipc::FromWorker&& message, Pending&& pending);
   void send_held();
   [[nodiscard]] std::size_t pending_queries() const noexcept;

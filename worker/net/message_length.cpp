@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "worker/net/proxy_header.h"
+#include "base/net/proxy_header.h"
 
 namespace pando::worker {
 

@@ -7,18 +7,24 @@
 #include <cerrno>
 
 #include "worker/tap/taps.h"
-#include "worker/net/proxy_header.h"
+#include "base/net/proxy_header.h"
 
 namespace pando::worker {
 
 using ipc::Counter;
 using End = ipc::TransferEnd;
 
-TcpConnection::TcpConnection(TcpHost& host, Socket socket, const Client& client)
+TcpConnection::TcpConnection(TcpHost& host, Socket socket, const Client& client,
+                             std::unique_ptr<const PeerIdentity> peer)
     : host_(host),
       socket_(std::move(socket)),
+      peer_(std::move(peer)),
       client_(client),
-      expects_proxy_header_(host.core().is_proxy(client.remote.address)) {}
+      // Over TLS such a header stands before the handshake, and pando-tls has read it.
+      expects_proxy_header_(client.transport == ipc::Transport::kTcp &&
+                            host.core().is_proxy(client.remote.address)) {
+  client_.peer = peer_.get();
+}
 
 TcpConnection::~TcpConnection() = default;
 
@@ -53,7 +59,7 @@ void TcpConnection::touch() noexcept {
 /// RFC 7766 §6.2.3, RFC 9210 §4.3: idle clients are closed.
 void TcpConnection::end_stalled() noexcept {
   if (forwards_ > 0 || signing_) return touch();
-  host_.core().counting().add(Counter::kTcpTimeouts);
+  host_.stalled(*this);
   close(End::kClientStalled);
 }
 
@@ -217,6 +223,7 @@ void TcpConnection::forward(ByteView message, const Outcome& outcome,
   request.transport = client_.transport;
   request.client = client_.remote;
   request.local = client_.local;
+  if (client_.peer != nullptr) request.peer = *client_.peer;
   request.message.assign(message.begin(), message.end());
   request.response.assign(space.begin(), space.begin() + static_cast<long>(outcome.size));
   Bytes failure(kUdpSpace);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/net/peer_identity.h"
 #include "worker/net/core.h"
 #include "worker/net/tcp_output.h"
 #include "worker/respond/transfer_out.h"
@@ -32,10 +33,13 @@ class TcpHost {
   virtual std::span<std::uint8_t> receive_space() noexcept = 0;
   /// `connection` has a new last_activity().
   virtual void progressed(TcpConnection& connection) noexcept = 0;
+  /// `connection` made no progress for the idle time, and is about to end.
+  virtual void stalled(TcpConnection& connection) noexcept = 0;
   virtual void ended(TcpConnection& connection) noexcept = 0;
 };
 
-/// One client over TCP (RFC 7766, RFC 9210). Pipelined queries are answered as they come; later
+/// One client over TCP (RFC 7766, RFC 9210), or over TLS (RFC 7858), whose plain octets come from
+/// pando-tls. Pipelined queries are answered as they come; later
 /// answers may overtake those that need the manager (RFC 7766 §7).
 /// Every buffer has a bound: input from a client that does not read its answers is not read.
 /// Without progress the host ends the connection after a time.
@@ -48,7 +52,9 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   /// hold a copy.
   using Socket = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
-  TcpConnection(TcpHost& host, Socket socket, const Client& client);
+  /// `peer`: null but over TLS.
+  TcpConnection(TcpHost& host, Socket socket, const Client& client,
+                std::unique_ptr<const PeerIdentity> peer = nullptr);
   ~TcpConnection();
 
   void start();
@@ -101,6 +107,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
 
   TcpHost& host_;
   Socket socket_;
+  std::unique_ptr<const PeerIdentity> peer_;
   Client client_;
   Bytes input_;  ///< received but not handled: at most one message and one receive
   TcpOutput output_;

@@ -6,7 +6,7 @@
 #include "base/datagram.h"
 #include "ipc/log.h"
 #include "worker/tap/taps.h"
-#include "worker/net/proxy_header.h"
+#include "base/net/proxy_header.h"
 
 namespace pando::worker {
 

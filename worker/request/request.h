@@ -5,6 +5,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/net/peer_identity.h"
 #include "dns/message/message.h"
 #include "dns/tsig/tsig.h"
 #include "ipc/worker_messages.h"
@@ -16,6 +17,8 @@ struct Client {
   Endpoint remote;
   Endpoint local;
   ipc::Transport transport = ipc::Transport::kUdp;
+  /// Over TLS alone, and in place as long as the connection; null over UDP and plain TCP.
+  const PeerIdentity* peer = nullptr;
 
   [[nodiscard]] bool is_udp() const noexcept { return transport == ipc::Transport::kUdp; }
 };

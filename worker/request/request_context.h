@@ -65,6 +65,9 @@ struct RequestContext {
   }
 
   [[nodiscard]] bool is_udp() const noexcept { return client->is_udp(); }
+  [[nodiscard]] bool is_tls() const noexcept {
+    return client->transport == ipc::Transport::kTls;
+  }
   [[nodiscard]] const IpAddress& address() const noexcept { return client->remote.address; }
   /// True when the request has an OPT record with this option.
   [[nodiscard]] bool asks(std::uint16_t option) const noexcept {
@@ -77,6 +80,10 @@ struct RequestContext {
   /// The name of the request's TSIG key, as claimed; null without TSIG.
   [[nodiscard]] const dns::Name* key_name() const noexcept {
     return request.tsig ? &request.tsig->key_name : nullptr;
+  }
+  /// The client for the rules of a zone, with the key as claimed.
+  [[nodiscard]] zone::Requester requester() const noexcept {
+    return {address(), key_name(), client->peer};
   }
 
   const BatchContext& batch;

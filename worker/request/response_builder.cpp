@@ -10,6 +10,8 @@ using dns::Rcode;
 using ipc::Counter;
 
 constexpr std::size_t kPlainUdpOctets = 512;  // RFC 1035 §4.2.1
+/// RFC 8467 §4.1: responses are as long as a multiple of this.
+constexpr std::size_t kPaddedBlockOctets = 468;
 
 /// RFC 6891 §6.2.3 to §6.2.5: the smaller of the client's and this server's limits; a limit below
 /// 512 counts as 512.
@@ -75,15 +77,28 @@ void ResponseBuilder::add_options(std::optional<Ede> detail) {
   if (const zone::ZoneView& zone = context_.version_of)
     opt_.add_zone_version(static_cast<std::uint8_t>(zone.apex().label_count()), zone.serial());
   if (context_.cookie) opt_.add_cookie(context_.cookie->option);
-  if (!context_.is_udp() && context_.asks(dns::kOptionKeepalive))
-    opt_.add_keepalive(
-        static_cast<std::uint16_t>(std::min<std::uint32_t>(settings.tcp_idle_ms / 100, 65535)));
+  if (!context_.is_udp() && context_.asks(dns::kOptionKeepalive)) {
+    const std::uint32_t idle_ms = context_.is_tls() ? settings.tls_idle_ms : settings.tcp_idle_ms;
+    opt_.add_keepalive(static_cast<std::uint16_t>(std::min<std::uint32_t>(idle_ms / 100, 65535)));
+  }
   if (detail)
     opt_.add_extended_error(static_cast<dns::ExtendedError>(static_cast<std::uint16_t>(*detail)));
 }
 
+/// Hides the size of an answer from those who see the encrypted octets. RFC 7830 §4: only a response
+/// to a padded query is padded, and only over an encrypted transport.
+void ResponseBuilder::add_padding() {
+  if (!context_.is_tls() || !context_.asks(dns::kOptionPadding)) return;
+  const std::size_t size =
+      writer_.size() + opt_.size() + dns::kOptionHeaderOctets + signature_room(context_);
+  const std::size_t missing = (kPaddedBlockOctets - size % kPaddedBlockOctets) % kPaddedBlockOctets;
+  if (size + missing <= dns::kMaxMessageOctets && size + missing <= context_.space.size())
+    opt_.add_padding(missing);
+}
+
 std::size_t ResponseBuilder::finish_unsigned() {
   writer_.release(room_);
+  if (context_.request.edns) add_padding();
   writer_.set_rcode(rcode_);
   // RFC 6891 §6.1.1: an OPT in the response when, and only when, there was one in the request.
   if (context_.request.edns && !writer_.put_raw_additional(opt_.record())) writer_.set_tc();

@@ -38,6 +38,7 @@ class ResponseBuilder {
  private:
   [[nodiscard]] RateLimiter::Verdict count();
   void add_options(std::optional<Ede> detail);
+  void add_padding();
 
   RequestContext& context_;
   dns::Rcode rcode_;

@@ -8,7 +8,7 @@ bool matches_everybody(const zone::Acl& acl) {
   if (acl.empty()) return false;
   const zone::AclRule& first = acl.front();
   const bool any_address = !first.address || first.address->length == 0;
-  return !first.deny && !first.key && any_address;
+  return !first.deny && !first.key && !first.tls && any_address;
 }
 
 /// True for "0.0.0.0/0" and "::/0" side by side: the configuration's way to admit everybody.
@@ -16,7 +16,7 @@ bool both_families(const zone::Acl& acl) {
   bool v4 = false;
   bool v6 = false;
   for (const auto& rule : acl) {
-    if (rule.deny || rule.key || !rule.address) return false;
+    if (rule.deny || rule.key || rule.tls || !rule.address) return false;
     v6 = v6 || rule.address->length == 0;
     v4 = v4 || (rule.address->length == 96 && rule.address->address.is_v4());
     if (v4 && v6) return true;

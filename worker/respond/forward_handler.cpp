@@ -21,18 +21,18 @@ zone::ZoneView zone_of(const RequestContext& context) {
   return context.batch.view.zone_at(question.name);
 }
 
-/// True when some rule could admit this address, whatever the key.
-bool address_may_pass(const zone::Acl& acl, const IpAddress& address) {
+/// True when some rule could admit this client, whatever the key.
+bool may_pass_with_some_key(const zone::Acl& acl, const zone::Requester& client) {
   return std::any_of(acl.begin(), acl.end(), [&](const zone::AclRule& rule) {
-    return !rule.deny && (!rule.address || rule.address->contains(address));
+    return !rule.deny && zone::concerns_with_some_key(rule, client);
   });
 }
 
 /// True when the manager may reach another result than "refused", or has to sign the refusal. The
 /// key's name is only claimed here; the manager verifies the signature.
 bool forwardable(const RequestContext& context, const zone::Acl& rules) {
-  if (zone::could_allow(rules, context.address(), context.key_name())) return true;
-  return context.request.tsig && address_may_pass(rules, context.address());
+  if (zone::could_allow(rules, context.requester())) return true;
+  return context.request.tsig && may_pass_with_some_key(rules, context.requester());
 }
 
 /// True for an update that a secondary may forward to its primary. The check only filters requests
@@ -40,7 +40,7 @@ bool forwardable(const RequestContext& context, const zone::Acl& rules) {
 bool is_for_primary(const RequestContext& context, const zone::ZoneSettings& rules) {
   if (!rules.is_secondary || !rules.forward_updates) return false;
   if (context.request.tsig && rules.allow_update.empty()) return true;
-  return zone::could_allow(rules.allow_update, context.address(), context.key_name());
+  return zone::could_allow(rules.allow_update, context.requester());
 }
 
 /// `reason`: for the log.

@@ -36,7 +36,7 @@ std::optional<Refusal> refuse_type(RRType type) {
 bool admits(const DecodedZoneSettings* rules, const RequestContext& context) {
   return rules != nullptr &&
          (rules->everybody_may_query ||
-          zone::allowed(rules->settings.allow_query, context.address(), context.key_name()));
+          zone::allowed(rules->settings.allow_query, context.requester()));
 }
 
 Outcome refuse(const DecodedZoneSettings* rules, RequestContext& context) {

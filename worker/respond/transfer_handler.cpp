@@ -61,7 +61,7 @@ Outcome TransferHandler::start(RequestContext& context) {
   const DecodedZoneSettings* rules = cache_.zone(zone);
   if (rules == nullptr)
     return refuse(context, Rcode::kServFail, Ede::kInvalidData, "its settings are damaged");
-  if (!zone::allowed(rules->settings.allow_transfer, context.address(), context.key_name()))
+  if (!zone::allowed(rules->settings.allow_transfer, context.requester()))
     return refuse(context, Rcode::kRefused, Ede::kProhibited, "no rule of allow-transfer allows it");
   if (!zone.loaded())
     return refuse(context, Rcode::kServFail, Ede::kNotReady, "the zone has no data yet");

@@ -315,6 +315,7 @@ Bytes TransferOut::take_request() {
 
 ipc::TransferFinished TransferOut::report(ipc::TransferEnd end) const {
   ipc::TransferFinished report;
+  if (client_.peer != nullptr) report.peer = *client_.peer;
   report.zone = plan_.apex;
   report.client = client_.remote;
   report.end = end;

@@ -18,8 +18,9 @@
 namespace pando::worker {
 
 /// Names in this many octets are all within reach of compression pointers (RFC 1035 §4.1.4): after
-/// that, owners and servers would be written again and again.
-inline constexpr std::size_t kTransferMessageOctets = 16U << 10;
+/// that, owners and servers would be written again and again. With its two octets of length such a
+/// message fills one record of TLS (RFC 8446 §5.1).
+inline constexpr std::size_t kTransferMessageOctets = (16U << 10) - 2;
 
 /// A version held for as long as a transfer runs (shm: leases).
 class HeldVersion {

@@ -16,15 +16,20 @@ bool is_about_key(const AclRule& rule) noexcept {
                      [](const dns::Name& name) { return is_about_key(name.view()); });
 }
 
-bool concerns(const AclRule& rule, const IpAddress& client, const dns::Name* key) noexcept {
-  if (rule.address && !rule.address->contains(client)) return false;
-  if (rule.key && (key == nullptr || !(*rule.key == *key))) return false;
-  return key != nullptr || !is_about_key(rule);
+bool concerns_with_some_key(const AclRule& rule, const Requester& client) noexcept {
+  if (rule.address && !rule.address->contains(client.address)) return false;
+  return !rule.tls || (client.peer != nullptr && client.peer->is(*rule.tls));
 }
 
-bool could_allow(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept {
+bool concerns(const AclRule& rule, const Requester& client) noexcept {
+  if (!concerns_with_some_key(rule, client)) return false;
+  if (rule.key && (client.key == nullptr || !(*rule.key == *client.key))) return false;
+  return client.key != nullptr || !is_about_key(rule);
+}
+
+bool could_allow(const Acl& acl, const Requester& client) noexcept {
   for (const AclRule& rule : acl) {
-    if (!concerns(rule, client, key)) continue;
+    if (!concerns(rule, client)) continue;
     if (!rule.deny) return true;
     if (rule.names.empty() && rule.types.empty()) return false;  // denies all remaining requests
   }

@@ -15,14 +15,14 @@ namespace {
 // Forms, all numbers big-endian:
 //   zone    u8 version | u8 flags | acl query | acl transfer | acl update | acl notify
 //   acl     u32 rules | rule …
-//   rule    u8 flags | [prefix] | [name key] | u32 names, name … | u32 types, u16 …
+//   rule    u8 flags | [prefix] | [name key] | [u16 length, tls] | u32 names, name … | u32 types, u16 …
 //   server  u8 version | u8 flags | u16 UDP payload | u32 TCP clients | u32 TCP idle ms |
-//           u16 length, identity | u16 length, version | u32 prefixes, prefix … |
+//           u32 TLS clients | u32 TLS idle ms | u16 length, identity | u16 length, version | u32 prefixes, prefix … |
 //           rate limit
 //   prefix  16 address, u8 length
 //   rate limit  u32 responses | u32 slip | u8 IPv4 prefix | u8 IPv6 prefix | u32 prefixes, prefix …
 constexpr std::uint8_t kFormat = 1;
-constexpr std::uint8_t kServerFormat = 2;
+constexpr std::uint8_t kServerFormat = 3;
 constexpr std::size_t kPrefixBytes = 17;
 
 constexpr std::uint8_t kSecondary = 1;
@@ -32,6 +32,7 @@ constexpr std::uint8_t kMinimalResponses = 1;
 constexpr std::uint8_t kDeny = 1;
 constexpr std::uint8_t kHasAddress = 2;
 constexpr std::uint8_t kHasKey = 4;
+constexpr std::uint8_t kHasTls = 8;
 
 /// Workers compare numbers of interfaces. Names are the manager's own.
 void put_prefix(Bytes& out, const IpPrefix& prefix) {
@@ -48,10 +49,12 @@ void put_text(Bytes& out, const std::string& text) {
 void put_acl(Bytes& out, const Acl& acl) {
   append_be32(out, static_cast<std::uint32_t>(acl.size()));
   for (const AclRule& rule : acl) {
-    out.push_back(static_cast<std::uint8_t>(
-        (rule.deny ? kDeny : 0) | (rule.address ? kHasAddress : 0) | (rule.key ? kHasKey : 0)));
+    out.push_back(static_cast<std::uint8_t>((rule.deny ? kDeny : 0) |
+                                            (rule.address ? kHasAddress : 0) |
+                                            (rule.key ? kHasKey : 0) | (rule.tls ? kHasTls : 0)));
     if (rule.address) put_prefix(out, *rule.address);
     if (rule.key) append(out, rule.key->view().bytes());
+    if (rule.tls) put_text(out, *rule.tls);
     append_be32(out, static_cast<std::uint32_t>(rule.names.size()));
     for (const dns::Name& name : rule.names) append(out, name.view().bytes());
     append_be32(out, static_cast<std::uint32_t>(rule.types.size()));
@@ -87,10 +90,11 @@ IpPrefix take_prefix(FieldReader& fields) {
 
 AclRule take_rule(FieldReader& fields) {
   AclRule rule;
-  const std::uint8_t flags = take_flags(fields, kDeny | kHasAddress | kHasKey);
+  const std::uint8_t flags = take_flags(fields, kDeny | kHasAddress | kHasKey | kHasTls);
   rule.deny = (flags & kDeny) != 0;
   if ((flags & kHasAddress) != 0) rule.address = take_prefix(fields);
   if ((flags & kHasKey) != 0) rule.key = fields.wire_name();
+  if ((flags & kHasTls) != 0) rule.tls = take_text(fields);
   for (std::uint32_t left = fields.count(1); left > 0 && fields.ok(); --left)
     rule.names.push_back(fields.wire_name());
   for (std::uint32_t left = fields.count(2); left > 0 && fields.ok(); --left)
@@ -150,6 +154,8 @@ Bytes encode(const ServerSettings& settings) {
   append_be16(out, settings.udp_payload);
   append_be32(out, settings.tcp_clients);
   append_be32(out, settings.tcp_idle_ms);
+  append_be32(out, settings.tls_clients);
+  append_be32(out, settings.tls_idle_ms);
   put_text(out, settings.identity);
   put_text(out, settings.version);
   append_be32(out, static_cast<std::uint32_t>(settings.proxies.size()));
@@ -183,6 +189,8 @@ Result<ServerSettings> decode_server_settings(ByteView bytes) {
   settings.udp_payload = fields.u16();
   settings.tcp_clients = fields.u32();
   settings.tcp_idle_ms = fields.u32();
+  settings.tls_clients = fields.u32();
+  settings.tls_idle_ms = fields.u32();
   settings.identity = take_text(fields);
   settings.version = take_text(fields);
   for (std::uint32_t left = fields.count(kPrefixBytes); left > 0 && fields.ok(); --left)
@@ -192,9 +200,9 @@ Result<ServerSettings> decode_server_settings(ByteView bytes) {
   return settings;
 }
 
-bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept {
+bool allowed(const Acl& acl, const Requester& client) noexcept {
   for (const AclRule& rule : acl)
-    if (concerns(rule, client, key)) return !rule.deny;
+    if (concerns(rule, client)) return !rule.deny;
   return false;
 }
 

@@ -11,15 +11,18 @@
 #include "base/result.h"
 #include "dns/name.h"
 #include "dns/types.h"
+#include "zone/settings/requester.h"
 
 namespace pando::zone {
 
-/// One rule of an `allow-…` list: `address` and `key` must both hold when both are given; the first
-/// rule that matches decides. `names` and `types` narrow `allow-update` rules further.
+/// One rule of an `allow-…` list: of `address`, `key` and `tls`, all that are given must hold; the
+/// first rule that matches decides. `names` and `types` narrow `allow-update` rules further.
 struct AclRule {
   bool deny = false;
   std::optional<IpPrefix> address;
   RareValue<dns::Name> key;
+  /// The name of a remote whose demands the client's certificate must meet, or kAnyTlsPeer.
+  RareValue<std::string> tls{};
   /// Owner patterns: a label "*" stands for one or more labels, a last label "self" for the key's
   /// name.
   std::vector<dns::Name> names;
@@ -59,6 +62,8 @@ struct ServerSettings {
   bool minimal_responses = true;
   std::uint32_t tcp_clients = 1000;  ///< per worker
   std::uint32_t tcp_idle_ms = 10000;
+  std::uint32_t tls_clients = 1000;  ///< per worker, beside those over plain TCP
+  std::uint32_t tls_idle_ms = 30000;
   RateLimit rate_limit;
   bool operator==(const ServerSettings&) const = default;
 };
@@ -79,8 +84,7 @@ struct EncodedSettings {
   std::uint64_t tag;
 };
 
-/// The first matching rule decides; no match = false. `key` is the verified TSIG key's name, if
-/// any.
-[[nodiscard]] bool allowed(const Acl& acl, const IpAddress& client, const dns::Name* key) noexcept;
+/// The first matching rule decides; no match = false. The client's key has to be verified.
+[[nodiscard]] bool allowed(const Acl& acl, const Requester& client) noexcept;
 
 }  // namespace pando::zone

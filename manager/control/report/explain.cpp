@@ -30,7 +30,8 @@ std::string text_of(const zone::AclRule& rule) {
   std::string text = rule.deny ? "deny" : "allow";
   if (rule.address) text += " " + to_text(*rule.address);
   if (rule.key) text += " key " + to_text(*rule.key);
-  if (!rule.address && !rule.key) text += " everybody";
+  if (rule.tls) text += " tls " + *rule.tls;
+  if (!rule.address && !rule.key && !rule.tls) text += " everybody";
   return text;
 }
 
@@ -39,10 +40,15 @@ std::string text_of(const ExplainedQuery& query) {
   return text + (query.key ? " with key " + to_text(*query.key) : " without a key");
 }
 
+/// A query that is explained comes over UDP or plain TCP: rules about TLS do not match it.
+constexpr const PeerIdentity* kOverPlainDns = nullptr;
+
 /// Judges `allow-query`; without an address only lists that do not depend on it. False: refused.
 bool explain_access(const zone::Acl& rules, const ExplainedQuery& query, Sentences& steps) {
   const dns::Name* const key = query.key ? &*query.key : nullptr;
-  const auto about_all = [](const zone::AclRule& rule) { return !rule.address && !rule.key; };
+  const auto about_all = [](const zone::AclRule& rule) {
+    return !rule.address && !rule.key && !rule.tls;
+  };
   if (!query.client && !std::ranges::all_of(rules, about_all)) {
     steps.push_back(fmt::format(
         "allow-query has {} rules about clients, which were not judged: the address is not given.",
@@ -51,7 +57,7 @@ bool explain_access(const zone::Acl& rules, const ExplainedQuery& query, Sentenc
   }
   const IpAddress client = query.client.value_or(IpAddress{});
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (!zone::concerns(rules[i], client, key)) continue;
+    if (!zone::concerns(rules[i], {client, key, kOverPlainDns})) continue;
     steps.push_back(fmt::format("Rule {} of allow-query ({}) is the first that matches {}: {}.",
                                 i + 1, text_of(rules[i]), text_of(query),
                                 rules[i].deny ? "refused" : "allowed"));

@@ -10,7 +10,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("PANDO_BUILD", ROOT / "build/release"))
-PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pando-http": "usr/sbin", "pandoctl": "usr/bin"}
+PROGRAMS = {"pando-manager": "usr/sbin", "pando-worker": "usr/sbin", "pando-tls": "usr/sbin", "pando-http": "usr/sbin",
+            "pandoctl": "usr/bin"}
 BOOT_SECONDS = 300  # an upper bound for a busy machine; a boot takes some 5 s
 
 needs_containers = pytest.mark.skipif(

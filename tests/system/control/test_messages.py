@@ -92,7 +92,8 @@ def pandoctl(*words):
     ("server:\n  listen: ['127.0.0.1:53']\n", "a port is written '127.0.0.1@53'"),
     ("server:\n  listen: ['[::1]:53']\n", "a port is written '::1@53'"),
     ("server: {listne: []}\n", "did you mean 'listen'?"),
-    ("server: {tls: {}}\nremotes: [{name: a, address: [127.0.0.1], tls: {}}]\n", "not supported yet")])
+    ("remotes: [{name: a, address: [127.0.0.1], tls: {}}]\n"
+     "zones: [{name: z, file: z, allow-transfer: [{tls: a}]}]\n", "neither 'hostname' nor 'pins'")])
 def test_a_mistake_of_the_configuration_is_told_with_its_remedy(tmp_path, text, message):
     path = tmp_path / "p.yaml"
     path.write_text(text)
@@ -116,7 +117,7 @@ def test_a_bare_address_where_a_rule_is_wanted_is_one(make, rule):
     ("192.0.2.1", "other"), ("[127.0.0.1]", "'[127.0.0.1]' is no JSON"),
     ("localhost", "allow-transfer: 'localhost' is not an IP address"),
     ("127.0.0.1/8", "has bits set behind its prefix length"), ("[]", "other"),
-    ('{"deny": true}', "a rule needs 'key', 'address' or both")])
+    ('{"deny": true}', "a rule needs 'key', 'address' or 'tls'")])
 def test_a_bare_address_is_a_rule_in_commands_too(make, tmp_path, value, refusal):
     server = make({}).start(ZONE)
     assert ctl(server, "zone", "add", "added.test", "--file", str(tmp_path / "said.zone"))[0] == 0

@@ -20,7 +20,7 @@ WORDS = {
     "dnssec key show": "FILE ...", "explain": "Z A", "hand-over": "", "help": "", "import": "FILE", "journal print": "", "log level": "info",
     "ready": "", "reload": "", "restore": "FOLDER", "status": "", "stop": "", "store check": "", "store checkpoint": "",
     "store copy": "FILE", "store dump": "FILE", "store load": "FILE", "store stats": "", "top": "--times 1",
-    "upgrade": "", "version": "", "worker add": "1", "worker list": "", "worker remove": "1", "worker restart": "",
+    "tls roll": "", "tls status": "", "upgrade": "", "version": "", "worker add": "1", "worker list": "", "worker remove": "1", "worker restart": "",
     "zone abort": "Z ...", "zone add": "Z ...", "zone begin": "Z ...", "zone check": "Z FILE", "zone commit": "Z ...",
     "zone configure": "Z notify []", "zone diff": "Z 1 2", "zone export": "Z", "zone freeze": "Z", "zone history": "Z",
     "zone list": "", "zone notify": "Z", "zone purge": "Z", "zone read": "Z www A", "zone refresh": "Z",

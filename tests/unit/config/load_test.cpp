@@ -183,9 +183,9 @@ TEST(Configuration, WithoutRulesEverybodyMayQueryAndNobodyMayTransfer) {
   const Settings settings = good("zones: [{name: a, file: f}]");
   const ZoneOptions& options = *settings.zones[0].options;
   const IpAddress anybody = *IpAddress::from_text("203.0.113.1");
-  EXPECT_TRUE(zone::allowed(options.allow_query, anybody, nullptr));
-  EXPECT_FALSE(zone::allowed(options.allow_transfer, anybody, nullptr));
-  EXPECT_FALSE(zone::allowed(options.allow_update, anybody, nullptr));
+  EXPECT_TRUE(zone::allowed(options.allow_query, {anybody, nullptr}));
+  EXPECT_FALSE(zone::allowed(options.allow_transfer, {anybody, nullptr}));
+  EXPECT_FALSE(zone::allowed(options.allow_update, {anybody, nullptr}));
 }
 
 constexpr std::string_view kTemplates = R"(
@@ -236,7 +236,7 @@ TEST(Configuration, NeighboursWithTheSameRulesShareThem) {
   EXPECT_NE(settings.zones[1].options, settings.zones[2].options);
   EXPECT_EQ(settings.zones[2].options->allow_query[0].address, *IpPrefix::from_text("192.0.2.2"));
   EXPECT_TRUE(zone::allowed(settings.zones[3].options->allow_query,
-                            *IpAddress::from_text("203.0.113.1"), nullptr));
+                            {*IpAddress::from_text("203.0.113.1")}));
 }
 
 TEST(Configuration, ErrorsNameFileLineAndKey) {
@@ -337,12 +337,12 @@ TEST(Configuration, TakesARuleForTheListThatHasItAlone) {
   EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: everybody}]"),
             "1: zones[0].allow-query: 'everybody' is not an IP address");
   EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: {deny: true}}]"),
-            "1: zones[0].allow-query: a rule needs 'key', 'address' or both");
+            "1: zones[0].allow-query: a rule needs 'key', 'address' or 'tls'");
 }
 
 TEST(Configuration, RefusesRulesThatCannotBeMeant) {
   EXPECT_EQ(errors_of("zones: [{name: a, file: f, allow-query: [{deny: true}]}]"),
-            "1: zones[0].allow-query[0]: a rule needs 'key', 'address' or both");
+            "1: zones[0].allow-query[0]: a rule needs 'key', 'address' or 'tls'");
   EXPECT_EQ(
       errors_of("zones: [{name: a, file: f, allow-query: [{address: 192.0.2.1/24}]}]"),
       "1: zones[0].allow-query[0].address: '192.0.2.1/24' has bits set behind its prefix length");

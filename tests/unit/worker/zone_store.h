@@ -28,6 +28,11 @@ inline zone::AclRule allow_address(std::string_view prefix) {
   rule.address = IpPrefix::from_text(prefix).value();
   return rule;
 }
+inline zone::AclRule allow_tls(std::string_view remote) {
+  zone::AclRule rule;
+  rule.tls = std::string(remote);
+  return rule;
+}
 inline zone::AclRule allow_key(std::string_view key) {
   zone::AclRule rule;
   rule.key = name(key);

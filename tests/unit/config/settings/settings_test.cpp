@@ -27,7 +27,7 @@ TEST(CompiledZone, AlwaysAllowsNotifyFromItsPrimaries) {
   const zone::ZoneSettings compiled = compile(*settings.zones[0].options, settings);
   EXPECT_TRUE(compiled.is_secondary);
   const auto may_notify = [&](const char* address) {
-    return zone::allowed(compiled.allow_notify, *IpAddress::from_text(address), nullptr);
+    return zone::allowed(compiled.allow_notify, {*IpAddress::from_text(address), nullptr});
   };
   EXPECT_TRUE(may_notify("192.0.2.1")) << "a rule cannot deny the primary";
   EXPECT_TRUE(may_notify("2001:db8::1"));

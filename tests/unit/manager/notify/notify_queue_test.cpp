@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "manager/support/token_bucket.h"
+#include "base/net/token_bucket.h"
 #include "tests/unit/manager/zone_support.h"
 
 namespace pando::manager {

@@ -20,6 +20,8 @@
 #include "manager/start/startup.h"
 #include "manager/start/zone_lists.h"
 #include "manager/systemd/readiness.h"
+#include "manager/tls/tls_certificates.h"
+#include "manager/tls/tls_processes.h"
 #include "manager/workers/listeners.h"
 #include "manager/workers/worker_pool.h"
 #include "tests/unit/manager/run_until.h"
@@ -46,7 +48,8 @@ class ManagerParts {
     reloader.emplace(io, pool, parts());
   }
   [[nodiscard]] ServerParts parts() {
-    return {configuration, *data, services, zone_services, *lists, listeners, *workers, readiness};
+    return {configuration, *data,    services, zone_services, *lists,
+            listeners,     *workers, tls,      readiness,     certificates};
   }
   ~ManagerParts() {
     zone_services.loader->stop();
@@ -120,6 +123,8 @@ class ManagerParts {
   std::unique_ptr<WorkerPool> workers;
   systemd::Readiness readiness{
       {[] { return std::nullopt; }, [] { return std::string(); }, [](const std::string&) {}}};
+  TlsProcesses tls{io, folder.path(), {}, {}};
+  TlsCertificates certificates{io, pool, native_files(), {[] { return std::uint64_t{0}; }}};
   Network network;
   std::optional<Reloader> reloader;
 

@@ -31,9 +31,11 @@ keys:
   - {name: other, algorithm: hmac-sha256, secret: "ZmVkY2JhOTg3NjU0MzIxMA=="}
 remotes:
   - {name: primary, address: [192.0.2.1@53]}
+  - {name: partner, address: [192.0.2.2], tls: {hostname: partner.test}}
 zones:
   - {name: example., file: x.zone, allow-update: [{key: ours}]}
-  - {name: second.test., primaries: [primary]}
+  - {name: second.test., primaries: [primary], allow-notify: [{tls: partner}]}
+  - {name: both.test., file: y.zone, allow-update: [{tls: partner, key: ours}]}
 )";
 
 class Service : public ::testing::Test {
@@ -55,6 +57,7 @@ class Service : public ::testing::Test {
     forward.client = Endpoint::from_text(client).value();
     forward.message = std::move(message);
     forward.response = std::move(response);
+    forward.peer = peer_;
     std::optional<Bytes> answer;
     service_.handle(std::move(forward), [&](Bytes octets) { answer = std::move(octets); });
     EXPECT_TRUE(parts_.run_until([&] { return answer.has_value(); }));
@@ -112,6 +115,8 @@ class Service : public ::testing::Test {
                          [this](const NotifyRequest& request) { notified_.push_back(request); },
                          [this] { return now_ * 1000; }, [this] { return steady_ * 1000; }};
   std::optional<dns::TsigSession> client_;
+  std::optional<PeerIdentity> peer_;  ///< of ask()
+  unsigned number_ = 0;
 };
 
 TEST_F(Service, ASignedUpdateIsAppliedAndItsAnswerSigned) {
@@ -493,6 +498,34 @@ TEST_F(Service, ANotifyForASecondaryZoneFromItsPrimaryIsPassedOn) {
 TEST_F(Service, ANotifyFromAStrangerIsRefused) {
   EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test."), "192.0.2.77@53"), Rcode::kRefused);
   EXPECT_THAT(notified_, IsEmpty());
+}
+
+TEST_F(Service, ANotifyWithTheIdentityOfARuleIsPassedOn) {
+  const std::string_view elsewhere = "198.51.100.77@5000";
+  peer_ = PeerIdentity{{"partner"}};
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test."), elsewhere), Rcode::kNoError);
+  peer_ = PeerIdentity{};
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test."), elsewhere), Rcode::kRefused);
+  peer_.reset();
+  EXPECT_EQ(notify(query(dns::Opcode::kNotify, "second.test."), elsewhere), Rcode::kRefused);
+  EXPECT_THAT(notified_, SizeIs(1));
+}
+
+TEST_F(Service, AnUpdateNeedsTheKeyAndTheIdentityOfOneRule) {
+  const auto both = [&](std::string_view key) {
+    Bytes message = query(dns::Opcode::kUpdate, "both.test.");
+    message[1] = static_cast<std::uint8_t>(++number_);  // a message of its own each time
+    if (!key.empty()) message = sign(std::move(message), key);
+    return rcode(ask(ipc::ForwardKind::kUpdate, std::move(message), {}, "192.0.2.9@1000",
+                     ipc::Transport::kTcp));
+  };
+  EXPECT_EQ(both("ours."), Rcode::kRefused) << "over plain TCP";
+  peer_ = PeerIdentity{{"other"}};
+  EXPECT_EQ(both("ours."), Rcode::kRefused);
+  peer_ = PeerIdentity{{"partner"}};
+  EXPECT_EQ(both(""), Rcode::kRefused);
+  EXPECT_EQ(both("other."), Rcode::kRefused);
+  EXPECT_NE(both("ours."), Rcode::kRefused);
 }
 
 TEST_F(Service, ANotifyForAPrimaryOrUnknownZoneIsNotAuth) {

@@ -11,6 +11,7 @@ using dns::Rcode;
 using dns::RRType;
 using ipc::Counter;
 using pando::testing::allow_address;
+using pando::testing::allow_tls;
 using pando::testing::name;
 using pando::testing::Query;
 using pando::testing::Response;
@@ -49,6 +50,33 @@ TEST_F(ResponderTest, UpdatesThatCannotBeAllowedNeverReachTheManager) {
 TEST_F(ResponderTest, AKnownKeyThatIsNotAllowedIsForwardedSoThatTheRefusalIsSigned) {
   EXPECT_EQ(handle(signed_query(update("example.com."), key("transfer."))).action,
             Action::kForward);
+}
+
+TEST_F(ResponderTest, ARuleAboutTlsBringsNoPlainRequestToTheManager) {
+  TestZone updated{"updated.test.", kZone};
+  updated.settings.allow_update = {allow_tls("second")};
+  TestZone notified{"notified.test.", kZone};
+  notified.settings.is_secondary = true;
+  notified.settings.allow_notify = {allow_tls("any")};
+  store_ =
+      std::make_unique<pando::testing::ZoneStore>(std::vector{updated, notified}, settings_);
+  const PeerIdentity second{{"second"}};
+  const PeerIdentity stranger;
+  for (const bool tcp : {false, true}) {
+    if (tcp) use_tcp();
+    EXPECT_EQ(ask(update("updated.test.")).rcode, number(Rcode::kRefused));
+    EXPECT_EQ(ask(notify("notified.test.")).rcode, number(Rcode::kRefused));
+    // A signature with a key of the manager's does not help: no key makes up for the identity.
+    EXPECT_EQ(handle(signed_query(update("updated.test."), key("update."))).action,
+              Action::kForward);
+    EXPECT_EQ(outcome_.forward, ipc::ForwardKind::kSignedQuery);
+  }
+  client_.transport = ipc::Transport::kTls;
+  client_.peer = &stranger;
+  EXPECT_EQ(ask(update("updated.test.")).rcode, number(Rcode::kRefused));
+  EXPECT_EQ(handle(notify("notified.test.").octets()).action, Action::kForward);
+  client_.peer = &second;
+  EXPECT_EQ(handle(update("updated.test.").octets()).forward, ipc::ForwardKind::kUpdate);
 }
 
 TEST_F(ResponderTest, ARuleThatDeniesSomeNamesAloneDoesNotKeepOtherUpdatesFromTheManager) {

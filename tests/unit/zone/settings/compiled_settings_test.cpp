@@ -25,6 +25,13 @@ AclRule for_key(const char* key) {
   return rule;
 }
 
+AclRule for_tls(const char* remote, bool deny = false) {
+  AclRule rule;
+  rule.tls = std::string(remote);
+  rule.deny = deny;
+  return rule;
+}
+
 ZoneSettings full_settings() {
   ZoneSettings settings;
   settings.allow_query = {AclRule{}};
@@ -35,7 +42,7 @@ ZoneSettings full_settings() {
   AclRule both = for_key("k.");
   both.address = *IpPrefix::from_text("2001:db8::/32");
   settings.allow_transfer = {for_address("192.0.2.9", true), for_address("192.0.2.0/24"), both};
-  settings.allow_notify = {for_address("::/0")};
+  settings.allow_notify = {for_address("::/0"), for_tls("second"), for_tls("any", true)};
   settings.is_secondary = true;
   settings.forward_updates = true;
   return settings;
@@ -49,6 +56,8 @@ const ServerSettings kServer{
     .minimal_responses = false,
     .tcp_clients = 77,
     .tcp_idle_ms = 12345,
+    .tls_clients = 78,
+    .tls_idle_ms = 54321,
     .rate_limit = {
         .responses = 50,
         .slip = 3,
@@ -133,42 +142,88 @@ TEST(ZoneSettings, DamagedAnywhereDecodeToSomethingValidOrAreCorrupt) {
   }
 }
 
-TEST(Acl, AnEmptyListRefuses) { EXPECT_FALSE(allowed({}, address("192.0.2.1"), nullptr)); }
+TEST(Acl, AnEmptyListRefuses) { EXPECT_FALSE(allowed({}, {address("192.0.2.1")})); }
 
 TEST(Acl, TheFirstMatchingRuleDecides) {
   const Acl acl{for_address("192.0.2.9", true), for_address("192.0.2.0/24")};
-  EXPECT_FALSE(allowed(acl, address("192.0.2.9"), nullptr));
-  EXPECT_TRUE(allowed(acl, address("192.0.2.10"), nullptr));
-  EXPECT_FALSE(allowed(acl, address("192.0.3.10"), nullptr));
+  EXPECT_FALSE(allowed(acl, {address("192.0.2.9")}));
+  EXPECT_TRUE(allowed(acl, {address("192.0.2.10")}));
+  EXPECT_FALSE(allowed(acl, {address("192.0.3.10")}));
 }
 
 TEST(Acl, AKeyRuleNeedsThatVerifiedKey) {
   const Acl acl{for_key("Update-Key.")};
   const dns::Name same = name("update-KEY.");
   const dns::Name other = name("other.");
-  EXPECT_TRUE(allowed(acl, address("192.0.2.1"), &same));
-  EXPECT_FALSE(allowed(acl, address("192.0.2.1"), &other));
-  EXPECT_FALSE(allowed(acl, address("192.0.2.1"), nullptr));
+  EXPECT_TRUE(allowed(acl, {address("192.0.2.1"), &same}));
+  EXPECT_FALSE(allowed(acl, {address("192.0.2.1"), &other}));
+  EXPECT_FALSE(allowed(acl, {address("192.0.2.1")}));
 }
 
 TEST(Acl, AddressAndKeyMustBothHold) {
   AclRule rule = for_key("k.");
   rule.address = *IpPrefix::from_text("2001:db8::/32");
   const dns::Name key = name("k.");
-  EXPECT_TRUE(allowed({rule}, address("2001:db8::1"), &key));
-  EXPECT_FALSE(allowed({rule}, address("2001:db9::1"), &key));
-  EXPECT_FALSE(allowed({rule}, address("2001:db8::1"), nullptr));
+  EXPECT_TRUE(allowed({rule}, {address("2001:db8::1"), &key}));
+  EXPECT_FALSE(allowed({rule}, {address("2001:db9::1"), &key}));
+  EXPECT_FALSE(allowed({rule}, {address("2001:db8::1")}));
 }
 
 TEST(Acl, ARuleForAllOfIpv4DoesNotMatchIpv6) {
   const Acl acl{for_address("0.0.0.0/0")};
-  EXPECT_TRUE(allowed(acl, address("203.0.113.1"), nullptr));
-  EXPECT_FALSE(allowed(acl, address("2001:db8::1"), nullptr));
+  EXPECT_TRUE(allowed(acl, {address("203.0.113.1")}));
+  EXPECT_FALSE(allowed(acl, {address("2001:db8::1")}));
 }
 
 TEST(Acl, ARuleWithoutConditionsMatchesEverybody) {
-  EXPECT_TRUE(allowed({AclRule{}}, address("203.0.113.1"), nullptr));
-  EXPECT_TRUE(allowed({AclRule{}}, address("2001:db8::1"), nullptr));
+  EXPECT_TRUE(allowed({AclRule{}}, {address("203.0.113.1")}));
+  EXPECT_TRUE(allowed({AclRule{}}, {address("2001:db8::1")}));
+}
+
+TEST(Acl, ATlsRuleMatchesNobodyOverUdpOrPlainTcp) {
+  const dns::Name key = name("k.");
+  AclRule with_key = for_key("k.");
+  with_key.tls = std::string("any");
+  for (const AclRule& rule : {for_tls("any"), for_tls("second"), with_key}) {
+    EXPECT_FALSE(allowed({rule}, {address("192.0.2.1"), &key}));
+    EXPECT_FALSE(could_allow({rule}, {address("192.0.2.1"), &key}));
+    EXPECT_FALSE(concerns_with_some_key(rule, {address("192.0.2.1"), &key}));
+  }
+  EXPECT_TRUE(allowed({for_tls("any", true), AclRule{}}, {address("192.0.2.1")}))
+      << "a denial for TLS does not concern others";
+}
+
+TEST(Acl, ATlsRuleNeedsThatIdentity) {
+  const PeerIdentity stranger;
+  const PeerIdentity second{{"third", "second"}};
+  EXPECT_TRUE(allowed({for_tls("any")}, {address("192.0.2.1"), nullptr, &stranger}));
+  EXPECT_FALSE(allowed({for_tls("second")}, {address("192.0.2.1"), nullptr, &stranger}));
+  EXPECT_TRUE(allowed({for_tls("second")}, {address("192.0.2.1"), nullptr, &second}));
+  EXPECT_FALSE(allowed({for_tls("Second")}, {address("192.0.2.1"), nullptr, &second}))
+      << "remotes' names have upper and lower case";
+  EXPECT_FALSE(allowed({for_tls("secon")}, {address("192.0.2.1"), nullptr, &second}));
+  EXPECT_FALSE(
+      allowed({for_tls("any", true), AclRule{}}, {address("192.0.2.1"), nullptr, &second}));
+}
+
+TEST(Acl, AddressKeyAndIdentityOfOneRuleHoldTogether) {
+  AclRule rule = for_key("k.");
+  rule.address = *IpPrefix::from_text("192.0.2.0/24");
+  rule.tls = std::string("second");
+  const dns::Name key = name("k.");
+  const dns::Name other = name("other.");
+  const PeerIdentity second{{"second"}};
+  const PeerIdentity third{{"third"}};
+  EXPECT_TRUE(allowed({rule}, {address("192.0.2.1"), &key, &second}));
+  EXPECT_FALSE(allowed({rule}, {address("192.0.3.1"), &key, &second}));
+  EXPECT_FALSE(allowed({rule}, {address("192.0.2.1"), &other, &second}));
+  EXPECT_FALSE(allowed({rule}, {address("192.0.2.1"), nullptr, &second}));
+  EXPECT_FALSE(allowed({rule}, {address("192.0.2.1"), &key, &third}));
+  EXPECT_FALSE(allowed({rule}, {address("192.0.2.1"), &key}));
+  // NSD issue 486: what one rule and what another rule demand do not add up.
+  AclRule from_elsewhere = for_address("198.51.100.0/24");
+  from_elsewhere.tls = std::string("third");
+  EXPECT_FALSE(allowed({rule, from_elsewhere}, {address("192.0.2.1"), &key, &third}));
 }
 
 AclRule for_names(std::vector<dns::Name> names, bool deny = false) {
@@ -189,11 +244,11 @@ TEST(Acl, ARuleWhosePatternsAreAllAboutTheKeyCouldAllowSignersOnly) {
   const IpAddress client = address("192.0.2.1");
   const dns::Name key = name("host.example.");
   const Acl self{for_names({name("self."), name("_acme-challenge.self.")})};
-  EXPECT_FALSE(could_allow(self, client, nullptr));
-  EXPECT_TRUE(could_allow(self, client, &key));
-  EXPECT_FALSE(could_allow(self, address("192.0.3.1"), &key));
-  EXPECT_TRUE(could_allow({for_names({name("self."), name("www.example.")})}, client, nullptr));
-  EXPECT_TRUE(could_allow({self[0], for_address("192.0.2.1")}, client, nullptr));
+  EXPECT_FALSE(could_allow(self, {client}));
+  EXPECT_TRUE(could_allow(self, {client, &key}));
+  EXPECT_FALSE(could_allow(self, {address("192.0.3.1"), &key}));
+  EXPECT_TRUE(could_allow({for_names({name("self."), name("www.example.")})}, {client}));
+  EXPECT_TRUE(could_allow({self[0], for_address("192.0.2.1")}, {client}));
 }
 
 TEST(Acl, OnlyADenialOfAllThatIsLeftIsTheEndOfWhatCouldBeAllowed) {
@@ -201,11 +256,11 @@ TEST(Acl, OnlyADenialOfAllThatIsLeftIsTheEndOfWhatCouldBeAllowed) {
   const AclRule all = for_address("192.0.2.0/24");
   AclRule types = for_address("192.0.2.0/24", true);
   types.types = {dns::RRType::kA};
-  EXPECT_TRUE(could_allow({for_names({name("www.example.")}, true), types, all}, client, nullptr));
-  EXPECT_TRUE(could_allow({for_names({name("self.")}, true), all}, client, nullptr));
-  EXPECT_FALSE(could_allow({for_address("192.0.2.1", true), all}, client, nullptr));
-  EXPECT_FALSE(could_allow({types}, client, nullptr));
-  EXPECT_FALSE(could_allow({}, client, nullptr));
+  EXPECT_TRUE(could_allow({for_names({name("www.example.")}, true), types, all}, {client}));
+  EXPECT_TRUE(could_allow({for_names({name("self.")}, true), all}, {client}));
+  EXPECT_FALSE(could_allow({for_address("192.0.2.1", true), all}, {client}));
+  EXPECT_FALSE(could_allow({types}, {client}));
+  EXPECT_FALSE(could_allow({}, {client}));
 }
 
 }  // namespace compiled_settings_test

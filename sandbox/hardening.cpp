@@ -1,4 +1,4 @@
-#include "worker/hardening.h"
+#include "sandbox/hardening.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -23,9 +23,8 @@
 #include "base/build.h"
 #include "base/fd.h"
 #include "ipc/privileges.h"
-#include "shm/slots.h"
 
-namespace pando::worker {
+namespace pando::sandbox {
 
 namespace {
 
@@ -88,7 +87,7 @@ bool allow_above_standard(void* filter, int call, const scmp_arg_cmp& condition)
 }
 
 bool allow_sockets(void* filter) {
-  // The only socket that a worker opens is the one to its manager.
+  // The only socket that the process opens is the one to its manager.
   return allow(filter, SCMP_SYS(socket), equals(0, AF_UNIX),
                equals(1, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC), equals(2, 0)) &&
          // Reading from a listening socket must not be shut: nothing would open it again. The log
@@ -99,6 +98,11 @@ bool allow_sockets(void* filter) {
          succeed(filter, SCMP_SYS(ioctl), equals(1, FIONBIO)) &&
          // A filter or a lock on it (SO_LOCK_FILTER) would outlive the worker.
          refuse(filter, SCMP_SYS(setsockopt), EPERM);
+}
+
+bool allow_pairs(void* filter) {
+  return allow(filter, SCMP_SYS(socketpair), equals(0, AF_UNIX),
+               equals(1, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC), equals(2, 0));
 }
 
 bool allow_files(void* filter) {
@@ -178,24 +182,26 @@ Status forbid_inspection() {
   return {};
 }
 
-Status filter_system_calls() {
+Status filter_system_calls(SocketPairs pairs) {
   const char* choice = std::getenv("PANDO_SECCOMP");
   const std::string_view wish = choice == nullptr ? "" : choice;
   if (kSanitized || wish == "off") return {};
   const std::uint32_t otherwise = wish == "log" ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS;
   const Filter filter(::seccomp_init(otherwise));
   if (!filter) return fail(Errc::kIo, "seccomp_init failed");
-  if (!allow_all_needed(filter.get())) return fail(Errc::kIo, "seccomp rules were refused");
+  if (!allow_all_needed(filter.get()) ||
+      (pairs == SocketPairs::kAllowed && !allow_pairs(filter.get())))
+    return fail(Errc::kIo, "seccomp rules were refused");
   if (const int failed = ::seccomp_load(filter.get()); failed != 0)
     return fail(Errc::kIo, "seccomp_load: error {}", -failed);
   return {};
 }
 
-Status forbid_files() {
+Status forbid_files(std::uint64_t max_file_bytes) {
   // Large values are an error of write(2), as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
   if (!is_regular_file(STDOUT_FILENO) && !is_regular_file(STDERR_FILENO)) {
-    const rlimit limit{shm::kSlotFileSize, shm::kSlotFileSize};
+    const rlimit limit{max_file_bytes, max_file_bytes};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return fail_errno("setrlimit(RLIMIT_FSIZE)");
   }
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kAskVersion);
@@ -239,4 +245,4 @@ Status pin_to_processor(std::uint32_t cpu) {
   return {};
 }
 
-}  // namespace pando::worker
+}  // namespace pando::sandbox

@@ -1,10 +1,10 @@
-#include "worker/net/proxy_header.h"
+#include "base/net/proxy_header.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace pando::worker {
+namespace pando {
 namespace proxy_header_test {
 
 using Kind = ProxyHeader::Kind;
@@ -115,4 +115,4 @@ TEST(ProxyHeader, RandomOctetsBehindTheSignatureNeverReachBeyondTheEnd) {
 }
 
 }  // namespace proxy_header_test
-}  // namespace pando::worker
+}  // namespace pando

@@ -6,7 +6,7 @@
 #include "base/address.h"
 #include "base/bytes.h"
 
-namespace pando::worker {
+namespace pando {
 
 /// Header that a load balancer puts before the first octet of a connection or of a datagram.
 /// Format: PROXY protocol, version 2, of HAProxy's specification (proxy-protocol.txt §2.2). The
@@ -30,4 +30,4 @@ struct ProxyHeader {
 /// server.
 [[nodiscard]] ProxyHeader read_proxy_header(ByteView octets) noexcept;
 
-}  // namespace pando::worker
+}  // namespace pando

@@ -1,9 +1,9 @@
-#include "worker/net/proxy_header.h"
+#include "base/net/proxy_header.h"
 
 #include <algorithm>
 #include <array>
 
-namespace pando::worker {
+namespace pando {
 
 namespace {
 
@@ -79,4 +79,4 @@ ProxyHeader read_proxy_header(ByteView octets) noexcept {
   return header;
 }
 
-}  // namespace pando::worker
+}  // namespace pando

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace pando::manager {
+namespace pando {
 
 /// Limits events to a rate per second, with a burst after a pause. Times are milliseconds of any
 /// clock that does not go back.
@@ -29,4 +29,4 @@ class TokenBucket {
   std::uint64_t next_us_ = 0;  // when the next event would be due if they came evenly
 };
 
-}  // namespace pando::manager
+}  // namespace pando

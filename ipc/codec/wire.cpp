@@ -1,4 +1,4 @@
-#include "ipc/wire.h"
+#include "ipc/codec/wire.h"
 
 #include <algorithm>
 
