@@ -67,7 +67,7 @@ def events_of(text):
 def events_in_code():
     """{event: (levels, fields)}"""
     events = {name: (set(), set(fields)) for name, fields in EVENTS_BY_ARGUMENT.items()}
-    for folder in ("manager", "worker", "http", "ipc", "zone", "shm", "config", "base", "dns"):
+    for folder in ("manager", "worker", "tls", "http", "ipc", "zone", "shm", "config", "base", "dns"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cpp") and path.name not in ("log.h", "log.cpp"):
                 for event, level, fields in events_of(path.read_text()):

@@ -46,6 +46,7 @@ int SocketBio::read(BIO* bio, char* data, int size) {
   const ssize_t got = ::recv(self.socket_, data, wanted, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) ::BIO_set_retry_read(bio);
   if (got > 0) self.left_ -= static_cast<std::size_t>(got);
+  self.ended_ = got == 0;
   return static_cast<int>(got);
 }
 
@@ -58,9 +59,11 @@ int SocketBio::write(BIO* bio, const char* data, int size) {
   return static_cast<int>(sent);
 }
 
-/// Every octet is sent immediately, so that there is nothing to flush. All other commands concern
-/// BIOs of other kinds.
-long SocketBio::control(BIO*, int command, long, void*) {
+/// Every octet is sent immediately, so that there is nothing to flush. OpenSSL asks for the end to
+/// tell it from a fault (SSL_OP_IGNORE_UNEXPECTED_EOF). All other commands concern BIOs of other
+/// kinds.
+long SocketBio::control(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_EOF) return static_cast<const SocketBio*>(::BIO_get_data(bio))->ended_;
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 

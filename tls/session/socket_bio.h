@@ -34,6 +34,7 @@ class SocketBio {
   int socket_;
   Bytes read_before_;
   std::size_t left_ = kTurnOctets;
+  bool ended_ = false;  ///< the client has closed its side
 };
 
 }  // namespace pando::tls

@@ -71,7 +71,7 @@ bool TcpConnection::may_take_request() const noexcept {
 }
 
 void TcpConnection::wait_readable() {
-  if (waiting_readable_ || input_ended_ || !may_take_request()) return;
+  if (waiting_readable_ || ended_.input || !may_take_request()) return;
   waiting_readable_ = true;
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const asio::error_code& error) {
     self->waiting_readable_ = false;
@@ -83,7 +83,7 @@ void TcpConnection::receive() {
   const auto space = host_.receive_space();
   const ssize_t got = ::recv(socket_.native_handle(), space.data(), space.size(), MSG_DONTWAIT);
   if (got < 0 && errno != EAGAIN && errno != EINTR) return close();
-  if (got == 0) input_ended_ = true;
+  if (got == 0) ended_.input = true;
   if (got > 0) input_.insert(input_.end(), space.data(), space.data() + got);
   pump();
 }
@@ -99,7 +99,7 @@ void TcpConnection::pump() {
   if (!socket_.is_open()) return;
   if (has_request()) return pump_later();
   // Earlier requests are still answered.
-  const bool no_requests = input_ended_ || requests_ended_;
+  const bool no_requests = ended_.input || ended_.requests;
   if (no_requests && output_.empty() && forwards_ == 0 && !transfer_) return finish();
   wait_readable();
 }
@@ -108,7 +108,7 @@ void TcpConnection::pump() {
 /// which may destroy answers in flight (RFC 1122 §4.2.2.13). The write side is shut first, and the
 /// client gets time to close.
 void TcpConnection::finish() {
-  if (input_ended_) return close();
+  if (ended_.input) return close();
   if (!std::exchange(shut_down_, true)) ::shutdown(socket_.native_handle(), SHUT_WR);
   wait_readable();
 }
@@ -157,11 +157,11 @@ void TcpConnection::take_requests() {
   if (!take_proxy_header()) return;
   std::size_t at = 0;
   int budget = kRequestBudget;
-  while (!requests_ended_ && may_take_request() && input_.size() - at >= 2 && budget > 0) {
+  while (!ended_.requests && may_take_request() && input_.size() - at >= 2 && budget > 0) {
     const std::size_t length = load_be16(input_.data() + at);
     if (length < dns::kHeaderOctets) {  // also 0: a fragment cannot be answered
       host_.core().counting().add(Counter::kDropped);
-      requests_ended_ = true;
+      ended_.requests = true;
       break;
     }
     if (input_.size() - at < 2 + length) break;
@@ -172,7 +172,7 @@ void TcpConnection::take_requests() {
     at += 2 + length;
     --budget;
   }
-  if (requests_ended_) at = input_.size();
+  if (ended_.requests) at = input_.size();
   input_.erase(input_.begin(), input_.begin() + static_cast<long>(at));
   if (input_.empty()) input_.shrink_to_fit();  // an idle client holds no buffer
 }
@@ -198,7 +198,7 @@ void TcpConnection::handle(ByteView message) {
       if (response > 0) output_.push(host_.space().first(response));
       return;
     case Action::kDrop:
-      requests_ended_ = true;  // a response or garbage: the peer is no client
+      ended_.requests = true;  // a response or garbage: the peer is no client
       return;
   }
 }

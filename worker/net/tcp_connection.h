@@ -76,6 +76,10 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void set_place(OpenConnections::iterator place) noexcept { place_ = place; }
 
  private:
+  struct Ended {
+    bool input = false;     ///< the client has closed its side
+    bool requests = false;  ///< malformed input: the start of the next request is unknown
+  };
   // Bounds per client.
   static constexpr std::size_t kMaxQueuedOctets = std::size_t{256} << 10;
   static constexpr std::size_t kTransferLowWater = std::size_t{64} << 10;
@@ -118,8 +122,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;
   bool pump_posted_ = false;
-  bool input_ended_ = false;
-  bool requests_ended_ = false;  ///< malformed input: the start of the next request is unknown
+  Ended ended_;
   bool shut_down_ = false;       ///< the write side is shut: the client sees the end of answers
   bool expects_proxy_header_;    ///< nothing was read yet, and the peer may be a load balancer
   std::chrono::steady_clock::time_point last_activity_ = std::chrono::steady_clock::now();

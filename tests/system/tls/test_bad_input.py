@@ -17,8 +17,8 @@ from tls_clients import TlsStream, context, tls_pids
 QUERY = framed(dns.message.make_query("www.tls.test", "A").to_wire())
 
 
-def connect(server, timeout=30):
-    return socket.create_connection(("127.0.0.1", server.tls_port), timeout)
+def connect(server, timeout=30, source="127.0.0.1"):
+    return socket.create_connection(("127.0.0.1", server.tls_port), timeout, source_address=(source, 0))
 
 
 def is_closed(connection):
@@ -124,8 +124,8 @@ def test_a_handshake_that_stalls_ends(watched):
 @pytest.mark.parametrize("state", range(4))
 def test_connections_that_end_at_any_state(watched, state):
     for reset in (False, True):
-        for _ in range(20):
-            connection = connect(watched)
+        for number in range(20):
+            connection = connect(watched, source=f"127.0.1.{2 * number + reset + 1}")  # each has a rate of its own
             if state == 1:
                 connection.sendall(client_hello(500))
             if state >= 2:

@@ -52,6 +52,9 @@ class Connection : public ::testing::Test, public TcpHost {
     EXPECT_EQ(&connection, connection_.get());
     ++progress_;
   }
+  void stalled(TcpConnection&) noexcept override {
+    core_.counting().add(ipc::Counter::kTcpTimeouts);
+  }
   void ended(TcpConnection& connection) noexcept override {
     EXPECT_EQ(&connection, connection_.get());
     has_ended_ = true;

@@ -126,8 +126,8 @@ class TcpClients : public ::testing::Test {
 TEST_F(TcpClients, AreIdleWhenTheyHaveTheirAnswers) {
   send(Query{}.octets());
   EXPECT_EQ(read_response(receive()).answer_text().size(), 1U);
-  EXPECT_EQ(service_.close_idle(std::chrono::hours(1)), 1U) << "not for that long";
-  EXPECT_EQ(service_.close_idle(milliseconds(0)), 0U);
+  EXPECT_EQ(service_.clients().close_idle(std::chrono::hours(1)), 1U) << "not for that long";
+  EXPECT_EQ(service_.clients().close_idle(milliseconds(0)), 0U);
 }
 
 /// The histogram counts a response once it is sent, and no request without a response.
@@ -152,9 +152,9 @@ TEST_F(TcpClients, AreCountedByTheTimeOfTheirResponses) {
 /// A worker that stops closes those that are idle, between whatever else it does.
 TEST_F(TcpClients, AreNotIdleWithARequestThatIsNotReadYet) {
   send(Query{}.octets());
-  ASSERT_EQ(service_.close_idle(milliseconds(0)), 1U);
+  ASSERT_EQ(service_.clients().close_idle(milliseconds(0)), 1U);
   EXPECT_EQ(read_response(receive()).answer_text().size(), 1U);
-  EXPECT_EQ(service_.close_idle(milliseconds(0)), 0U);
+  EXPECT_EQ(service_.clients().close_idle(milliseconds(0)), 0U);
 }
 
 /// 17 connections of one address where 64 are allowed: a quarter is 16.
@@ -184,7 +184,7 @@ TEST_F(TcpClients, EndTheLongestSilentFirst) {
   while (std::chrono::steady_clock::now() == between) std::this_thread::yield();
   send(Query{}.octets());
   receive();  // the older connection has made progress since
-  service_.end_stalled(between + limit);
+  service_.clients().end_stalled(between + limit);
   EXPECT_EQ(connections(), 1U);
   EXPECT_EQ(timeouts(), 1U);
   asio::error_code error;
@@ -211,9 +211,9 @@ TEST_F(ManyClients, ThatStallTogetherEndInSeveralTurns) {
   for (int i = 0; i < 99; ++i) others.push_back(connect_from("127.0.0.1"));
   EXPECT_TRUE(run_until([this] { return connections() == 100; }));
   const auto later = std::chrono::steady_clock::now() + std::chrono::hours(2);
-  service_.end_stalled(later);
+  service_.clients().end_stalled(later);
   EXPECT_EQ(connections(), 36U);
-  service_.end_stalled(later);
+  service_.clients().end_stalled(later);
   EXPECT_EQ(connections(), 0U);
   EXPECT_EQ(timeouts(), 100U);
 }
