@@ -81,7 +81,7 @@ void add_signed_zone_verbs(CommandLine& line, CLI::App* dnssec) {
                              [&given](auto& s) {
                                return DnssecCommands(s).roll(given.zone, given.label);
                              }))
-      ->add_option("--keys", given.label, "keys that new ones follow")
+      ->add_option("--keys", given.label, "keys to replace")
       ->check(CLI::IsMember({"all", "ksk", "zsk"}));
   with_zone(line.add_session(dnssec, "continue", [&given](auto& s) {
     return s.zone_order(ipc::verb::kDnssecContinue, given.zone);

@@ -61,6 +61,8 @@ std::string next_text(RollWait wait, const dns::Name& zone) {
       return "caches forget what they have of the step before";
     case RollWait::kOperator:
       return fmt::format("'pandoctl dnssec continue {}'", name);
+    case RollWait::kUnsigning:
+      return "the zone is being unsigned";
     case RollWait::kNothing:
       break;
   }
@@ -277,6 +279,12 @@ void DnssecControl::note_ds(const dns::Name& zone, const Request& request, const
     return reply(fail(Errc::kInvalid, "{}: nobody began to unsign it ('pandoctl dnssec unsign')",
                       dns::to_text(zone)));
   SignedZones& zones = parts_.zones.signing->zones();
+  const SigningState state = zones.state_of(zone);
+  const bool is_rolling = state.stage == SigningStage::kSecure &&
+                          (*facts)->roll.step != RollStep::kNone;
+  if (is_seen && is_rolling && state.roll.wait != RollWait::kParent)
+    return reply(fail(Errc::kInvalid, "the key rollover of {} does not wait for its parent now",
+                      dns::to_text(zone)));
   // A second word does not begin the wait anew.
   const auto edit = [now = zones.now(), is_seen](SigningFacts& known) {
     manager::note_ds(known, is_seen, now);

@@ -57,7 +57,7 @@ std::optional<zone::SigningDenial> ZoneSigner::denial_of(const zone::ZoneView& z
 bool ZoneSigner::has_published_keys(const zone::ZoneView& zone) const {
   if (zone.apex_record().find(dns::RRType::kDNSKEY).signature_count() == 0) return false;
   const std::vector<Bytes> published = dnskeys_of(zone);
-  return (keys_.is_rolling() || published.size() == keys_.all().size()) &&
+  return !published.empty() && !has_new_keys(zone) &&
          std::ranges::all_of(published, [this](const Bytes& one) { return is_ours(one); });
 }
 
@@ -88,9 +88,9 @@ bool ZoneSigner::has_key_sets(const zone::ZoneView& zone) const {
 
 bool ZoneSigner::has_new_keys(const zone::ZoneView& zone) const {
   const std::vector<Bytes> published = dnskeys_of(zone);
-  if (published.empty() || keys_.is_rolling()) return false;
+  if (published.empty()) return false;
   return std::ranges::any_of(keys_.all(), [&](const dns::SigningKey& key) {
-    return std::ranges::find(published, key.dnskey()) == published.end();
+    return !keys_.use_of(key).is_rolled && std::ranges::find(published, key.dnskey()) == published.end();
   });
 }
 

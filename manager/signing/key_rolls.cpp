@@ -34,7 +34,7 @@ Status check_stage(const SignedZones& zones, const dns::Name& zone, RolledKeys k
   if (stage == SigningStage::kSecure) return {};
   if (is_of_data && (stage == SigningStage::kSpreading || stage == SigningStage::kDsWanted))
     return {};
-  return fail(Errc::kInvalid, "{} is in stage '{}': keys are followed by others in stage 'secure'",
+  return fail(Errc::kInvalid, "{} is in stage '{}': keys are rolled in stage 'secure'",
               dns::to_text(zone), to_text(stage));
 }
 
@@ -54,6 +54,8 @@ std::string_view to_text(RollWait wait) noexcept {
       return "caches";
     case RollWait::kOperator:
       return "operator";
+    case RollWait::kUnsigning:
+      return "unsigning";
   }
   return "";
 }
@@ -83,8 +85,10 @@ void KeyRolls::restore(const dns::Name& zone, std::uint16_t tag, Done done) {
 void KeyRolls::set_word(const dns::Name& zone, bool is_agreed, Done done) {
   const SigningFacts* const facts = zones_.facts_of(zone);
   if (facts == nullptr || facts->roll.step == RollStep::kNone)
-    return done(fail(Errc::kInvalid, "no keys of {} follow others ('pandoctl dnssec roll')",
+    return done(fail(Errc::kInvalid, "no key rollover of {} is under way ('pandoctl dnssec roll')",
                      dns::to_text(zone)));
+  if (is_agreed && facts->unsign_since != 0)
+    return done(fail(Errc::kInvalid, "{} is being unsigned", dns::to_text(zone)));
   zones_.edit_facts(
       zone,
       [is_agreed](SigningFacts& known) {
@@ -112,7 +116,11 @@ void KeyRolls::edit(const dns::Name& zone, RollStep step, EditRoll edit,
 
 void KeyRolls::end(const dns::Name& zone) {
   const std::string key = dns::folded_key(zone);
-  if (!written_.insert(key).second) return;
+  const auto failed = failed_.find(key);
+  const bool is_too_early =
+      failed != failed_.end() && std::chrono::steady_clock::now() < failed->second;
+  if (is_too_early || !written_.insert(key).second) return;
+  failed_.erase(key);
   zones_.change_folder(
       zone,
       [zone, now = zones_.now()](Files& files, const std::string& journal) {
@@ -120,11 +128,22 @@ void KeyRolls::end(const dns::Name& zone) {
       },
       [this, zone, key](const Status& done) {
         written_.erase(key);
-        if (done)
-          log::info("roll_done", "zone", dns::to_text(zone));
-        else
-          log::error("roll_not_done", "zone", dns::to_text(zone), "reason", done.error().text);
+        if (done) return log::info("roll_done", "zone", dns::to_text(zone));
+        log::error("roll_not_done", "zone", dns::to_text(zone), "reason", done.error().text);
+      },
+      [this, key](const Status& done) {
+        if (!done) failed_.insert_or_assign(key, std::chrono::steady_clock::now() + kRetry);
       });
+}
+
+void KeyRolls::retry(std::chrono::steady_clock::time_point now) {
+  std::vector<std::string> due;
+  for (const auto& [key, time] : failed_)
+    if (now >= time) due.push_back(key);
+  for (const std::string& key : due) {
+    failed_.erase(key);
+    check(dns::Name(dns::name_of_key(key)));
+  }
 }
 
 void KeyRolls::check(const dns::Name& zone) {
@@ -134,9 +153,15 @@ void KeyRolls::check(const dns::Name& zone) {
   if (state.is_done) return end(zone);
   if (state.next == RollStep::kNone) return;
   edit(
-      zone, facts->roll.step, [next = state.next](KeyRoll& roll) { begin_step(roll, next); },
-      [zone, next = state.next] {
-        log::info("roll_step", "zone", dns::to_text(zone), "step", to_text(next));
+      zone, facts->roll.step,
+      [next = state.next](KeyRoll& roll) {
+        // A word of the operator, or a jump of the clock, may have come meanwhile.
+        if (!roll.is_held && roll.since != 0) begin_step(roll, next);
+      },
+      [this, zone, next = state.next] {
+        const SigningFacts* const now = zones_.facts_of(zone);
+        if (now != nullptr && now->roll.step == next)
+          log::info("roll_step", "zone", dns::to_text(zone), "step", to_text(next));
       });
 }
 
@@ -159,6 +184,16 @@ void KeyRolls::note(const dns::Name& zone, const KeyRoll& roll, const SignatureL
           if (!is_swap || zones_.state_of(zone).roll.wait != RollWait::kParent) return;
           log::info("ds_wanted", "zone", dns::to_text(zone), "ds", new_ds(zone));
         });
+  // An older whole zone may have come, which was signed before the step.
+  const bool is_lost = roll.since != 0 && !look.shows_keys;
+  if (is_lost || (roll.signatures_gone != 0 && look.has_old_signatures))
+    return edit(
+        zone, roll.step,
+        [is_lost](KeyRoll& known) {
+          known.signatures_gone = 0;
+          if (is_lost) known.since = 0;
+        },
+        then);
   if (roll.since != 0 && is_swap && roll.signatures_gone == 0 && !look.has_old_signatures)
     return edit(
         zone, roll.step, [now = zones_.now()](KeyRoll& known) { known.signatures_gone = now; },

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -30,6 +32,9 @@ class KeyRolls {
   /// See restore_zone_key().
   void restore(const dns::Name& zone, std::uint16_t tag, Done done);
 
+  static constexpr std::chrono::seconds kRetry{10};
+  /// Tries again to end rolls that could not be ended, each kRetry; to be called regularly.
+  void retry(std::chrono::steady_clock::time_point now);
   /// Begins the zone's next step if it is time to.
   void check(const dns::Name& zone);
   /// A look at a zone that `signer` has signed is over.
@@ -45,6 +50,7 @@ class KeyRolls {
 
   const Committer& committer_;
   SignedZones& zones_;
+  std::map<std::string, std::chrono::steady_clock::time_point> failed_;  // when to try again
   std::set<std::string> written_;  // zones whose facts are being written, by dns::folded_key()
 };
 

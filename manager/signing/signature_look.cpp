@@ -12,43 +12,35 @@ namespace {
 
 using dns::RRType;
 
-/// Whether the signatures of one set are those that the keys are to make. Each algorithm that signs
-/// needs one (RFC 4035 §2.2); of data, it may be by a key that signs no more.
+/// Whether the signatures of one set are those that the keys are to make: one by each key that signs
+/// it. Of data, one by an old key of the same algorithm does until it is to be renewed.
 class SetCheck {
  public:
   explicit SetCheck(const zone::SigningKeys& keys) {
-    for (const dns::SigningKey& key : keys.all()) {
-      const zone::KeyUse& use = keys.use_of(key);
-      keys_.push_back({key.algorithm(), key.tag(), use});
-      if (use.signs_data) insert(algorithms_, key.algorithm());
-    }
+    for (const dns::SigningKey& key : keys.all())
+      keys_.push_back({key.algorithm(), key.tag(), keys.use_of(key)});
   }
 
   void begin(bool is_key_set) {
     is_key_set_ = is_key_set;
-    met_.assign(is_key_set ? keys_.size() : algorithms_.size(), false);
+    for (Key& key : keys_) key.is_met = false;
     is_right_ = true;
   }
   void take(std::uint8_t algorithm, std::uint16_t tag) {
     const auto key = std::ranges::find_if(keys_, [&](const Key& one) {
       return one.algorithm == algorithm && one.tag == tag;
     });
-    if (key == keys_.end() || !may_sign(key->use)) {
-      is_right_ = false;
-      return;
-    }
-    if (is_key_set_)
-      met_[static_cast<std::size_t>(key - keys_.begin())] = true;
-    else if (const auto at = std::ranges::find(algorithms_, algorithm); at != algorithms_.end())
-      met_[static_cast<std::size_t>(at - algorithms_.begin())] = true;
-    has_old_ = has_old_ || (!is_key_set_ && !key->use.signs_data);
+    is_right_ = is_right_ && key != keys_.end() && (signs(*key) || may_stay(*key));
+    if (!is_right_) return;
+    key->is_met = true;
+    has_old_ = has_old_ || !signs(*key);
   }
   [[nodiscard]] bool is_right() const {
-    if (!is_right_) return false;
-    if (!is_key_set_) return std::ranges::find(met_, false) == met_.end();
-    for (std::size_t i = 0; i < keys_.size(); ++i)
-      if (keys_[i].use.signs_keys && !met_[i]) return false;
-    return true;
+    return is_right_ && std::ranges::all_of(keys_, [this](const Key& key) {
+      return !signs(key) || key.is_met || std::ranges::any_of(keys_, [&](const Key& old) {
+        return old.is_met && may_stay(old) && old.algorithm == key.algorithm;
+      });
+    });
   }
   [[nodiscard]] bool has_old() const noexcept { return has_old_; }
 
@@ -57,17 +49,16 @@ class SetCheck {
     std::uint8_t algorithm;
     std::uint16_t tag;
     zone::KeyUse use;
+    bool is_met = false;
   };
-  static void insert(std::vector<std::uint8_t>& all, std::uint8_t one) {
-    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  [[nodiscard]] bool signs(const Key& key) const noexcept {
+    return is_key_set_ ? key.use.signs_keys : key.use.signs_data;
   }
-  [[nodiscard]] bool may_sign(const zone::KeyUse& use) const noexcept {
-    return is_key_set_ ? use.signs_keys : use.signs_data || use.keeps_signatures;
+  [[nodiscard]] bool may_stay(const Key& key) const noexcept {
+    return !is_key_set_ && key.use.keeps_signatures;
   }
 
   std::vector<Key> keys_;
-  std::vector<std::uint8_t> algorithms_;  // that sign data
-  std::vector<bool> met_;                 // of the set: by key, or by algorithm
   bool is_key_set_ = false;
   bool is_right_ = true;
   bool has_old_ = false;

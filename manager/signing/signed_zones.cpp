@@ -89,7 +89,7 @@ void SignedZones::take(const config::Settings& settings, const config::ZoneRef& 
   Zone& known = at->second;
   const KeyLayout layout{policy->algorithm, policy->keys == config::PolicyKeys::kKskZsk};
   const bool is_other = !is_new && !(known.signing == signing && known.waits == waits &&
-                                     known.layout == layout);
+                                     known.layout == layout && known.ds_check == policy->ds_check);
   known.name = dns::Name(zone.name);
   known.layout = layout;
   known.signing = signing;
@@ -350,7 +350,7 @@ void SignedZones::edit_facts(const dns::Name& zone, EditFacts edit, Done done) {
       });
 }
 
-void SignedZones::change_folder(const dns::Name& zone, FolderWork work, Done done) {
+void SignedZones::change_folder(const dns::Name& zone, FolderWork work, Done done, Done before) {
   const Zone* const found = find(zone);
   if (found == nullptr) return done(fail(Errc::kNotFound, "the zone is not signed here"));
   struct Changed {
@@ -363,7 +363,8 @@ void SignedZones::change_folder(const dns::Name& zone, FolderWork work, Done don
         Status status = work(files, journal);
         return Changed{std::move(status), open_zone_keys(files, journal, {wanted})};
       },
-      [this, zone, done = std::move(done)](Changed&& changed) {
+      [this, zone, done = std::move(done), before = std::move(before)](Changed&& changed) {
+        if (before) before(changed.status);
         Zone* const known = find(zone);
         if (known != nullptr && !folders_.stopped())
           set_opened(*known, std::move(changed.opened.front()));
@@ -412,14 +413,17 @@ void SignedZones::import_key(const dns::Name& zone, std::shared_ptr<const Fd> fi
 /// The clock jumped, so nobody knows how much of a wait is over.
 void SignedZones::begin_waits_anew() {
   for (const auto& [key, zone] : zones_) {
-    const bool is_rolling = state_of(zone).roll.wait == RollWait::kCaches;
-    if (zone.stage != SigningStage::kSpreading && zone.stage != SigningStage::kDsExpiring &&
-        !is_rolling)
-      continue;
+    const SigningFacts* const known = facts_of(zone.name);
+    const bool is_waiting = zone.stage == SigningStage::kSpreading ||
+                            zone.stage == SigningStage::kDsExpiring ||
+                            (known != nullptr && (known->roll.step != RollStep::kNone ||
+                                                  known->lower_ttl_since != 0));
+    if (!is_waiting) continue;
     const auto edit = [now = now()](SigningFacts& facts) {
       KeyRoll& roll = facts.roll;
       for (std::uint64_t* const time : {&roll.since, &roll.signatures_gone, &roll.ds_seen})
         if (*time != 0) *time = now;
+      if (facts.lower_ttl_since != 0) facts.lower_ttl_since = now;
       if (facts.ds_gone != 0)
         facts.ds_gone = now;
       else if (facts.cds_since == 0 && facts.signed_since != 0)

@@ -96,7 +96,8 @@ class SignedZones final : public ZoneSigners {
   /// Has a pool thread do `work` on the zone's folder. The keys and facts that it has then count from
   /// then on; changes of the zone go on meanwhile.
   using FolderWork = std::function<Status(Files& files, const std::string& journal)>;
-  void change_folder(const dns::Name& zone, FolderWork work, Done done);
+  /// `before`, if given, gets the result before the keys are used.
+  void change_folder(const dns::Name& zone, FolderWork work, Done done, Done before = nullptr);
   /// Has a pool thread read the zone's folder again. Changes of the zone fail until then.
   void read_again(const dns::Name& zone);
   /// Takes a key from a file of ours into the folder of a zone that is not signed yet.

@@ -32,6 +32,7 @@ void SigningService::check(std::chrono::steady_clock::time_point now) {
   whole_.retry(now);
   renewal_.check(now);
   watch_.retry(now);
+  rolls_.retry(now);
   parent_.check(now);
 }
 

@@ -60,7 +60,7 @@ SigningState signing_state(const SigningFacts& facts, std::span<const FolderKey>
   const RollWaits times{facts.max_ttl, waits.propagation, waits.parent_ds_ttl,
                         waits.rolls_by_itself};
   state.roll = facts.unsign_since != 0
-                   ? RollState{RollWait::kOperator}
+                   ? RollState{RollWait::kUnsigning}
                    : roll_state(facts.roll, shape_of(keys, facts.roll), times, now);
   return state;
 }

@@ -40,7 +40,7 @@ void SigningWatch::note_stage(const dns::Name& zone, const SignatureLook& look) 
         zone,
         [now, ttl](SigningFacts& known) {
           known.signed_since = now;
-          known.max_ttl = ttl;
+          known.max_ttl = std::max(known.max_ttl, ttl);
         },
         nullptr);
   note_ttl(zone, ttl, *facts);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/assert.h"
+#include "base/result.h"
 #include "manager/signing/keys/signing_facts.h"
 #include "manager/signing/signing_stage.h"
 

@@ -44,6 +44,8 @@ struct KeyUse {
   bool has_ds = false;        ///< the parent is to have a DS record of it (CDS and CDNSKEY)
   /// Signatures of data that it made stay until they are to be renewed.
   bool keeps_signatures = false;
+  /// The key comes or goes: it may be in the served DNSKEY set, or not.
+  bool is_rolled = false;
   bool operator==(const KeyUse&) const = default;
 };
 

@@ -54,12 +54,6 @@ Result<std::vector<PutAwayKey>> put_away_keys(Files& files, const std::string& f
   return keys;
 }
 
-std::vector<dns::SigningKey> keys_in(const std::vector<KeyFile>& files) {
-  std::vector<dns::SigningKey> keys;
-  for (const KeyFile& file : files) keys.push_back(file.key);
-  return keys;
-}
-
 bool has_kind(const std::vector<dns::SigningKey>& keys, bool is_sep) {
   return std::ranges::any_of(keys, [is_sep](const auto& key) { return key.is_sep() == is_sep; });
 }
@@ -70,7 +64,7 @@ Result<std::vector<dns::SigningKey>> old_keys(const std::vector<dns::SigningKey>
   if (keys.empty()) return fail(Errc::kInvalid, "the zone has no keys yet");
   if (order.keys == RolledKeys::kAll) return keys;
   if (!has_kind(keys, true) || !has_kind(keys, false))
-    return fail(Errc::kInvalid, "the zone's keys are no KSK and ZSK: roll all of them");
+    return fail(Errc::kInvalid, "the zone has no KSK beside a ZSK: roll all keys");
   const bool is_other = std::ranges::any_of(
       keys, [&order](const auto& key) { return key.algorithm() != order.layout.algorithm; });
   if (is_other || !order.layout.is_split)
@@ -103,16 +97,18 @@ std::vector<KeyId> ids_of(const std::vector<dns::SigningKey>& keys) {
   return ids;
 }
 
-Status delete_expired(Files& files, const std::string& folder, std::uint64_t now) {
+void delete_expired(Files& files, const std::string& folder, std::uint64_t now) {
   constexpr std::uint64_t kKeptSeconds = kKeptDays * 86400;
-  auto keys = put_away_keys(files, folder);
-  if (!keys) return pass(keys);
+  const auto keys = put_away_keys(files, folder);
+  if (!keys) return;
   for (const PutAwayKey& key : *keys) {
     if (now < key.time + kKeptSeconds) continue;
-    if (auto gone = files.remove(folder + "/" + key.name); !gone) return gone;
-    log::info("key_deleted", "file", key.name);
+    const std::string path = folder + "/" + key.name;
+    if (const auto gone = files.remove(path); gone)
+      log::info("key_deleted", "file", path);
+    else
+      log::warning("key_not_removed", "file", path, "reason", gone.error().text);
   }
-  return {};
 }
 
 }  // namespace
@@ -131,7 +127,7 @@ Status begin_key_roll(Files& files, const std::string& journal, dns::NameView zo
   auto facts = read_signing_facts(files, *folder);
   if (!facts) return pass(facts);
   if (facts->roll.step != RollStep::kNone)
-    return fail(Errc::kExists, "keys of the zone follow others already");
+    return fail(Errc::kExists, "a key rollover of the zone is under way already");
   auto read = read_key_files(files, *folder, zone);
   if (!read) return pass(read);
   std::vector<dns::SigningKey> all = keys_in(*read);
@@ -176,7 +172,8 @@ Status end_key_roll(Files& files, const std::string& journal, dns::NameView zone
   if (auto synced = files.sync_directory(*folder); !synced) return synced;
   facts->roll = {};
   if (auto noted = write_signing_facts(files, *folder, *facts); !noted) return noted;
-  return delete_expired(files, *folder, now);
+  delete_expired(files, *folder, now);
+  return {};
 }
 
 Status restore_zone_key(Files& files, const std::string& journal, dns::NameView zone,
@@ -187,7 +184,7 @@ Status restore_zone_key(Files& files, const std::string& journal, dns::NameView 
   auto facts = read_signing_facts(files, *folder);
   if (!facts) return pass(facts);
   if (facts->roll.step != RollStep::kNone)
-    return fail(Errc::kExists, "keys of the zone follow others: a key cannot be restored now");
+    return fail(Errc::kExists, "a key rollover is under way: a key cannot be restored now");
   const auto put_away = put_away_keys(files, *folder);
   if (!put_away) return pass(put_away);
   const auto found = std::ranges::find_if(

@@ -86,8 +86,10 @@ std::vector<KeyUse> uses_of(std::span<const FolderKey> keys, const KeyRoll& roll
   const std::vector<KeyUse> after = uses_without(keys, roll.old_keys);
   const bool is_of_algorithm = shape_of(keys, roll).is_of_algorithm;
   std::vector<KeyUse> uses;
-  for (std::size_t i = 0; i < keys.size(); ++i)
+  for (std::size_t i = 0; i < keys.size(); ++i) {
     uses.push_back(use_at(roll.step, is_of_algorithm, before[i], after[i]));
+    uses.back().is_rolled = has(roll.old_keys, keys[i].id) || has(roll.new_keys, keys[i].id);
+  }
   return uses;
 }
 

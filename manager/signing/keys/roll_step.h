@@ -41,6 +41,7 @@ enum class RollWait : std::uint8_t {
   kParent,      ///< the operator is to see the new DS records at the parent
   kCaches,      ///< caches are to forget: until a time
   kOperator,    ///< the operator is to agree
+  kUnsigning,   ///< the zone is being unsigned
 };
 
 /// The times in seconds.

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kFactsHead =
     "# When caches and the parent could see what of this zone, in seconds since 1970. The manager\n"
-    "# writes this file. Without it the zone's waits begin anew.\n";
+    "# writes this file. Without it the zone's waits begin anew, and a key rollover that was under way\n"
+    "# has to be ended by hand: docs/howto/dnssec.md has the way.\n";
 constexpr std::uint64_t kMaxFactsBytes = 64 * 1024;
 /// Far above all times. The sum of larger numbers would begin again at 0, and end a wait too early.
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 48U;
@@ -137,9 +138,9 @@ void note_longest_ttl(SigningFacts& facts, std::uint64_t ttl, std::uint64_t prop
 SigningFacts facts_of_new_start(const SigningFacts& old) {
   SigningFacts facts;
   if (old.roll.step == RollStep::kNone) return facts;
-  facts.roll.step = RollStep::kRemove;
-  facts.roll.old_keys = old.roll.old_keys;
-  facts.roll.new_keys = old.roll.new_keys;
+  facts.roll = {old.is_unsigned() ? RollStep::kRemove : old.roll.step, old.roll.old_keys,
+                old.roll.new_keys};
+  if (!old.is_unsigned()) facts.max_ttl = old.max_ttl;
   return facts;
 }
 

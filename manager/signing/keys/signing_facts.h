@@ -65,8 +65,9 @@ struct SigningFacts {
   bool operator==(const SigningFacts&) const = default;
 };
 
-/// The facts of a zone that is signed anew, after it was unsigned: nothing was seen of it, and keys
-/// that others were to follow are not needed any more.
+/// The facts of a zone that is signed anew: nothing was seen of it. A key roll stays at its step, and
+/// its waits begin anew, because the parent may have a DS record of the old keys. If the zone was
+/// unsigned, nobody needs these any more.
 [[nodiscard]] SigningFacts facts_of_new_start(const SigningFacts& old);
 
 /// Notes the longest TTL of the zone's records at a time. A lower one than before counts when caches

@@ -45,9 +45,7 @@ Result<std::vector<dns::SigningKey>> read_keys(Files& files, const std::string& 
                                                dns::NameView zone) {
   auto read = read_key_files(files, folder, zone);
   if (!read) return pass(read);
-  std::vector<dns::SigningKey> keys;
-  for (KeyFile& file : *read) keys.push_back(std::move(file.key));
-  return keys;
+  return keys_in(*read);
 }
 
 /// A key that a kill kept from its name has signed nothing, and is made or given anew. For the one
@@ -83,22 +81,37 @@ Result<std::string> read_key_text(const Fd& file) {
   return text;
 }
 
+/// A crash came before all files of a roll's new keys. The others have signed nothing yet.
+void forget_roll(Files& files, const std::string& folder, std::vector<KeyFile>& keys,
+                 SigningFacts& facts) {
+  const std::vector<KeyId> new_keys = std::exchange(facts.roll, {}).new_keys;
+  std::erase_if(keys, [&](const KeyFile& file) {
+    if (std::ranges::find(new_keys, id_of(file.key)) == new_keys.end()) return false;
+    if (const auto gone = files.remove(folder + "/" + file.name); !gone)
+      log::warning("key_not_removed", "file", folder + "/" + file.name, "reason",
+                   gone.error().text);
+    return true;
+  });
+  if (const auto written = write_signing_facts(files, folder, facts); !written)
+    log::error("signing_facts_not_written", "zone", folder, "reason", written.error().text);
+}
+
 /// The keys of a roll have to be there: the old ones until nothing needs them, and new ones unless
-/// the roll has just begun. Then a crash came before their files, and the roll is forgotten.
-Status check_roll_keys(Files& files, const std::string& folder,
-                       const std::vector<dns::SigningKey>& keys, SigningFacts& facts) {
+/// the roll has just begun. Then it is forgotten.
+Status check_roll_keys(Files& files, const std::string& folder, std::vector<KeyFile>& keys,
+                       SigningFacts& facts) {
   if (facts.roll.step == RollStep::kNone) return {};
   const auto missing = [&keys](const std::vector<KeyId>& wanted) {
     return std::ranges::find_if(wanted, [&keys](const KeyId& id) {
-      return std::ranges::find(keys, id, &id_of) == keys.end();
+      return std::ranges::none_of(keys, [&id](const auto& file) { return id_of(file.key) == id; });
     });
   };
   const KeyRoll& roll = facts.roll;
   const auto new_key = missing(roll.new_keys);
   const bool has_begun = roll.since != 0 || roll.step > RollStep::kPublish;
   if (new_key != roll.new_keys.end() && !has_begun) {
-    facts.roll = {};
-    return write_signing_facts(files, folder, facts);
+    forget_roll(files, folder, keys, facts);
+    return {};
   }
   const auto old_key = missing(roll.old_keys);
   const bool needs_old = roll.step != RollStep::kRemove && old_key != roll.old_keys.end();
@@ -127,17 +140,20 @@ class KeyOpening {
       return OpenedKeys{std::nullopt, *facts, false};
     }
     remove_partial_keys(files_, *folder);
-    auto keys = read_keys(files_, *folder, wanted.zone);
-    if (!keys && keys.error().code != Errc::kNotFound) return pass(keys);
-    if (!keys || keys->empty()) {
+    auto read = read_key_files(files_, *folder, wanted.zone);
+    if (!read && read.error().code != Errc::kNotFound) return pass(read);
+    if (!read) read = std::vector<KeyFile>();
+    if (auto checked = check_roll_keys(files_, *folder, *read, *facts); !checked)
+      return pass(checked);
+    std::vector<dns::SigningKey> keys = keys_in(*read);
+    if (keys.empty()) {
       if (auto may = check_may_make(wanted, *folder); !may) return pass(may);
       if (!wanted.is_known) return OpenedKeys{std::nullopt, *facts, true};
-      keys = make_first_keys(files_, *folder, wanted);
-      if (!keys) return pass(keys);
+      auto made = make_first_keys(files_, *folder, wanted);
+      if (!made) return pass(made);
+      keys = std::move(*made);
     }
-    if (auto checked = check_roll_keys(files_, *folder, *keys, *facts); !checked)
-      return pass(checked);
-    auto signing = zone::SigningKeys::make(std::move(*keys));
+    auto signing = zone::SigningKeys::make(std::move(keys));
     if (!signing) return pass(signing);
     is_changed_ = listed_->insert(dns::folded_key(wanted.zone)).second || is_changed_;
     return OpenedKeys{std::move(*signing), *facts, false};
@@ -169,6 +185,12 @@ class KeyOpening {
 };
 
 }  // namespace
+
+std::vector<dns::SigningKey> keys_in(const std::vector<KeyFile>& files) {
+  std::vector<dns::SigningKey> keys;
+  for (const KeyFile& file : files) keys.push_back(file.key);
+  return keys;
+}
 
 Result<std::vector<KeyFile>> read_key_files(Files& files, const std::string& folder,
                                             dns::NameView zone) {

@@ -62,6 +62,7 @@ struct KeyFile {
 /// The key files of a folder, by name. kNotFound: no folder. Others: see dns::read_key_file().
 Result<std::vector<KeyFile>> read_key_files(Files& files, const std::string& folder,
                                             dns::NameView zone);
+[[nodiscard]] std::vector<dns::SigningKey> keys_in(const std::vector<KeyFile>& files);
 /// New keys of a layout, in memory. None has the tag of another one, with or without REVOKE, nor one
 /// of `taken`. kUnsupported: the algorithm.
 Result<std::vector<dns::SigningKey>> make_keys(const KeyLayout& layout,

@@ -7,6 +7,7 @@ import dns.rdatatype
 import pytest
 
 import servers
+from signed_zones import run
 from test_served_signed import TEXT, ZONE, Unbound, key_folder, send, zone_of
 from test_signing_stages import Asker, apex_sets, configure, dnssec, folder, options, signing, status, wait_for  # noqa: F401
 
@@ -118,13 +119,13 @@ def test_steps_wait_for_the_operator(signing, options):  # noqa: F811
     server = signing([options], f"{{name: quick, keys: ksk-zsk, {TIMES}}}").start(ZONE)
     wait_for(server, "ds-wanted")
     assert "stage 'ds-wanted'" in dnssec(server, "roll", code=1)
-    assert "follow others" in dnssec(server, "continue", code=1) and "follow others" in dnssec(server, "hold", code=1)
+    assert "no key rollover" in dnssec(server, "continue", code=1) and "no key rollover" in dnssec(server, "hold", code=1)
     servers.wait_until("CDS is published", lambda: apex_sets(server)["CDS"])
     dnssec(server, "ds-seen")
     old = keys_of(server, ZONE)
     dnssec(server, "roll", "--keys", "ksk")
     assert "already" in dnssec(server, "roll", code=1)
-    assert "follow others" in dnssec(server, "restore-key", "1", code=1)
+    assert "under way" in dnssec(server, "restore-key", "1", code=1)
     servers.wait_until("the step waits", lambda: status(server).get("roll_wait") == "operator")
     seen = status(server)
     assert seen["roll"] == "publish" and "dnssec continue" in seen["roll_next"]
@@ -212,9 +213,16 @@ def secure(server):
     dnssec(server, "ds-seen")
 
 
+def sign_all_names(server):
+    """A name that changes is signed by the new key."""
+    for name in {str(name) for name, _, _ in zone_of(server).iterate_rdatas()}:
+        send(server, ("add", name, 1, "TXT", f"at{time.monotonic_ns()}"))
+
+
 def take_steps(server):
     """Does what a roll waits for, until it is over."""
-    for _ in range(600):
+    is_signed = False
+    for _ in range(1000):
         seen = status(server)
         if seen.get("stage") == "secure" and not seen.get("roll"):
             return
@@ -222,9 +230,9 @@ def take_steps(server):
             dnssec(server, "ds-seen")
         if seen.get("roll_wait") == "operator":
             server.control("dnssec", "continue", ZONE)
-        if seen.get("roll_wait") == "signatures":
-            for name in {str(name) for name, _, _ in zone_of(server).iterate_rdatas()}:
-                send(server, ("add", name, 1, "TXT", f"at{time.monotonic_ns()}"))
+        if seen.get("roll_wait") == "signatures" and not is_signed:
+            sign_all_names(server)
+            is_signed = True
         time.sleep(0.1)
     raise AssertionError(status(server))
 
@@ -258,6 +266,49 @@ def test_a_kill_as_a_roll_begins_leaves_both_keys_or_the_old_one(signing, option
     assert len(keys_of(server, ZONE)) == 1 and keys_of(server, ZONE) != old
 
 
+def test_a_kill_between_two_new_keys_leaves_none(signing, options):  # noqa: F811
+    server = signing([options], f"{{name: quick, keys: ksk-zsk, {TIMES}}}").start(ZONE)
+    secure(server)
+    old = keys_of(server, ZONE)
+    kill_at(server, "key-made", lambda: server.control("dnssec", "roll", ZONE, check=False))
+    servers.wait_until("the zone is open", lambda: status(server).get("stage") == "secure")
+    assert not status(server)["roll"] and keys_of(server, ZONE) == old
+    assert len(list(key_folder(server).glob("*.pem"))) == 2
+    send(server, ("add", "after", 1, "A", "192.0.2.9"))
+
+
+def test_a_zone_that_leaves_and_returns_goes_on_with_its_roll(signing, options):  # noqa: F811
+    """Its parent has the DS record of the old key."""
+    policies = f"{{name: quick, {TIMES}}}"
+    server = signing([options, {**options, "name": "other.test"}], policies).start(ZONE)
+    secure(server)
+    (_, _, old), = keys_of(server, ZONE)
+    dnssec(server, "roll")
+    servers.wait_until("the new key is published", lambda: len(apex_sets(server)["DNSKEY"]) == 2)
+    zones = server.zones
+    for some in (zones[1:], zones):
+        server.zones = some
+        configure(server, policies)
+        server.control("reload")
+    servers.wait_until("it is served", lambda: len(apex_sets(server)["DNSKEY"]) == 2)
+    assert status(server)["roll"] == "publish" and (13, old) in signers_of(server, ZONE)
+    assert old in {key["tag"] for key in status(server)["keys"] if "published" in key["uses"]}
+
+
+def test_a_key_file_that_nobody_noted_signs_nothing_in_a_roll(signing, options, folder):  # noqa: F811
+    server = signing([options], f"{{name: quick, {TIMES}}}").start(ZONE)
+    secure(server)
+    dnssec(server, "roll")
+    servers.wait_until("the step waits", lambda: status(server).get("roll_wait") == "operator")
+    before = signers_of(server, ZONE)
+    server.stop()
+    run(servers.build_folder() / "pandoctl", "dnssec", "key", "make", ZONE, "--zsk", "--folder", key_folder(server),
+        folder=folder)
+    server.start(ZONE)
+    servers.wait_until("it is said", lambda: "is not in the zone's DNSKEY records" in status(server).get("problem", ""))
+    assert signers_of(server, ZONE) == before
+
+
 @pytest.mark.parametrize("keys", ["ksk", "all"])
 def test_a_kill_as_old_keys_are_put_away_loses_nothing(signing, options, keys):  # noqa: F811
     server = signing([options], f"{{name: quick, keys: ksk-zsk, rolls: auto, {TIMES}}}").start(ZONE)
@@ -267,13 +318,14 @@ def test_a_kill_as_old_keys_are_put_away_loses_nothing(signing, options, keys): 
     server.crash_at = "key-put-away:1"
     server.start(ZONE)
     server.control("dnssec", "roll", ZONE, "--keys", keys)
+    is_signed = False
     while server.process.poll() is None:
         seen = status(server)
         if seen.get("roll_wait") == "parent":
             server.control("dnssec", "ds-seen", ZONE, check=False)
-        if seen.get("roll_wait") == "signatures":
-            for name in {str(name) for name, _, _ in zone_of(server).iterate_rdatas()}:
-                send(server, ("add", name, 1, "TXT", f"at{time.monotonic_ns()}"))
+        if seen.get("roll_wait") == "signatures" and not is_signed:
+            sign_all_names(server)
+            is_signed = True
         time.sleep(0.1)
     server.crash_at = None
     server.start(ZONE)
@@ -345,6 +397,8 @@ def test_a_resolver_tells_of_the_parent(signing, options, folder, peers):  # noq
     wait_for(server, "ds-wanted")
     servers.wait_until("the resolver is missed", lambda: "ds_not_checked" in server.log())
     resolver = Unbound(folder / "unbound", server, f"{ZONE}. DS {status(server)['ds'][0]}", [ZONE, zone])
+    text = (resolver.folder / "unbound.conf").read_text()
+    (resolver.folder / "unbound.conf").write_text(text.replace(f"port: {resolver.port}\n", f"port: {port}\n"))
     resolver.port = port
     peers(resolver, ZONE)
     servers.wait_until("CDS is published", lambda: apex_sets(server, zone)["CDS"])

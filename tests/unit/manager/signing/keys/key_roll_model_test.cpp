@@ -78,6 +78,7 @@ class World {
  public:
   explicit World(unsigned seed) : random_(seed) {
     add_keys(13, pick(2) == 0);
+    if (pick(4) == 0) add_keys(15, pick(2) == 0);  // imported keys of two algorithms
     facts_.signed_since = facts_.ds_seen = 1;
     for (std::size_t i = 0; i < sets_.size(); ++i) ttls_[i] = 60 * (1 + pick(60));
     facts_.max_ttl = *std::ranges::max_element(ttls_);
@@ -142,10 +143,11 @@ class World {
   [[nodiscard]] Keys wanted_ds() const { return keys_with(&zone::KeyUse::has_ds); }
   /// Whether a set's signatures may stay until they are old.
   [[nodiscard]] bool may_stay(Keys signers) const {
-    const Keys needed = wanted_data();
-    if ((signers & ~(needed | keys_with(&zone::KeyUse::keeps_signatures))) != 0) return false;
+    const Keys needed = wanted_data(), old = keys_with(&zone::KeyUse::keeps_signatures);
+    if ((signers & ~(needed | old)) != 0) return false;
     return std::ranges::all_of(algorithms_, [&](const auto& algorithm) {
-      return (needed & algorithm.second) == 0 || (signers & algorithm.second) != 0;
+      const Keys keys = algorithm.second;
+      return (needed & keys & ~signers) == 0 || (signers & old & keys) != 0;
     });
   }
 
@@ -172,16 +174,18 @@ class World {
     if (facts_.roll.step != RollStep::kNone || next_tag_ > kTags) return;
     KeyRoll& roll = facts_.roll;
     const std::vector<FolderKey> before = folder_;
-    const bool is_split = folder_.size() == 2;
-    const unsigned kind = pick(is_split ? 4 : 2);
+    const bool is_split = folder_.size() == 2 && folder_[0].is_sep != folder_[1].is_sep;
+    const unsigned kind = pick(is_split ? 5 : 3);
     const std::uint8_t algorithm = folder_[0].id.algorithm;
     const std::uint8_t other = pick(2) == 0 ? algorithm : static_cast<std::uint8_t>(28 - algorithm);
     if (kind < 2) {
       for (const FolderKey& key : before) roll.old_keys.push_back(key.id);
       add_keys(other, pick(2) == 0);
+    } else if (kind == 2) {
+      add_key(algorithm, true);  // a key that is taken back beside the others
     } else {
-      roll.old_keys.push_back(before[kind - 2].id);
-      add_key(algorithm, before[kind - 2].is_sep);
+      roll.old_keys.push_back(before[kind - 3].id);
+      add_key(algorithm, before[kind - 3].is_sep);
     }
     for (std::size_t i = before.size(); i < folder_.size(); ++i)
       roll.new_keys.push_back(folder_[i].id);

@@ -50,13 +50,21 @@ TEST(SigningFactsTest, ALowerTtlCountsWhenCachesHaveForgottenTheHigherOne) {
   EXPECT_EQ(facts.max_ttl, 40U);
 }
 
-TEST(SigningFactsTest, AZoneThatIsSignedAnewNeedsNoOldKeys) {
-  SigningFacts facts{.signed_since = 5, .ds_seen = 6, .unsigned_since = 7};
+TEST(SigningFactsTest, AZoneThatWasUnsignedNeedsNoOldKeys) {
+  SigningFacts facts{.signed_since = 5, .ds_seen = 6, .unsign_since = 7, .unsigned_since = 7};
   EXPECT_EQ(facts_of_new_start(facts), SigningFacts());
   facts.roll = {RollStep::kPublish, {{13, 7}}, {{13, 8}}, 9};
   SigningFacts expected;
   expected.roll = {RollStep::kRemove, {{13, 7}}, {{13, 8}}};
   EXPECT_EQ(facts_of_new_start(facts), expected);
+}
+
+TEST(SigningFactsTest, AZoneThatReturnsKeepsTheStepOfItsRoll) {
+  SigningFacts facts{.signed_since = 5, .max_ttl = 60, .ds_seen = 6};
+  facts.roll = {RollStep::kSwap, {{13, 7}}, {{13, 8}}, 9, 10, 11, true, true};
+  SigningFacts expected{.max_ttl = 60};
+  expected.roll = {RollStep::kSwap, {{13, 7}}, {{13, 8}}};
+  EXPECT_EQ(facts_of_new_start(facts), expected) << "its parent may have the old DS record";
 }
 
 TEST(SigningFactsTest, AFileThatCannotBeReadIsNoEmptyOne) {
