@@ -1,12 +1,12 @@
-// Any text as a zone's file of facts: never a crash. Facts that are read survive being written and read again, and have a
-// stage at any time.
+// Any text as a zone's file of facts: never a crash. Facts that are read survive being written and
+// read again, and have a stage at any time.
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "base/assert.h"
+#include "base/result.h"
 #include "manager/signing/keys/signing_facts.h"
 #include "manager/signing/signing_stage.h"
 
