@@ -47,6 +47,7 @@ TEST(ControlResults, SurviveTheTripThroughJson) {
                      5,
                      6,
                      11,
+                     13,
                      12,
                      "timeout",
                      "reading",
