@@ -429,7 +429,7 @@ TEST_F(Snapshots, ThatAreDamagedAreSeen) {
   const std::uint32_t ref = labelled("here").archive;
   auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(store_->window().base()) +
                                                 shm::Ref<>{ref}.offset());
-  for (const std::size_t at : {1U, 8U, 12U, 20U, 32U, 40U, 76U, 121U}) {
+  for (const std::size_t at : {1U, 8U, 12U, 20U, 32U, 40U, 76U, 129U}) {
     bytes[at] ^= 1;
     EXPECT_GT(audit(store_->window(), store_->current().root).fault_count, 0U) << at;
     bytes[at] ^= 1;
