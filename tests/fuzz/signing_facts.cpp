@@ -1,5 +1,5 @@
-// Any text as a zone's file of facts: never a crash. Facts that are read survive being written and read again, and have a
-// stage at any time.
+// Any text as a zone's file of facts: never a crash. Facts that are read survive being written and
+// read again, and have a stage at any time.
 
 #include <cstddef>
 #include <cstdint>

@@ -63,6 +63,7 @@ class Host final : public worker::TcpHost {
   std::span<std::uint8_t> space() noexcept override { return space_; }
   std::span<std::uint8_t> receive_space() noexcept override { return receive_space_; }
   void progressed(worker::TcpConnection&) noexcept override {}
+  void stalled(worker::TcpConnection&) noexcept override {}
   void ended(worker::TcpConnection&) noexcept override { connection_.reset(); }
 
   [[nodiscard]] asio::io_context& io() noexcept { return io_; }
