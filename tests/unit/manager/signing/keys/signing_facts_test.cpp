@@ -17,7 +17,7 @@ TEST(SigningFactsTest, AreReadAsTheyWereWritten) {
   const shm::test::Folder folder;
   EXPECT_EQ(read_signing_facts(native_files(), folder.path()).value(), SigningFacts());
   const KeyRoll roll{RollStep::kSwap, {{13, 7}, {8, 65535}}, {{15, 0}}, 1, 2, 3, true, true};
-  const SigningFacts all{1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, roll};
+  const SigningFacts all{1, 2, 3, 4, 5, 6, 7, 8, std::uint64_t{1} << 48U, roll};
   SigningFacts begun;
   begun.roll = {RollStep::kSign, {}, {{13, 8}}};
   for (const SigningFacts& facts : {all, begun, SigningFacts{.signed_since = 9}, SigningFacts()}) {
