@@ -151,11 +151,13 @@ class World {
     });
   }
 
-  /// Often to the first second in which a step may begin.
+  /// Often to the first second in which a step may begin, or a lower TTL may count.
   void pass_time() {
     const RollState state = signing_state(facts_, folder_, kWaits, now_).roll;
     if (state.wait == RollWait::kCaches && pick(3) == 0)
       now_ = state.until;
+    else if (facts_.lower_ttl_since != 0 && pick(3) == 0)
+      now_ = std::max(now_ + 1, facts_.lower_ttl_since + facts_.max_ttl);
     else
       now_ += pick(4) == 0 ? 1 + pick(40'000) : 1 + pick(600);
   }
@@ -172,6 +174,8 @@ class World {
   void begin_roll() {
     constexpr std::uint16_t kTags = 62;
     if (facts_.roll.step != RollStep::kNone || next_tag_ > kTags) return;
+    if (pick(4) == 0)
+      for (std::size_t i = 0; i < sets_.size(); ++i) set_ttl(i, 60);  // as before any great change
     KeyRoll& roll = facts_.roll;
     const std::vector<FolderKey> before = folder_;
     const bool is_split = folder_.size() == 2 && folder_[0].is_sep != folder_[1].is_sep;
@@ -213,8 +217,10 @@ class World {
   }
 
   void change_ttl() {
-    const std::size_t at = pick(static_cast<unsigned>(sets_.size()));
-    ttls_[at] = 60 * (1 + pick(120));
+    set_ttl(pick(static_cast<unsigned>(sets_.size())), 60 * (1 + pick(120)));
+  }
+  void set_ttl(std::size_t at, Time ttl) {
+    ttls_[at] = ttl;
     sets_[at].publish(now_, wanted_data(), ttls_[at]);
     if (at == 0) dnskeys_.publish(now_, wanted_dnskeys(), ttls_[0]);
     note_longest_ttl(facts_, *std::ranges::max_element(ttls_), kPropagation, now_);
