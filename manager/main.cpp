@@ -1,3 +1,5 @@
+#include <openssl/crypto.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -6,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/secret_malloc.h"
 #include "config/load.h"
 #include "ipc/control.h"
 #include "ipc/log.h"
@@ -143,6 +146,14 @@ int run_manager(manager::Server::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // OpenSSL's decoders and encoders leave private numbers in buffers that they free. No memory of
+  // OpenSSL's is in use yet, so that its functions can be replaced.
+  ::CRYPTO_set_mem_functions(
+      [](std::size_t bytes, const char*, int) { return std::malloc(bytes); },
+      [](void* place, std::size_t bytes, const char*, int) {
+        return pando::reallocate_wiped(place, bytes);
+      },
+      [](void* place, const char*, int) { pando::free_wiped(place); });
   // Before the command line is parsed: the words behind it are an operator's program and its own.
   if (argc > 1 && std::string_view(argv[1]) == "--verifier")
     std::_Exit(manager::run_verifier({argv + 2, argv + argc}));
