@@ -1,5 +1,3 @@
-#include <openssl/crypto.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/secret_malloc.h"
 #include "config/load.h"
 #include "ipc/control.h"
 #include "ipc/log.h"
@@ -20,6 +17,7 @@
 #include "manager/start/produced_catalogs.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/systemd/descriptor_store.h"
+#include "manager/tls/openssl_memory.h"
 #include "manager/verifier/verifier_process.h"
 
 namespace {
@@ -146,14 +144,7 @@ int run_manager(manager::Server::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // OpenSSL's decoders and encoders leave private numbers in buffers that they free. No memory of
-  // OpenSSL's is in use yet, so that its functions can be replaced.
-  ::CRYPTO_set_mem_functions(
-      [](std::size_t bytes, const char*, int) { return std::malloc(bytes); },
-      [](void* place, std::size_t bytes, const char*, int) {
-        return pando::reallocate_wiped(place, bytes);
-      },
-      [](void* place, const char*, int) { pando::free_wiped(place); });
+  manager::wipe_what_openssl_frees();
   // Before the command line is parsed: the words behind it are an operator's program and its own.
   if (argc > 1 && std::string_view(argv[1]) == "--verifier")
     std::_Exit(manager::run_verifier({argv + 2, argv + argc}));
