@@ -2,10 +2,12 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
 #include "base/build.h"
+#include "base/secret_malloc.h"
 
 namespace pando {
 
@@ -16,13 +18,20 @@ thread_local unsigned wiping_scopes = 0;
 WipeFreed::WipeFreed() noexcept { ++wiping_scopes; }
 WipeFreed::~WipeFreed() { --wiping_scopes; }
 
-namespace {
-[[maybe_unused]] void free_wiped(void* place) noexcept {
+void free_wiped(void* place) noexcept {
   if (wiping_scopes != 0 && place != nullptr)
     ::explicit_bzero(place, ::malloc_usable_size(place));
   std::free(place);
 }
-}  // namespace
+
+void* reallocate_wiped(void* place, std::size_t bytes) noexcept {
+  if (wiping_scopes == 0 || place == nullptr) return std::realloc(place, bytes);
+  void* const other = std::malloc(bytes);
+  if (other == nullptr) return nullptr;
+  std::memcpy(other, place, std::min(bytes, ::malloc_usable_size(place)));
+  free_wiped(place);
+  return other;
+}
 
 }  // namespace pando
 

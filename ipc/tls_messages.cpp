@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <tuple>
 
+#include "base/files/file_status.h"
 #include "ipc/codec/message_codec.h"
 
 namespace pando::ipc {
@@ -104,7 +105,7 @@ Result<Fd> make_tls_file(ByteView octets) {
 
 Result<Bytes> read_tls_file(int file) {
   struct stat status{};
-  if (::fstat(file, &status) != 0) return fail_errno("fstat");
+  if (!file_status(file, status)) return fail_errno("fstat");
   if (status.st_size < 0 || static_cast<std::size_t>(status.st_size) > kMaxTlsFileBytes)
     return fail(Errc::kFull, "{} bytes are too many", status.st_size);
   Bytes octets(static_cast<std::size_t>(status.st_size));

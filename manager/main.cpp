@@ -17,6 +17,7 @@
 #include "manager/start/produced_catalogs.h"
 #include "manager/support/heap_upkeep.h"
 #include "manager/systemd/descriptor_store.h"
+#include "manager/tls/openssl_memory.h"
 #include "manager/verifier/verifier_process.h"
 
 namespace {
@@ -143,6 +144,7 @@ int run_manager(manager::Server::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  manager::wipe_what_openssl_frees();
   // Before the command line is parsed: the words behind it are an operator's program and its own.
   if (argc > 1 && std::string_view(argv[1]) == "--verifier")
     std::_Exit(manager::run_verifier({argv + 2, argv + argc}));
