@@ -67,9 +67,9 @@ TEST_F(ResponderTest, ARuleAboutTlsBringsNoPlainRequestToTheManager) {
     EXPECT_EQ(ask(update("updated.test.")).rcode, number(Rcode::kRefused));
     EXPECT_EQ(ask(notify("notified.test.")).rcode, number(Rcode::kRefused));
     // A signature with a key of the manager's does not help: no key makes up for the identity.
-    EXPECT_EQ(handle(signed_query(update("updated.test."), key("update."))).action,
-              Action::kForward);
-    EXPECT_EQ(outcome_.forward, ipc::ForwardKind::kSignedQuery);
+    const auto outcome = handle(signed_query(update("updated.test."), key("update.")));
+    EXPECT_EQ(outcome.action, Action::kForward);
+    EXPECT_EQ(outcome.forward, ipc::ForwardKind::kSignedQuery);
   }
   client_.transport = ipc::Transport::kTls;
   client_.peer = &stranger;
