@@ -7,7 +7,6 @@
 #include <new>
 
 #include "base/build.h"
-#include "base/secret_malloc.h"
 
 namespace pando {
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "base/secret_malloc.h"
+#include "base/secret.h"
 
 namespace pando::manager {
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import servers
-from process_memory import found_in
+from servers import found_in
 
 ZONE = "$TTL 300\n@ SOA ns admin 1 3600 600 86400 300\n@ NS ns\nns A 192.0.2.1\n"
 

@@ -3,7 +3,7 @@
 import pytest
 
 import servers
-from process_memory import found_in
+from servers import found_in
 from tls_certificates import Authority, Pair
 from tls_clients import TlsStream, ask, tls_pids
 
