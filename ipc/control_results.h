@@ -160,7 +160,7 @@ struct DnssecStatusResult {
   /// The step by which keys follow others: "sign", "publish", "swap", "withdraw", "remove"; empty:
   /// none do.
   std::string roll{};
-  /// What the next step waits for: "zone", "signatures", "parent", "caches", "operator".
+  /// The event that begins the next step: "zone", "signatures", "parent", "caches", "operator".
   std::string roll_wait{};
   std::uint64_t roll_until = 0;  ///< the end of the wait for caches
   std::string roll_next{};       ///< what begins the next step, for people

@@ -84,7 +84,7 @@ struct TlsDemands {
 };
 struct TlsLimits {
   std::uint32_t connections = 1000;      ///< at one time, a quarter of them from one address or /64
-  std::uint32_t handshakes = 1024;       ///< the same of those that shake hands
+  std::uint32_t handshakes = 1024;       ///< connections whose TLS handshake is under way
   std::uint32_t handshakes_second = 20;  ///< from one address or /64
   std::uint32_t handshake_ms = 10'000;
   std::uint32_t idle_ms = 30'000;  ///< without progress towards the client, once the worker has ended

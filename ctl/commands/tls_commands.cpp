@@ -25,7 +25,7 @@ void add_certificate(Facts& facts, const ipc::TlsCertificateRow& row) {
   facts.add("pin", row.pin);
 }
 
-/// What a client's certificate has to prove.
+/// The demands on a client's certificate.
 std::string demands_text(const ipc::TlsRemoteRow& row) {
   if (!row.authenticated) return "nothing: encrypted only";
   std::string text = row.hostname;

@@ -311,7 +311,7 @@ Status stage_whole_zone(Stage& stage, ZoneChange& change, const ZoneRecords& kno
   const zone::ZoneView after = stage.draft.view().zone_at(change.zone);
   if (data.notes) data.notes(stage.journal, after);
   if (!data.source_serial) return {};
-  // No other data lead to those that a primary sends, and its serials mean nothing beside ours.
+  // A primary's whole zone is no change of earlier data, and its serials are not ours.
   const bool is_transfer = change.source == ChangeSource::kTransfer;
   const dns::Serial source = is_transfer ? after.serial() : *data.source_serial;
   if (!data.pending.empty()) {

@@ -9,8 +9,8 @@
 #include "zone/read/store_view.h"
 #include "zone/record/changeset.h"
 
-/// What a primary sends for a secondary zone that has serials of its own, because this server signs
-/// it (zone::primary_serial()). Its source follows the primary's zone.
+/// Data that a primary sends for a secondary zone that has serials of its own, because this server
+/// signs it (zone::primary_serial()). Its source follows the primary's zone.
 namespace pando::manager {
 
 /// The serial of our zone for data that have `primary` at the primary: the same, if that is ahead of
@@ -37,7 +37,7 @@ Result<ReceivedSource> received_source(const zone::ZoneView& before,
                                        const zone::Changeset& received, const ChangeSigner& keys,
                                        bool checks_digest);
 
-/// What a whole zone that a primary sent changes in the source of the served one, with our next
+/// The change that a whole zone of a primary makes in the source of the served one, with our next
 /// serial. Nullopt: more than `most` records.
 Result<std::optional<ComputedChange>> received_difference(const zone::ZoneView& served,
                                                           const zone::ZoneView& received,

@@ -63,7 +63,7 @@ void compare_with_served(TransferJob& job, const AttemptRunner::Parts& parts,
   job.notified = request.notified && job.current && request.notified->ahead_of(*job.current);
 }
 
-/// What `verify: refuse` asks for: right signatures of the primary, or, where this server makes them,
+/// The demand of `verify: refuse`: right signatures of the primary, or, where this server makes them,
 /// a right digest (ZONEMD) of what the primary sends.
 enum class Wanted : std::uint8_t { kNothing, kSignatures, kDigest };
 Wanted wanted_of(const Runtime& runtime, const dns::Name& zone) {

@@ -56,7 +56,7 @@ class DsCheck {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-/// What a zone awaits of its parent: DS records of its keys, or none.
+/// The DS records for which a zone waits at its parent: those of its keys, or none.
 enum class AwaitedDs : std::uint8_t { kNothing, kKeys, kNone };
 [[nodiscard]] AwaitedDs awaited_ds(const SigningFacts& facts, const SigningState& state) noexcept;
 
